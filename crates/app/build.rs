@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Where the applications lie.
+/// Folder of the applications.
 const APPS: &str = "../../apps";
 
-/// What the name of each program begins with.
+/// Prefix of the name of each program.
 const PREFIX: &str = "isles-";
 
 fn main() -> io::Result<()> {

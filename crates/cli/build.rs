@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// Where this package lies in a checkout of Isles, as git tells it.
+/// Path of this package in a checkout of Isles, as git prints it.
 const PREFIX: &str = "crates/cli/";
 
 fn main() -> io::Result<()> {
@@ -28,7 +28,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("version"), version)
 }
 
-/// What `isles --version` says after the name.
+/// Returns the text of `isles --version` after the name.
 pub fn version(number: &str, checkout: Option<&Checkout>) -> String {
     match checkout {
         Some(Checkout { commit, .. }) => format!("{number} ({commit})"),
@@ -36,12 +36,12 @@ pub fn version(number: &str, checkout: Option<&Checkout>) -> String {
     }
 }
 
-/// The checkout that a package lies in.
+/// Checkout that contains a package.
 #[derive(Debug)]
 pub struct Checkout {
     /// The first digits of the commit: seven, or as many as tell it apart.
     pub commit: String,
-    /// The file that changes whenever another commit is checked out; none if git keeps no such file there.
+    /// File that changes whenever another commit is checked out; `None` if git keeps no such file there.
     pub journal: Option<PathBuf>,
 }
 

@@ -43,7 +43,7 @@ const FEATURE_MACHINES: [FeatureMachine; 2] = [
     FeatureMachine { feature: "guests", name: "guests", is_built: cfg!(feature = "guests") },
 ];
 
-/// Builds that take longer are told.
+/// Least time of a build that is reported.
 const TOLD_FROM: Duration = Duration::from_secs(1);
 
 /// A program and the package that it is built of.
@@ -51,9 +51,9 @@ const TOLD_FROM: Duration = Duration::from_secs(1);
 pub struct Companion {
     program: Cow<'static, str>,
     package: Cow<'static, str>,
-    /// Where the sources of the package lie in the checkout.
+    /// Folder of the sources of the package in the checkout.
     folder: Cow<'static, str>,
-    /// Whether it starts places, and must know the machines that this program knows.
+    /// `true` if it starts places, and must know the machines that this program knows.
     starts_places: bool,
     /// The features without which its package does not have it, as Cargo reads them.
     features: &'static str,
@@ -197,7 +197,7 @@ impl Companion {
         std::iter::once(beside).chain(on_path).filter(|file| file.is_file())
     }
 
-    /// Builds the program in the checkout, and returns its file. A build that takes long is told, with its time.
+    /// Builds the program in the checkout, and returns its file. A build that takes long is reported, with its time.
     ///
     /// # Errors
     /// There is no checkout or no Cargo; or the build fails, and has said why.

@@ -1,4 +1,4 @@
-//! What is told to people: results on standard output, notices on standard error, and how far a run is.
+//! Output for people: results on standard output, notices on standard error, and progress of a run.
 //!
 //! Exists because `println!` panics where nobody can read. [`Progress`] is a bar on a terminal, one line at any width,
 //! because a terminal breaks a longer one and can then not take it away; elsewhere it is a plain line now and then.
@@ -21,7 +21,7 @@ pub const COLUMNS: usize = 80;
 /// Writes `text` to standard output, to the last byte.
 ///
 /// # Errors
-/// What the system says, for example that a device is full, or that the reader of a pipe has gone away.
+/// The system reports an error, for example a full device, or a reader of a pipe that has gone away.
 pub fn print(text: impl Display) -> io::Result<()> {
     write_to_stdout(|out| write!(out, "{text}"))
 }
@@ -29,7 +29,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
 /// Lets `content` write to standard output; errors as those of [`print()`].
 ///
 /// # Errors
-/// What `content` returns.
+/// `content` returns an error.
 pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     isles::write_to_standard(content)
 }
@@ -55,14 +55,15 @@ pub fn redraw(line: &str) {
     let _ = write!(out, "\r{line}\x1b[K").and_then(|()| out.flush()); // there is nobody left to tell
 }
 
-/// How many columns `terminal` has: what `COLUMNS` says, else the terminal itself; none if it is no terminal.
+/// Returns the number of columns of `terminal`: from `COLUMNS`, else from the terminal itself; `None` if it is no
+/// terminal.
 pub fn columns(terminal: impl AsFd) -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let own = || tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
     said.or_else(own).filter(|columns| *columns > 0)
 }
 
-/// What `/proc/cpuinfo` says of the first processor in the line `name`.
+/// Returns the value of the line `name` in `/proc/cpuinfo`, for the first processor.
 pub fn cpu_info(name: &str) -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
@@ -79,7 +80,7 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 const CELLS_MIN: usize = 8;
 const CELLS_MAX: usize = 40;
 
-/// Whether lines are redrawn on standard error: on a terminal that can do that.
+/// Returns `true` if lines are redrawn on standard error: on a terminal that can do that.
 fn is_drawn() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     io::stderr().is_terminal() && !is_dumb
@@ -127,14 +128,14 @@ pub struct Progress {
     phase: Vec<String>,
     unit: Cow<'static, str>,
     total: u64,
-    /// Whether there will be more than these, so that nothing is foretold.
+    /// `true` if there will be more than these, so that nothing is foretold.
     grows: bool,
     /// Steps that were done before it began.
     before: u64,
     started: Instant,
-    /// When something was last told.
+    /// Time of the last output.
     told: Instant,
-    /// Whether the bar is drawn; else plain lines are printed.
+    /// `true` if the bar is drawn; else plain lines are printed.
     drawn: bool,
 }
 
@@ -146,8 +147,8 @@ impl Progress {
         Progress { phase, unit, total, grows, before, started: now, told: now, drawn: is_drawn() }
     }
 
-    /// Counts from zero within a phase, by its name and perhaps that of its step; `told` is when something was last
-    /// told.
+    /// Counts from zero within a phase, by its name and perhaps that of its step; `told` is the time of the last
+    /// output.
     pub fn begin_phase(&mut self, phase: Vec<String>, told: Instant) {
         (self.phase, self.told) = (phase, told);
         (self.before, self.started) = (0, Instant::now());
@@ -165,7 +166,7 @@ impl Progress {
         (self.total, self.grows) = (total, grows || total == 0);
     }
 
-    /// Whether it is time to tell again; cheap, so that a loop can ask at each turn.
+    /// Returns `true` if it is time to print again; cheap, so that a loop can ask at each turn.
     pub fn is_due(&self) -> bool {
         self.told.elapsed() >= if self.drawn { DRAW_INTERVAL } else { LINE_INTERVAL }
     }
@@ -196,8 +197,8 @@ impl Drop for Progress {
     }
 }
 
-/// What there is to say, what matters most first: how many steps are done, what is left of them, how fast it goes.
-/// `new` ones of those done were done in the time that has `elapsed`.
+/// Returns the parts of the progress line, the most important first: steps done, time left, steps a second. `new` of
+/// the `done` steps were done in the time that has `elapsed`.
 fn parts((done, new): (u64, u64), total: Option<u64>, unit: &str, elapsed: Duration) -> Vec<String> {
     let mut parts = vec![match total {
         Some(total) => format!("{done}/{total} {unit}"),
@@ -243,7 +244,7 @@ fn drawn(names: &[String], parts: &[String], steps: Option<(u64, u64)>, width: u
     lines.into_iter().find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// As many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
+/// Joins the parts that fit into a line of a terminal of `width` columns, whose last column stays free.
 fn fitting(parts: &[String], width: usize) -> String {
     let mut texts = (1..=parts.len()).rev().map(|number| parts[..number].join(", "));
     texts.find(|text| text.len() < width).unwrap_or_default()

@@ -4,10 +4,10 @@ use crate::console;
 use isles::{EXIT_CLOSED_PIPE, LaunchError, RunReport, Unwritten};
 use std::fmt;
 
-/// Why an application ended without a result.
+/// Reason why an application ended without a result.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was asked for cannot be done: exit code 2, and nothing was started.
+    /// The request cannot be carried out: exit code 2, and nothing was started.
     Usage(String),
     /// The run failed: exit code 1.
     Run(isles::Error),
@@ -39,7 +39,7 @@ impl Failure {
         first.or(closed.into_iter().next()).map_or(Ok(()), Err)
     }
 
-    /// Whether it is only that nobody reads standard output any more, of which nothing is said.
+    /// Returns `true` if the only fault is that nobody reads standard output any more, of which nothing is said.
     pub fn is_quiet(&self) -> bool {
         matches!(self, Failure::Output(unwritten) if unwritten.is_closed_output())
     }
@@ -65,7 +65,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a run ended with, and what of its files could not be written.
+/// Result and report of a run, and the failures of files that could not be written.
 pub type EndedRun = ((isles::Result<()>, RunReport), Vec<Failure>);
 
 /// Returns what has ended, also if something of it could not be written.

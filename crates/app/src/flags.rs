@@ -1,13 +1,13 @@
-//! The flags of settings: what every run can be told of its places.
+//! The flags of settings: the arguments of every run about its places.
 //!
-//! Which flags there are says the table of the façade, [`SETTINGS`]. Invariant: a setting that is not allowed is said
-//! before anything starts.
+//! The flags are listed in the table of the façade, [`SETTINGS`]. Invariant: a setting that is not allowed is
+//! reported before anything starts.
 
 use crate::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use isles::{Claim, Flag, FlagGroup, Launch, Machine, MachineClass, SETTINGS, SettingFlag, SettingRow};
 
-/// What was said with the flags of settings.
+/// Values of the flags of settings that were given.
 #[derive(Clone, Debug)]
 struct SaidSettings(Vec<(&'static SettingRow, String)>);
 
@@ -28,7 +28,7 @@ impl SaidSettings {
         })
     }
 
-    /// What `matches` has of the flags of `groups`.
+    /// Collects the flags of `groups` from `matches`.
     fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> SaidSettings {
         let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
         // A flag of all commands is none of an application that is asked for its arguments alone.
@@ -51,7 +51,7 @@ impl SaidSettings {
     }
 }
 
-/// Under which heading of `--help` flags stand; none is that of all.
+/// Returns the heading of `--help` under which a flag is listed; `None` for the common one.
 fn heading(row: &SettingRow, flag: SettingFlag) -> Option<&'static str> {
     match flag.group {
         FlagGroup::Command | FlagGroup::Run => None,
@@ -91,12 +91,12 @@ macro_rules! arguments_of_settings {
                 self.0.flags()
             }
 
-            /// What the flag of a setting says, if it was said.
+            /// Returns the value of a setting's flag, if it was given.
             pub fn said(&self, row: &SettingRow) -> Option<&str> {
                 self.0.get(row)
             }
 
-            /// Where a setting is written: in its flag, if that was said, else in its variable.
+            /// Returns the source of a setting: its flag if that was given, else its variable.
             pub fn source(&self, row: &'static SettingRow) -> &'static str {
                 let flag = row.flag.filter(|_| self.said(row).is_some());
                 flag.map_or(row.variable, |flag| flag.name)
@@ -105,7 +105,7 @@ macro_rules! arguments_of_settings {
     };
 }
 
-/// What every run can be told: all settings that have a flag.
+/// Arguments of every run: all settings that have a flag.
 #[derive(Clone, Debug)]
 pub struct PlaceArguments(SaidSettings);
 
@@ -114,13 +114,13 @@ arguments_of_settings!(
     &[FlagGroup::Command, FlagGroup::Run, FlagGroup::Chip, FlagGroup::Files]
 );
 
-/// What every command can be told, whether it runs something or not.
+/// Arguments of every command, whether it runs something or not.
 #[derive(Clone, Debug)]
 pub struct CommandArguments(SaidSettings);
 
 arguments_of_settings!(CommandArguments, &[FlagGroup::Command]);
 
-/// What a run on a modelled chip can be told of it; also a sweep, all of whose runs are told the same.
+/// Arguments of a run on a modelled chip; also of a sweep, whose runs all get the same.
 #[derive(Clone, Debug)]
 pub struct ChipArguments(SaidSettings);
 

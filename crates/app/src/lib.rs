@@ -1,4 +1,4 @@
-//! What every application is made of beside its kernel: arguments, results, progress, the live page, several seeds.
+//! The parts of every application beside its kernel: arguments, results, progress, the live page, several seeds.
 //!
 //! An application is a crate with a program of three lines, which calls [`main`]. The `isles` command and the lab use
 //! the same flags, failures and lines. Of the applications it knows the names only. Invariant: an application's answer

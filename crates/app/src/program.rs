@@ -32,12 +32,12 @@ pub fn main<A: Application>() -> ExitCode {
     code
 }
 
-/// What the application alone can be told.
+/// Returns the command with the arguments of the application alone.
 fn own_command<A: Application>() -> Command {
     A::augment_args(Command::new(A::NAME)).after_help(A::NOTE)
 }
 
-/// What the program can be told: `own`, and what all programs can.
+/// Returns the command of the program: the arguments of `own`, and those of all programs.
 fn command(own: Command, about: &'static str) -> Command {
     let typed = typed(own.get_name());
     let own = frame_arguments(own.bin_name(typed).version(VERSION));
@@ -46,7 +46,7 @@ fn command(own: Command, about: &'static str) -> Command {
     own.about(about).arg(Arg::new(CHECK).long(CHECK).action(ArgAction::SetTrue).hide(true))
 }
 
-/// How a run of the application `name` is typed.
+/// Returns the command line of a run of the application `name`.
 fn typed(name: &str) -> String {
     format!("isles run {name}")
 }
@@ -58,7 +58,7 @@ fn typed(name: &str) -> String {
 /// The sweep has ended already.
 fn end_with_sweep() -> Result<(), Failure> {
     let Ok(sweep) = std::env::var(SWEEP_VARIABLE) else { return Ok(()) };
-    // Where the system cannot do that, the run goes on to its end.
+    // If the system cannot do that, the run goes on to its end.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // The thread that starts a run waits for it, so a parent that is another one is a sweep that has ended.
     match getppid().map(Pid::as_raw_pid) {
@@ -67,7 +67,7 @@ fn end_with_sweep() -> Result<(), Failure> {
     }
 }
 
-/// How the application ended, and the server that shows its run.
+/// Runs the application; returns its end, and the server that shows its run.
 ///
 /// # Errors
 /// It did not begin.

@@ -18,8 +18,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What the results of `one` are for all numbers below `number`, some of them sought at once; in their order. `what`
-/// says for people what they are.
+/// Returns the results of `one` for all numbers below `number`, some of them computed at once; in their order. `what`
+/// names them for people.
 ///
 /// # Errors
 /// The first that failed; the others are not begun any more.
@@ -82,7 +82,7 @@ pub fn summary<'a>(
     result(app, own.iter().map(String::as_str).chain(["--summary", "-"]).chain(told))
 }
 
-/// What a run of `app` with these words writes to standard output, which is JSON.
+/// Runs `app` with these words; returns its standard output, which is JSON.
 ///
 /// # Errors
 /// The run failed.
@@ -140,7 +140,7 @@ fn parsed(json: &[u8]) -> Result<Value, Failure> {
         .map_err(|fault| Failure::Ended(format!("the result of a run cannot be read: {fault}")))
 }
 
-/// What a program wrote, or what it refused or failed for.
+/// Returns the output of a program, or the error that it refused or failed with.
 fn refused(ended: Output) -> Result<Output, Failure> {
     if ended.status.success() {
         return Ok(ended);
@@ -170,7 +170,8 @@ pub fn reads(app: &str, words: &[String]) -> Result<Vec<Claim>, Failure> {
     Ok(claims.map(|(what, path)| Claim::read(path, String::leak(what.to_owned()))).collect())
 }
 
-/// What an application was told, for another process, which writes nothing; `arguments` are those of it alone.
+/// Returns the arguments of an application for another process, which writes nothing; `arguments` are those of it
+/// alone.
 pub(crate) fn own_arguments(arguments: &Arguments, matches: &ArgMatches) -> Vec<String> {
     let mut own = Vec::new();
     for argument in arguments.get_arguments() {

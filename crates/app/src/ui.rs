@@ -16,26 +16,26 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to end by itself after its run.
+/// Time that a server gets to end by itself after its run.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// How long to wait for its address, which a server tells that waits for a run to begin no longer.
+/// Time to wait for the server's address; a server waits no longer for a run to begin.
 const ADDRESS_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a server leaves its address in the run directory, once it has told it.
+/// File in the run directory in which a server leaves its address.
 const ADDRESS: &str = "ui-address";
 
 /// Time between two looks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Where the run is recorded, which the page reads.
+/// Setting of the run directory, which the page reads.
 const RECORD: &SettingRow = setting("record");
 
 /// The machine of the run, and the one whose runs are not observed.
 const MACHINE: &SettingRow = setting("machine");
 const UNOBSERVED: &str = "loopback";
 
-/// What can be said of the live page.
+/// Arguments of the live page.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The live page")]
 pub struct UiArguments {
@@ -181,7 +181,7 @@ impl UiServer {
         }
     }
 
-    /// Whether the server has not ended.
+    /// Returns `true` if the server has not ended.
     fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -58,7 +58,7 @@ fn print_help(error: &clap::Error) -> Result<(), Failure> {
     console::write_to_stdout(|_| error.print()).map_err(Failure::stdout)
 }
 
-/// What is wrong with the arguments, without the general advice that follows it.
+/// Returns the fault of the arguments, without the general advice that follows it.
 fn one_line(whole: &Command, error: &clap::Error) -> String {
     let told = not_text(error).or_else(|| bad_value(error));
     told.or_else(|| unknown_command(whole, error)).unwrap_or_else(|| first_sentence(error))
@@ -75,7 +75,7 @@ fn not_text(error: &clap::Error) -> Option<String> {
     Some(format!("error: the argument {argument:?} is no text; allowed: UTF-8"))
 }
 
-/// What clap knows of an error.
+/// Returns the text that clap keeps with an error under `kind`.
 fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
@@ -130,7 +130,7 @@ fn bad_value(error: &clap::Error) -> Option<String> {
     Some(format!("error: {flag} is {value:?}; allowed: {allowed}"))
 }
 
-/// What clap says, with how the command is used if words are missing or too many.
+/// Returns clap's message, with the usage of the command if words are missing or too many.
 fn first_sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let advice = ["Usage:", "For more information"];

@@ -12,7 +12,7 @@ use crate::quantity::{Cycles, PICOSECONDS_PER_SECOND, Picoseconds, Rate};
 #[derive(Clone, Debug)]
 pub struct Clock {
     rate: Rate,
-    /// What is left over, in picoseconds divided by the rate's hertz; always below them.
+    /// Fraction left over, in picoseconds divided by the rate's hertz; always below them.
     left: u64,
     /// The length of a cycle if that is whole, so that nothing is ever left over; else 0.
     period: u64,
@@ -33,8 +33,8 @@ impl Clock {
         self.rate
     }
 
-    /// Changes the rate from now on. The open interval must have been closed by [`Clock::advance`] before: what is
-    /// left over of it, less than a picosecond, is dropped.
+    /// Changes the rate from now on. The open interval must have been closed by [`Clock::advance`] before: its
+    /// leftover, less than a picosecond, is dropped.
     pub const fn set_rate(&mut self, rate: Rate) {
         *self = Self::new(rate);
     }
@@ -48,12 +48,12 @@ impl Clock {
         self.advance_uneven(cycles)
     }
 
-    /// The length of so many cycles from the edge of a picosecond on; nothing is kept of what is left over.
+    /// Returns the length of `cycles` cycles from the edge of a picosecond on; the leftover is not kept.
     pub fn length(&self, cycles: Cycles) -> Picoseconds {
         Self { left: 0, ..*self }.advance(cycles)
     }
 
-    /// How many cycles begin within the next `length`: the first at once, the last before its end.
+    /// Returns the number of cycles that begin within the next `length`: the first at once, the last before its end.
     pub fn begun_within(&self, length: Picoseconds) -> Cycles {
         let (scale, hertz) = (u128::from(self.scale()), u128::from(self.rate.hertz()));
         // The first cycle n with n * scale + left >= length * hertz ends nothing before the end of `length`.
@@ -61,7 +61,7 @@ impl Clock {
         Cycles(u64::try_from(needed.div_ceil(scale)).unwrap_or(u64::MAX))
     }
 
-    /// What a cycle takes, in picoseconds divided by the rate's hertz; below 2^56.
+    /// Returns the length of a cycle, in picoseconds divided by the rate's hertz; below 2^56.
     fn scale(&self) -> u64 {
         PICOSECONDS_PER_SECOND * u64::from(self.rate.divider())
     }

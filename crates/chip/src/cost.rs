@@ -46,15 +46,15 @@ pub struct Amount {
     pub memory_nanocycles: u64,
 }
 
-/// What an operation costs: so much anywhere, and so much for each hop between the two ends.
+/// Cost of an operation: a fixed part, and a part for each hop between the two ends.
 ///
-/// A read crosses each hop twice, a write too if the core waits for its acknowledgement; the cost for a hop holds all
-/// of that.
+/// A read crosses each hop twice, as does a write if the core waits for its acknowledgement; the cost of a hop includes
+/// both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// The cost without any hop.
     pub near: Amount,
-    /// What each hop adds.
+    /// Additional cost of each hop.
     pub hop: Amount,
 }
 
@@ -85,7 +85,7 @@ impl Amount {
     }
 }
 
-/// The length of so many billionths of a cycle, in femtoseconds, to the nearest.
+/// Returns the length of `nanocycles` billionths of a cycle, in femtoseconds, to the nearest.
 fn length(nanocycles: u64, rate: Rate) -> u64 {
     // 10^15 femtoseconds in a second, 10^9 billionths: at most 2^64 * 10^6 * 2^16, far from 128 bits.
     let scaled = u128::from(nanocycles) * 1_000_000 * u128::from(rate.divider());
@@ -99,7 +99,7 @@ impl HopCost {
         Self { near_femtoseconds: length.0.saturating_mul(FEMTO), hop_femtoseconds: 0 }
     }
 
-    /// How long the operation takes over so many hops, to the nearest picosecond.
+    /// Returns the time of the operation over `hops` hops, to the nearest picosecond.
     #[inline]
     pub const fn over(&self, hops: u32) -> Picoseconds {
         let way = self.hop_femtoseconds.saturating_mul(hops as u64);
@@ -107,13 +107,13 @@ impl HopCost {
         Picoseconds(sum.saturating_add(FEMTO / 2) / FEMTO)
     }
 
-    /// Whether it is longer over more hops.
+    /// Returns `true` if the operation takes longer over more hops.
     #[inline]
     pub const fn grows(&self) -> bool {
         self.hop_femtoseconds > 0
     }
 
-    /// The same and so much more, wherever it goes.
+    /// Returns the cost plus `more`, over any number of hops.
     pub const fn plus(&self, more: Picoseconds) -> HopCost {
         let more = more.0.saturating_mul(FEMTO);
         HopCost {
@@ -198,7 +198,7 @@ impl Operation {
     }
 }
 
-/// What operations take, in billionths of a cycle of the core's clock.
+/// Times of operations, in billionths of a cycle of the core's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operations {
     /// By class, in the order of [`Operation::ALL`].
@@ -213,18 +213,18 @@ impl Default for Operations {
 }
 
 impl Operations {
-    /// By class, in the order of [`Operation::ALL`]; of what is nothing, a cycle each.
+    /// Returns the times by class, in the order of [`Operation::ALL`]; `None` stands for a cycle.
     pub fn new(nanocycles: [Option<u64>; Operation::ALL.len()]) -> Operations {
         Operations { nanocycles: nanocycles.map(|given| given.unwrap_or(NANOCYCLES)) }
     }
 
-    /// What so many operations take, in billionths of a cycle; the largest number, if it is more than that.
+    /// Returns the time of `number` operations, in billionths of a cycle; saturates.
     pub fn nanocycles(&self, operation: Operation, number: u64) -> u64 {
         self.nanocycles[operation as usize].saturating_mul(number)
     }
 }
 
-/// What an access costs the core that does it, in the form of the literature (write overhead, gap, read).
+/// Costs of an access for the core that does it, in the form of the literature (write overhead, gap, read).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access<T> {
     /// Until the core may do something else after it began a write.
@@ -248,35 +248,35 @@ pub struct TimingTable<T> {
     pub second_cache: Option<T>,
     /// A write of a word of such a line.
     pub second_cache_store: Option<T>,
-    /// For how long one line keeps a memory controller busy.
+    /// Time that one line keeps a memory controller busy.
     pub controller_line: Option<T>,
     /// A read of a test-and-set register.
     pub test_and_set: Option<T>,
     /// From the raising of one interrupt to its arrival at the core.
     pub interrupt: Option<T>,
-    /// What each further target adds where the port of the interrupt controller is busy.
+    /// Additional time for each further target if the port of the interrupt controller is busy.
     pub interrupt_more: Option<T>,
     /// From the arrival of an interrupt until the task that waited for it runs; the core is busy with it.
     pub task_wake: Option<T>,
     /// A call of the operating system that does nothing.
     pub system_call: Option<T>,
-    /// What the network stack of the operating system spends on a packet that it sends, beside its content.
+    /// Time of the operating system's network stack for a packet that it sends, besides its content.
     pub stack_send: Option<T>,
-    /// What it spends on a packet that it receives.
+    /// Time of the network stack for a packet that it receives.
     pub stack_receive: Option<T>,
-    /// What it spends on each line of content: from or to the program, and its checksum.
+    /// Time of the network stack for each line of content: copying from or to the program, and its checksum.
     pub stack_line: Option<T>,
-    /// What a core spends to send one packet, where hardware carries messages; it may grow with the hops.
+    /// Time of a core to send one packet, if hardware carries messages; may grow with the hops.
     pub send: Option<T>,
-    /// What a core spends to receive one packet, where hardware carries messages; it may grow with the hops.
+    /// Time of a core to receive one packet, if hardware carries messages; may grow with the hops.
     pub receive: Option<T>,
     /// From a packet's entry into the mesh to its head's arrival, without contention.
     pub transit: Option<T>,
     /// A change of voltage, from the request to its end.
     pub voltage_change: Option<T>,
-    /// What a software flush of lines of the second cache costs besides its lines.
+    /// Time of a software flush of the second cache besides that of its lines.
     pub flush_start: Option<T>,
-    /// What each line of such a flush costs.
+    /// Time of each line of such a flush.
     pub flush_line: Option<T>,
     /// A software flush of the whole second cache.
     pub flush_all: Option<T>,

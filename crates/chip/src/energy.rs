@@ -18,7 +18,7 @@ pub struct OperatingPoint {
     pub voltage: Microvolts,
 }
 
-/// Which voltage carries which rates, by one author.
+/// Fastest rate at each voltage, by one author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VoltageTable {
     pub(crate) name: String,
@@ -37,12 +37,12 @@ impl VoltageTable {
         &self.steps
     }
 
-    /// The lowest voltage that allows the rate; nothing if none does.
+    /// Returns the lowest voltage that allows the rate; `None` if none does.
     pub fn voltage(&self, rate: Rate) -> Option<Microvolts> {
         self.steps.iter().find(|step| step.rate >= rate).map(|step| step.voltage)
     }
 
-    /// The rate with the lowest voltage that allows it; nothing if none does.
+    /// Returns the rate with the lowest voltage that allows it; `None` if none does.
     pub fn operating_point(&self, rate: Rate) -> Option<OperatingPoint> {
         self.voltage(rate).map(|voltage| OperatingPoint { rate, voltage })
     }
@@ -53,7 +53,7 @@ impl VoltageTable {
     }
 }
 
-/// What a core does with its cycles, as far as power can tell.
+/// Activity of a core in its cycles, as far as power can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Load {
     /// It computes.
@@ -81,7 +81,7 @@ impl Load {
     }
 }
 
-/// How the power of one core follows from its operating point, in watts, megahertz and volts.
+/// Formula of one core's power at an operating point, in watts, megahertz and volts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PowerForm {
     /// `load · cubic · f³ + linear · f`: the voltage does not show, it is taken to follow the rate.
@@ -100,7 +100,7 @@ pub enum PowerForm {
     },
 }
 
-/// What a chip draws, by one author.
+/// Power of a chip, by one author.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PowerModel {
     pub(crate) name: String,
@@ -122,12 +122,12 @@ impl PowerModel {
         &self.voltages
     }
 
-    /// What the chip draws besides its cores: mesh, controllers, and what never changes.
+    /// Returns the power of the chip besides its cores: mesh, controllers, and everything that never changes.
     pub const fn constant(&self) -> Microwatts {
         self.constant
     }
 
-    /// How the power of a core follows from its operating point.
+    /// Returns the formula of a core's power at an operating point.
     pub const fn form(&self) -> PowerForm {
         self.form
     }
@@ -137,7 +137,7 @@ impl PowerModel {
         self.load[load as usize]
     }
 
-    /// What one core draws.
+    /// Returns the power of one core.
     pub fn core(&self, load: Load, point: OperatingPoint) -> Microwatts {
         let (megahertz, volts) = (point.rate.megahertz(), point.voltage.volts());
         let factor = self.factor(load);
@@ -152,20 +152,20 @@ impl PowerModel {
         Microwatts((watts * 1e6).round() as u64)
     }
 
-    /// What the chip draws with so many cores at one point and load, the constant part included.
+    /// Returns the power of the chip with `cores` cores at one point and load, the constant part included.
     pub fn chip(&self, cores: u32, load: Load, point: OperatingPoint) -> Microwatts {
         let all = self.core(load, point).0.saturating_mul(u64::from(cores));
         Microwatts(all.saturating_add(self.constant.0))
     }
 }
 
-/// What the routers of a mesh draw: a part that goes with their clock, and a part for each flit that passes one.
+/// Power of a mesh's routers: a part proportional to their clock, and a part for each flit that passes one.
 ///
-/// It says how the constant part of a [`PowerModel`] is shared out, and what traffic adds to it: chips were measured
-/// with their mesh at rest.
+/// It splits the constant part of a [`PowerModel`] and adds the part of the traffic: chips were measured with their
+/// mesh at rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshPower {
-    /// What one router draws at full load, where it was measured.
+    /// Power of one router at full load, at the measured point.
     pub(crate) router: Microwatts,
     /// The clock and the voltage where it was measured.
     pub(crate) measured: OperatingPoint,
@@ -178,13 +178,13 @@ pub struct MeshPower {
 }
 
 impl MeshPower {
-    /// What one router draws when nothing passes it.
+    /// Returns the power of one router without traffic.
     pub fn router_at_rest(&self, mesh: Rate) -> Microwatts {
         let share = (1.0 - self.moving) * self.router.0 as f64 * self.square();
         Microwatts((share * (mesh.megahertz() / self.measured.rate.megahertz())).round() as u64)
     }
 
-    /// What one flit takes at one router.
+    /// Returns the energy of one flit at one router.
     pub fn flit(&self) -> Attojoules {
         let flits_a_second = self.measured.rate.megahertz() * 1e6 * f64::from(self.flits);
         // Microwatts are 10^12 attojoules a second.
@@ -193,14 +193,14 @@ impl MeshPower {
         )
     }
 
-    /// What one router draws at full load.
+    /// Returns the power of one router at full load.
     pub fn router_at_full_load(&self, mesh: Rate) -> Microwatts {
         let flits_a_second = mesh.megahertz() * 1e6 * f64::from(self.flits);
         let moving = self.flit().0 as f64 * flits_a_second / 1e12;
         self.router_at_rest(mesh) + Microwatts(moving.round() as u64)
     }
 
-    /// How much more than where it was measured the voltage makes.
+    /// Returns the factor of the power for the difference of the supply to the measured voltage.
     fn square(&self) -> f64 {
         let ratio = self.supply.volts() / self.measured.voltage.volts();
         ratio * ratio

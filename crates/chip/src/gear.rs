@@ -22,9 +22,9 @@ pub struct VoltageStepId(pub u16);
 /// A rate of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gear {
-    /// How fast.
+    /// Rate of the cores.
     pub rate: Rate,
-    /// By what the clock is divided; none if the chip cannot divide it.
+    /// Divider of the clock; `None` if the chip cannot divide it.
     pub divider: Option<u32>,
     /// The lowest step of voltage that carries it.
     pub step: VoltageStepId,
@@ -88,7 +88,7 @@ impl Gears {
         self.all().find(|(_, gear)| gear.divider == Some(divider)).map(|(id, _)| id)
     }
 
-    /// How many steps of voltage there are; at least one, which has no voltage if the chip says none.
+    /// Returns the number of voltage steps; at least one, which has no voltage if the chip states none.
     pub fn steps(&self) -> u16 {
         self.steps.len().max(1) as u16
     }
@@ -104,7 +104,7 @@ impl Gears {
     }
 }
 
-/// What a core draws in each gear, at each step of voltage, with each load, by one power model: computed once.
+/// Power of a core in each gear, at each step of voltage, with each load, by one power model: computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerTable {
     steps: usize,
@@ -130,13 +130,13 @@ impl PowerTable {
         PowerTable { steps: usize::from(gears.steps()), watts }
     }
 
-    /// What a core draws, by the order of [`Load::ALL`].
+    /// Returns the powers of a core, in the order of [`Load::ALL`].
     #[inline]
     pub fn powers(&self, gear: GearId, step: VoltageStepId) -> &[Microwatts; Load::ALL.len()] {
         &self.watts[usize::from(gear.0) * self.steps + usize::from(step.0)]
     }
 
-    /// What a core draws with a load.
+    /// Returns the power of a core with a load.
     pub fn power(&self, load: Load, gear: GearId, step: VoltageStepId) -> Microwatts {
         self.powers(gear, step)[load as usize]
     }

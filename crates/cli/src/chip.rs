@@ -10,7 +10,7 @@ use isles_chip::draw;
 use isles_chip::file::{BUILT_IN, ChangeError, FindError, is_path};
 use std::path::Path;
 
-/// What to do with the chips.
+/// Commands for chips.
 #[derive(Subcommand)]
 pub enum Verb {
     /// Lists the chips that can be had by name

@@ -6,7 +6,7 @@ use isles_app::console;
 use isles_graph::dataset::{self, Dataset, DatasetError, Presence};
 use isles_graph::rmat;
 
-/// What to do with the data sets.
+/// Commands for data sets.
 #[derive(Subcommand)]
 pub enum Verb {
     /// Lists the graphs, with where each is

@@ -34,7 +34,7 @@ pub struct Arguments {
     places: PlaceArguments,
 }
 
-/// How good what was found is for runs.
+/// Fitness for runs of what was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
@@ -51,7 +51,7 @@ struct Fact {
     name: &'static str,
     value: String,
     verdict: Verdict,
-    /// What it means, and what to do, unless it is good.
+    /// Meaning of the fact and its remedy, unless it is good.
     advice: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Fact {
     }
 }
 
-/// What a place says of itself.
+/// Facts that a place reports of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PlaceFacts {
     place: usize,

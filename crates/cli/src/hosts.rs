@@ -16,9 +16,9 @@ use std::process::Command;
 /// Most ranks that a line may ask for: more than any library was tried with.
 const RANKS_MAX: u32 = 65_536;
 
-/// After how many seconds of silence `mpirun` of Open MPI asks whether a host is still there, how many it then waits,
-/// and how often it asks. Its own figures are minutes. It must know before ranks end because they miss others, after 5
-/// seconds: once it has told that to a host that is cut off, TCP waits for the host without asking.
+/// Keepalive of Open MPI's `mpirun`: seconds of silence before it probes a host, seconds between two probes, and their
+/// number. Its own figures are minutes. It must know before ranks end because they miss others, after 5 seconds: once
+/// it has told that to a host that is cut off, TCP waits for the host without asking.
 const SILENCE_OF_TCP: [(&str, u32); 3] = [("time", 2), ("intvl", 1), ("probes", 2)];
 
 /// The launcher of the library that is installed, or was installed last.
@@ -28,10 +28,10 @@ const LAUNCHER: &str = "mpirun";
 const PLACES: &SettingRow = setting("places");
 const MACHINE: &SettingRow = setting("machine");
 
-/// How long another host may be silent.
+/// Longest silence of another host.
 const HOST_SILENCE: &SettingRow = setting("host silence");
 
-/// Where ranks go.
+/// Hosts on which ranks run.
 #[derive(Args)]
 #[command(next_help_heading = "Several hosts")]
 pub struct HostsArguments {
@@ -39,7 +39,7 @@ pub struct HostsArguments {
     #[arg(long, value_name = "A,B,..")]
     hosts: Option<String>,
 
-    /// How many places each of them has [default: 1]
+    /// Number of places on each host [default: 1]
     #[arg(long, value_name = "N", requires = "hosts", allow_negative_numbers = true)]
     places_per_host: Option<String>,
 
@@ -48,7 +48,7 @@ pub struct HostsArguments {
     dry_run: bool,
 }
 
-/// Whose launcher it is: they have different words for the same.
+/// Library of the launcher: they have different words for the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     OpenMpi,
@@ -160,7 +160,7 @@ impl HostsArguments {
         Ok(Some(command))
     }
 
-    /// Whether the line is printed only.
+    /// Returns `true` if the line is only printed.
     pub fn is_dry(&self) -> bool {
         self.dry_run
     }

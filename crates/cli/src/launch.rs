@@ -42,16 +42,16 @@ pub struct Arguments {
 /// The arguments of `isles bench`.
 #[derive(Args)]
 pub struct BenchArguments {
-    /// What to measure, and how; see `isles bench --help`
+    /// Arguments of the benchmarks; see `isles bench --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
 
-/// Why `isles launch --hosts` serves no page.
+/// Reason why `isles launch --hosts` serves no page.
 const ON_HOSTS: &str =
     "the page is served where the first rank is; say it behind the --, as in `-- isles run bc --ui`";
 
-/// Why `isles launch` starts no ranks.
+/// Reason why `isles launch` starts no ranks.
 const OF_RANKS: &str = "isles launch does not go with the machine mpi: mpirun starts ranks itself, as in `mpirun -n 4 \
                         PROGRAM`, with settings as variables, such as ISLES_RECORD=DIR";
 
@@ -138,7 +138,7 @@ fn found(program: &OsString) -> Option<PathBuf> {
     env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// What `isles bench --help` says, so that nobody builds the measurements to read it.
+/// Text of `isles bench --help`, so that nobody builds the measurements to read it.
 const BENCH_USAGE: &str = include_str!("../../bench/src/usage.txt");
 
 /// Becomes the program `isles-bench` beside this one, or, from inside the sources, what Cargo builds of it.
@@ -167,10 +167,10 @@ pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
 /// The picture that `--svg` asks for, and the words without it.
 struct BenchPicture {
     svg: Destination,
-    /// What the program is told; with `--json` in any case.
+    /// Arguments of the program, always with `--json`.
     words: Vec<OsString>,
     json: PathBuf,
-    /// Whether nobody asked for that file.
+    /// `true` if the file is temporary: nobody asked for it.
     is_scratch: bool,
 }
 

@@ -58,7 +58,7 @@ pub struct SparqlArguments {
     #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
     port: Option<String>,
 
-    /// What isles run rdf can be told: --data, --places, --machine, --partition, --memory, --timeout
+    /// Arguments for isles run rdf: --data, --places, --machine, --partition, --memory, --timeout
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     words: Vec<OsString>,
 }
@@ -77,7 +77,7 @@ pub struct ReportArguments {
     /// The run directory, made by --record
     directory: PathBuf,
 
-    /// Where the page goes, in one file with the run; - is standard output
+    /// File for the page with the run in it; - is standard output
     #[arg(long, value_name = "FILE")]
     html: String,
 }

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 /// The version, and the commit if it was built in a checkout; see `build.rs`.
 const VERSION: &str = include_str!(concat!(env!("OUT_DIR"), "/version"));
 
-/// What the first help ends with.
+/// End of the first help.
 const EXAMPLES: &str = "Examples:
   isles run bc --graph karate --places 4              an application of the suite, over 4 processes
   isles run bc --graph karate --machine chip:scc      the same on a modelled chip, with a predicted time
@@ -108,7 +108,7 @@ enum Verb {
     Bench(launch::BenchArguments),
 }
 
-/// What another program is told.
+/// Arguments passed on to another program.
 #[derive(clap::Args)]
 struct PassedOn {
     /// See --help after the command, which asks the program that it becomes

@@ -5,7 +5,7 @@ use isles_app::companion::{Companion, applications};
 use isles_app::{CommandArguments, Failure, console};
 use std::ffi::OsString;
 
-/// What an application is told.
+/// Name of the application's arguments.
 const WORDS: &str = "words";
 
 /// The command with one subcommand an application, which knows nothing of what that can be told.

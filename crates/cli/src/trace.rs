@@ -22,10 +22,10 @@ const FINISHES_MAX: u64 = 10_000;
 /// Most bytes of a trace: a place of the host records 29 MB at most, a modelled chip 50 MB a second of the host.
 const BYTES_MAX: u64 = 2 << 30;
 
-/// What a trace begins with: the tag of a packet.
+/// First byte of a trace: the tag of a packet.
 const PACKET: [u8; 1] = [0x0a];
 
-/// What to do with a trace.
+/// Commands for traces.
 #[derive(Subcommand)]
 pub enum Verb {
     /// Prints time by place and activity, messages by pair of places, calls, and the longest finishes
@@ -33,7 +33,7 @@ pub enum Verb {
         /// A file that --trace has written
         #[arg(value_name = "FILE")]
         file: String,
-        /// How many of the longest finishes to list
+        /// Number of longest finishes to list
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = finishes())]
         finishes: u64,
         /// Prints all figures as JSON instead, in seconds
@@ -42,7 +42,7 @@ pub enum Verb {
     },
 }
 
-/// How many finishes can be asked for.
+/// Returns the parser of the number of finishes.
 fn finishes() -> RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(0..=FINISHES_MAX)
 }
@@ -62,7 +62,8 @@ pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
     told.map_err(Failure::stdout)
 }
 
-/// What is in a file, at most [`BYTES_MAX`]; of one that does not begin as a trace does, its first byte.
+/// Returns the contents of a file, at most [`BYTES_MAX`]; of a file that does not begin as a trace does, only its first
+/// byte.
 fn contents(file: &str) -> Result<Vec<u8>, ReadFault> {
     let mut opened = File::open(file).map_err(ReadFault::Unreadable)?;
     let first = input::bytes_of(opened.by_ref().take(1), 1)?;

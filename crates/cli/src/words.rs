@@ -25,12 +25,12 @@ pub fn for_clap(whole: &Command, words: Vec<OsString>) -> Vec<OsString> {
     }
 }
 
-/// Whether another program reads what stands behind the verb of `words`.
+/// Returns `true` if another program reads the words after the verb of `words`.
 pub fn are_passed_on(whole: &Command, words: &[OsString]) -> bool {
     verb(whole, words).and_then(|at| words[at].to_str()).is_some_and(|verb| PASSED_ON.contains(&verb))
 }
 
-/// Where the verb stands among `words`.
+/// Returns the index of the verb in `words`.
 fn verb(whole: &Command, words: &[OsString]) -> Option<usize> {
     let is_verb = |word: &OsString| whole.find_subcommand(word).is_some() || word == "help";
     words.iter().skip(1).position(is_verb).map(|at| at + 1)

@@ -1,4 +1,4 @@
-//! Who may ask: host, origin and session of a request.
+//! The guard of requests: their host, origin and session.
 //!
 //! Loopback alone protects nobody: pages of any site can send requests to it, and other users of the host can connect.
 //! So the host must be ours by name (against rebinding), a browser must say that our own page asks (ports are no
@@ -17,7 +17,7 @@ const SECRET_BYTES: usize = 32;
 /// Longest path and query.
 const ADDRESS_BYTES_MAX: usize = 4096;
 
-/// What a route asks of who asks.
+/// Credentials that a route asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Nothing: the files of the page itself.
@@ -30,7 +30,7 @@ pub(crate) enum Access {
     Control,
 }
 
-/// What who asks may do; the second may do what the first may.
+/// Role of a requester; the second may do what the first may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     /// Look.
@@ -40,7 +40,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// What the interface calls it.
+    /// Returns the role's name in the interface.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Role::View => "view",
@@ -49,7 +49,7 @@ impl Role {
     }
 }
 
-/// What a role has to show.
+/// Credentials of a role.
 #[derive(Debug)]
 struct Secrets {
     role: Role,
@@ -68,7 +68,7 @@ pub(crate) fn secret() -> Result<String, String> {
     }))
 }
 
-/// What the server knows of those who may ask.
+/// Checks requests: the credentials and names that the server accepts.
 #[derive(Debug)]
 pub(crate) struct Guard {
     secrets: Vec<Secrets>,
@@ -89,17 +89,17 @@ impl Guard {
         Ok(Guard { secrets: secrets.collect::<Result<_, String>>()?, name, port, body_bytes_max })
     }
 
-    /// The addresses to open, for who may do most: by the name that is ours alone, and by number.
+    /// Returns the addresses to open, with the most powerful role: by the name that is ours alone, and by number.
     pub(crate) fn addresses(&self) -> [String; 2] {
         self.addresses_for(self.secrets.last())
     }
 
-    /// The addresses for those who may only look, where others may do more.
+    /// Returns the addresses for those who may only look, if others may do more.
     pub(crate) fn view_addresses(&self) -> Option<[String; 2]> {
         (self.secrets.len() > 1).then(|| self.addresses_for(self.secrets.first()))
     }
 
-    /// The address by number, and the token of those who may look.
+    /// Returns the address by number, and the token of those who may look.
     pub(crate) fn endpoint(&self) -> (String, &str) {
         let token = self.secrets.first().map_or("", |secrets| secrets.token.as_str());
         (format!("http://127.0.0.1:{}", self.port), token)
@@ -203,7 +203,7 @@ impl Guard {
         self.secrets.iter().filter(has_shown).map(|secrets| secrets.role).max()
     }
 
-    /// Whether a value of `Host` is a name of this server.
+    /// Returns `true` if a value of `Host` is a name of this server.
     fn is_own(&self, host: &str) -> bool {
         let Some((name, port)) = host.rsplit_once(':') else { return false };
         let names = ["127.0.0.1", "localhost", "[::1]", self.name.as_str()];
@@ -229,7 +229,7 @@ fn has_token(headers: &HeaderMap, secrets: &Secrets) -> bool {
     scheme.eq_ignore_ascii_case(b"Bearer") && is_same(rest.trim_ascii_start(), &secrets.token)
 }
 
-/// What the browser says of the site that asks.
+/// Returns the browser's statement about the site that asks.
 fn site(headers: &HeaderMap) -> Option<&str> {
     let all = headers.get_all("sec-fetch-site");
     let mut values = all.iter().map(|value| value.to_str().unwrap_or("?"));
@@ -237,7 +237,8 @@ fn site(headers: &HeaderMap) -> Option<&str> {
     if values.next().is_some() { Some("?") } else { Some(first) }
 }
 
-/// Whether the browser is about to show the answer as a page of its own, not within another or for a script of it.
+/// Returns `true` if the browser is about to show the answer as a page of its own, not within another or for a script
+/// of it.
 fn is_navigation(headers: &HeaderMap) -> bool {
     let is =
         |name: &HeaderName, word: &[u8]| only(headers, name).is_some_and(|value| value.as_bytes() == word);

@@ -19,10 +19,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-/// Where jobs are listed, and told what to do.
+/// Path at which jobs are listed and controlled.
 pub(crate) const LIST: &str = "/api/v1/jobs";
 
-/// Where the last lines of a job are.
+/// Path of the last lines of a job.
 pub(crate) const OUTPUT: &str = "/api/v1/jobs/output";
 
 /// Longest time until the job server answers.
@@ -73,7 +73,7 @@ async fn output(socket: &Path, query: &str) -> Result<Answer, Box<Answer>> {
     Ok(json(&answer))
 }
 
-/// Passes on what a job is told.
+/// Passes a control request on to a job.
 async fn tell(socket: &Path, request: Request<Incoming>) -> Result<Answer, Box<Answer>> {
     let bad = |detail: &str| Box::new(problem(StatusCode::BAD_REQUEST, "a bad request", detail));
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());

@@ -4,10 +4,10 @@
 //! address only. Everything that is asked goes through one table of routes and one guard, in this order: host, origin,
 //! path, method, session. What it shows comes from `isles_view`; here is no knowledge of runs.
 //!
-//! Where to read on: `guard` (who may ask), `routes` (what can be asked), `accept` (how much at a time), `stream` (the
+//! Further reading: `guard` (who may ask), `routes` (what can be asked), `accept` (how much at a time), `stream` (the
 //! live half), `jobs` (what is passed on to a job server), `report` (a run in one file), `sparql` (queries). The
 //! interface of the page is `openapi.json`. Invariant: no request changes anything of a run but its jobs, and those
-//! only who has the role for it.
+//! only if it has the role for that.
 
 #![forbid(unsafe_code)]
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Exit code for what cannot be done.
 const EXIT_USAGE: u8 = 2;
 
-/// How long a run that is announced may take to begin.
+/// Time that an announced run may take to begin.
 const BEGIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// Shows a run of Isles in a browser, while it runs or afterwards
@@ -69,7 +69,7 @@ enum Verb {
         /// The port on the loopback address [default: any that is free]
         #[arg(long, default_value_t = 0, hide_default_value = true)]
         port: u16,
-        /// What it is told
+        /// Arguments of the program
         #[arg(last = true)]
         arguments: Vec<String>,
     },

@@ -25,7 +25,7 @@ const BASE_UNITS: [(&str, &str, f64); 7] = [
     ("finishes", "finishes", 1.0),
 ];
 
-/// What a level that is computed of the columns is: name, unit and help.
+/// Level that is computed from the columns: name, unit and help.
 type Level = (&'static str, &'static str, &'static str);
 
 /// The levels of places that are no counters, with their values.
@@ -94,7 +94,7 @@ fn metrics(view: &dyn RunView) -> String {
     out + "# EOF\n"
 }
 
-/// What is told of a whole modelled chip: name, unit, type, help and value.
+/// Returns the metrics of a whole modelled chip: name, unit, type, help and value.
 fn chip(snapshot: &Snapshot) -> Vec<(&'static str, &'static str, &'static str, &'static str, f64)> {
     let Some(power) = snapshot.power else { return Vec::new() };
     let seconds = power.until_ms / 1e3;

@@ -27,14 +27,14 @@ const CURVES: [&str; 6] = ["busy", "queue", "tasks", "bytes_sent", "memory_bytes
 /// Most places whose curves are in a report.
 const CURVE_PLACES_MAX: u32 = 64;
 
-/// What the file carries; `web/src/model/report.ts` reads it.
+/// Data in the file; `web/src/model/report.ts` reads it.
 #[derive(Serialize)]
 struct ReportData<'a> {
     run: RunAnswer<'a>,
     snapshots: Vec<ReaderSnapshot>,
     summary: Summary,
     histories: BTreeMap<&'static str, History>,
-    /// What places have printed; none if that is not kept.
+    /// Output of places, by place; `None` if it is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<BTreeMap<u32, OutputView>>,
 }

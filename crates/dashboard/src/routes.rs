@@ -1,7 +1,7 @@
-//! What can be asked: one table of paths, methods and what they ask of who asks.
+//! The requests that are answered: one table of paths, methods and the credentials that they ask for.
 //!
-//! `openapi.json` describes the same table, which a test compares. Invariant: what is not in the table is not answered,
-//! and each row has said whom it is for.
+//! `openapi.json` describes the same table, which a test compares. Invariant: a path that is not in the table is not
+//! answered, and each row has said whom it is for.
 
 use crate::answer::{Answer, answer as whole, json, problem, text};
 use crate::assets::ASSETS;
@@ -22,7 +22,7 @@ pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 /// Most places of one question about the past.
 const HISTORY_PLACES_MAX: usize = 1024;
 
-/// What a handler is told: the query, the last event that a reader has had, and who asks.
+/// Request of a handler: the query, the last event that a reader has had, the headers, and the role of the requester.
 pub(crate) struct Asked<'a> {
     query: &'a str,
     last: Option<u64>,
@@ -30,7 +30,7 @@ pub(crate) struct Asked<'a> {
     role: Role,
 }
 
-/// Who answers.
+/// Handler of a route.
 #[derive(Clone, Copy)]
 enum Handler {
     /// This server, at once.
@@ -39,7 +39,7 @@ enum Handler {
     Jobs,
 }
 
-/// What is answered: something, or what the job server says.
+/// Result of the routing: an answer, or the job server, which answers.
 pub(crate) enum Found {
     Answer(Answer),
     Jobs,
@@ -95,7 +95,7 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Found, Box<Answer>> 
     let of_method = rows.iter().find(|route| route.method == *request.method()).or(rows.first());
     let access = asset.map(|_| Access::Public).or_else(|| Some(of_method?.access));
     shared.guard.check_origin(request, access)?;
-    // Who may not ask learns nothing of what there is.
+    // A requester without access learns nothing of what there is.
     shared.guard.check_access(request.headers(), access.unwrap_or(Access::View))?;
     if let Some(asset) = asset {
         allow(request.method(), &[Method::GET, Method::HEAD])?;
@@ -205,7 +205,7 @@ pub(crate) struct RunAnswer<'a> {
 }
 
 impl RunAnswer<'_> {
-    /// What is told of this run.
+    /// Returns the answer about this run.
     pub(crate) fn of(view: &dyn RunView, role: Role) -> RunAnswer<'_> {
         let run = view.description();
         let length = view.length();
@@ -319,7 +319,7 @@ mod tests {
             assert_eq!(parameter(query, name).as_deref(), value, "{name}");
         }
         assert_eq!(parameter("", "places"), None);
-        // What is no escape stays as it is, and what is no UTF-8 becomes the sign for that.
+        // Text that is no escape stays as it is, and bytes that are no UTF-8 become the sign for that.
         assert_eq!(parameter("a=100%&b=%zz&c=%FF", "a").as_deref(), Some("100%"));
         assert_eq!(parameter("a=100%&b=%zz&c=%FF", "b").as_deref(), Some("%zz"));
         assert_eq!(parameter("a=100%&b=%zz&c=%FF", "c").as_deref(), Some("\u{fffd}"));

@@ -31,13 +31,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time between two tries to find a run that begins.
 const BEGIN_EVERY: Duration = Duration::from_millis(20);
 
-/// How long a server that is not kept shows the end of its run, or of who has started it.
+/// Time for which a server that is not kept shows the end of its run, or of the process that started it.
 pub const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Longest body of a request; none of the page needs more.
 const BODY_BYTES_MAX: u64 = 16 << 10;
 
-/// What is shown.
+/// Source of the run that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunSource {
     /// The run of a run directory, while it runs; if it is not there yet, for how long to wait for it.
@@ -46,18 +46,18 @@ pub enum RunSource {
     Replay(PathBuf),
 }
 
-/// How the server runs.
+/// Options of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
     /// The port; 0 is any that is free.
     pub port: u16,
-    /// Whether to go on when the run has ended.
+    /// `true` to go on when the run has ended.
     pub is_kept: bool,
     /// The directory of the jobs that the run manages, if it does.
     pub jobs: Option<PathBuf>,
 }
 
-/// Why nothing is served.
+/// Reason why nothing is served.
 #[derive(Debug)]
 pub enum ServeError {
     /// There is no run to show.
@@ -87,14 +87,14 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
-/// What all requests share.
+/// State that all requests share.
 pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) snapshots: watch::Receiver<Arc<Published>>,
     pub(crate) readers: Readers,
     /// The directory of the jobs that the run manages.
     pub(crate) jobs: Option<PathBuf>,
-    /// What the host says of itself, for a run that runs on its processors.
+    /// Meter of the host, for a run that runs on its processors.
     host: Option<Mutex<HostMeter>>,
     view: Arc<Mutex<View>>,
 }
@@ -156,7 +156,7 @@ impl Shared {
         ask(self.view.lock().unwrap_or_else(PoisonError::into_inner).as_run())
     }
 
-    /// What the host of the run says of its power and clocks now; none of a replay, or of a modelled chip.
+    /// Returns the power and clocks of the run's host now; `None` for a replay, or a modelled chip.
     pub(crate) fn host(&self) -> Option<HostReading> {
         Some(self.host.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).read())
     }
@@ -220,7 +220,7 @@ pub fn serve(
     })
 }
 
-/// What has to be said of a log that ends without the end of its run.
+/// Returns the remark on a log that ends without the end of its run.
 pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
     run.latest().reason.clone().filter(|_| run.recorded().end().is_none())
 }

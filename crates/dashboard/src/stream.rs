@@ -22,7 +22,7 @@ const VIEWERS_MAX: usize = 64;
 /// Most readers at a time of those who manage.
 const MANAGERS_MAX: usize = 16;
 
-/// How long a stream says nothing at most.
+/// Longest time for which a stream is silent.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// A snapshot as one reader gets it.
@@ -58,7 +58,7 @@ impl Published {
         Published { seq: snapshot.seq, fields }
     }
 
-    /// Returns the event for a reader that has missed so many snapshots: `missed` is the first field of its object.
+    /// Returns the event for a reader that has missed `missed` snapshots: `missed` is the first field of its object.
     fn event(&self, missed: u64) -> Bytes {
         let Published { seq, fields } = self;
         format!("event: snapshot\nid: {seq}\ndata: {{\"missed\":{missed},{fields}\n\n").into()
@@ -97,7 +97,7 @@ impl Drop for ReaderPermit {
     }
 }
 
-/// What a reader has seen.
+/// State of a reader: the snapshots that it has been sent and has missed.
 struct ReaderState {
     snapshots: watch::Receiver<Arc<Published>>,
     /// The number of the last snapshot that it was sent; none of a new reader.

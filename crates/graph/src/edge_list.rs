@@ -10,11 +10,11 @@ use super::error::{check_weight, excerpt};
 use super::head::{self, EdgeColumns};
 use super::{Graph, GraphError, Position, ReadOptions};
 
-/// What a line of an edge list may be.
+/// Allowed forms of a line of an edge list.
 const LINE: &str =
     "`from to` or `from to weight`, vertices from 0, split by blanks or a comma, or a `#` comment";
 
-/// What cannot be said in a line, and where it can.
+/// Allowed form in place of a lone vertex, with the formats that have one.
 const LONE: &str = "`from to`; a vertex without edges can be said in METIS or Matrix Market form";
 
 /// Most vertices that a text with `edges` edges may declare: a lone huge number must not claim gigabytes.
@@ -67,7 +67,7 @@ struct Edges {
     ends: Vec<(u32, u32)>,
     /// Empty, or as long as `ends`.
     lengths: Vec<f64>,
-    /// Whether there are weights that nobody has asked for.
+    /// `true` if there are weights that nobody has asked for.
     has_unused_weights: bool,
     vertex_max: u64,
     vertex_max_position: Position,
@@ -127,7 +127,7 @@ impl Edges {
     }
 }
 
-/// What may stand behind the vertices in braces.
+/// Allowed text behind the vertices in braces.
 const ATTRIBUTES: &str = "attributes in braces as networkx writes them, such as `{'weight': 2.5}`";
 
 /// The attribute `weight`, else `value`, of a dictionary of Python, if it has one; none if it is no such dictionary.
@@ -151,7 +151,7 @@ fn weight_of(text: &[u8]) -> Option<Option<f64>> {
     Some(found[0].or(found[1]))
 }
 
-/// Where a value ends: before a comma that is in no text and in no bracket.
+/// Returns the position at which a value ends: before a comma that is in no text and in no bracket.
 fn end_of_value(text: &str) -> usize {
     let (mut depth, mut quote) = (0_u32, None);
     for (at, c) in text.char_indices() {

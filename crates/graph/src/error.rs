@@ -1,4 +1,4 @@
-//! What can be wrong with the description of a graph.
+//! The errors in the description of a graph.
 //!
 //! One enum for all readers and generators, because their callers do the same with each: print one line,
 //! stop. It does not name the file; [`super::OpenError`] adds that. Invariant: each message says what was
@@ -7,7 +7,7 @@
 use super::Weights;
 use std::fmt;
 
-/// Where in its source something was found.
+/// Position of something in its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// Line of a text file, from 1.
@@ -28,7 +28,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why there is no graph.
+/// Reason why there is no graph.
 #[derive(Debug)]
 pub enum GraphError {
     /// The file could not be read.
@@ -37,23 +37,23 @@ pub enum GraphError {
     UnknownFormat,
     /// The text is in a form that is known and not read.
     ForeignFormat {
-        /// What it is called.
+        /// Name of the form.
         name: &'static str,
     },
     /// The compressed file ends early or fails its check sum.
     BadCompression(std::io::Error),
     /// Something else stands where one of the allowed forms must stand.
     Malformed {
-        /// Where it stands.
+        /// Its position.
         position: Position,
-        /// What stands there, shortened.
+        /// Text found there, shortened.
         found: String,
-        /// What may stand there.
+        /// Forms allowed there.
         allowed: &'static str,
     },
     /// A vertex that the graph does not have.
     VertexOutOfRange {
-        /// Where it is named.
+        /// Position at which it is named.
         position: Position,
         /// The vertex as written.
         vertex: u64,
@@ -64,22 +64,22 @@ pub enum GraphError {
     },
     /// A vertex so far beyond the number of edges that most vertices would have none.
     SparseVertices {
-        /// Where it is named.
+        /// Position at which it is named.
         position: Position,
         /// The vertex as written.
         vertex: u64,
         /// Number of edges of the graph.
         edges: u64,
-        /// The last vertex that so many edges can have.
+        /// Last vertex that this number of edges can have.
         last: u64,
     },
     /// A length that no shortest path can use, or a strength that is none.
     BadWeight {
-        /// Where it stands.
+        /// Its position.
         position: Position,
         /// The weight as read.
         weight: f64,
-        /// What it was to be.
+        /// Use of the weights that was asked for.
         kind: Weights,
     },
     /// Strengths whose sum is not finite.
@@ -90,32 +90,32 @@ pub enum GraphError {
         weight: f64,
         /// Number of vertices of the graph.
         vertices: u64,
-        /// The longest length that so many vertices admit.
+        /// Longest length that this number of vertices admits.
         limit: f64,
     },
     /// The graph has no vertices.
     NoVertices,
     /// The file ends before its contents do.
     Truncated {
-        /// Where the missing part begins.
+        /// Position at which the missing part begins.
         position: Position,
-        /// What is missing.
+        /// Name of the missing part.
         missing: &'static str,
     },
     /// More than is supported, or more than the size of the input can justify.
     TooLarge {
-        /// What there is too much of.
+        /// Name of the thing that is too large or too many.
         what: &'static str,
-        /// How much there is, or is said to be.
+        /// Amount that there is, or is said to be.
         found: u64,
-        /// How much is accepted.
+        /// Largest amount accepted.
         limit: u64,
     },
     /// A generator's parameter outside its range.
     BadParameter {
         /// The parameter with its value, as given.
         found: String,
-        /// What is accepted.
+        /// Accepted values.
         allowed: &'static str,
     },
 }
@@ -203,7 +203,7 @@ pub(super) fn check_weight(weight: f64, position: Position, kind: Weights) -> Re
 
 /// Checks that no shortest path over `vertices` vertices overflows, whatever the order of its edges.
 ///
-/// It has fewer edges than the graph has vertices; the factor two is more than the rounding of 2^31 sums comes to.
+/// It has fewer edges than the graph has vertices; the factor two is more than the rounding of 2^31 sums.
 pub(super) fn check_paths(vertices: u64, weights: &[f64]) -> Result<(), GraphError> {
     let weight = weights.iter().copied().fold(0.0, f64::max);
     let limit = f64::MAX / (2 * vertices) as f64;

@@ -10,7 +10,7 @@
 use super::error::check_weight;
 use super::{Graph, GraphError, Position, ReadOptions, Weights};
 
-/// How a `.gt` file begins.
+/// First bytes of a `.gt` file.
 pub const MAGIC: &[u8] = "⛾ gt".as_bytes();
 
 /// Names of edge maps that are taken for lengths, the preferred first.
@@ -155,9 +155,9 @@ enum ValueType {
     Number(Number),
     /// Bytes a value: `bool` and `long double`.
     Fixed(u64),
-    /// A length and so many elements of that many bytes: strings, pickled objects, vectors.
+    /// A length, then this number of bytes for each element: strings, pickled objects, vectors.
     Sequence(u64),
-    /// A length and so many strings.
+    /// A length, then strings, of that number.
     Strings,
 }
 

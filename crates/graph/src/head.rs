@@ -15,17 +15,17 @@ const FROM: [&str; 5] = ["from", "source", "src", "tail", "u"];
 const TO: [&str; 6] = ["to", "target", "dst", "destination", "head", "v"];
 const WEIGHT: [&str; 6] = ["weight", "length", "distance", "value", "cost", "w"];
 
-/// What a head may be.
+/// Allowed forms of a head.
 const HEAD: &str = "a head of `source,target` or `source,target,weight` alone";
 
-/// Which column holds what.
+/// Columns of the source, the target and the weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EdgeColumns {
     pub(super) from: usize,
     pub(super) to: usize,
     /// The column of the weight; beyond the last if there is none.
     pub(super) weight: usize,
-    /// How many columns there are; none if no head says so.
+    /// Number of columns; `None` if no head says so.
     count: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Default for EdgeColumns {
 }
 
 impl EdgeColumns {
-    /// Whether a line may have `count` words.
+    /// Returns `true` if a line may have `count` words.
     pub(super) fn fits(&self, count: usize) -> bool {
         self.count.map_or((2..=COLUMNS_MAX).contains(&count), |own| own == count)
     }

@@ -39,7 +39,7 @@ pub const ARCS_MAX: u64 = u32::MAX as u64;
 /// [`Weights::Strengths`], they add up. Self-loops are kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Graph {
-    /// Whether an edge leads one way only.
+    /// `true` if an edge leads one way only.
     directed: bool,
     /// Edges after merging; an undirected edge counts once.
     edges: u64,
@@ -53,15 +53,15 @@ pub struct Graph {
     /// length one.
     #[serde(with = "isles::plain::optional")]
     weights: Option<Vec<f64>>,
-    /// What its source holds beside it.
+    /// Contents of its source that it does not hold.
     #[serde(skip)]
     left_out: LeftOut,
 }
 
-/// What the source of a graph holds and the graph does not.
+/// Contents of a graph's source that the graph does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Whether there are weights, which nobody has asked for.
+    /// `true` if there are weights, which nobody has asked for.
     pub weights: bool,
     /// Edges that were merged with others of the same two vertices.
     pub parallel_edges: u64,
@@ -95,7 +95,7 @@ impl Graph {
         self.targets.len() as u64
     }
 
-    /// Whether edges lead one way only.
+    /// Returns `true` if edges lead one way only.
     pub fn is_directed(&self) -> bool {
         self.directed
     }
@@ -105,7 +105,7 @@ impl Graph {
         self.left_out
     }
 
-    /// Whether edges have lengths of their own.
+    /// Returns `true` if edges have lengths of their own.
     pub fn is_weighted(&self) -> bool {
         self.weights.is_some()
     }

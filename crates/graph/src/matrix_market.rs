@@ -9,7 +9,7 @@ use super::edge_list::{Words, number, vertices_max};
 use super::error::{check_weight, excerpt};
 use super::{Graph, GraphError, Position, ReadOptions};
 
-/// How a Matrix Market file begins.
+/// First bytes of a Matrix Market file.
 pub const MAGIC: &[u8] = b"%%MatrixMarket";
 
 pub(super) const HEADER: &str =
@@ -17,7 +17,7 @@ pub(super) const HEADER: &str =
 const SIZE: &str = "`rows columns entries` of a square matrix";
 const ENTRY: &str = "`row column` in a pattern matrix, `row column value` in others, from 1";
 
-/// What the first line says.
+/// Contents of the first line.
 struct Header {
     pattern: bool,
     symmetric: bool,

@@ -20,7 +20,7 @@ const NEIGHBOURS: &str = "the neighbours of a vertex, from 1, each with its weig
 const BOTH: &str = "each edge in the lines of both its vertices, with one weight; a directed graph can be said in an \
                     edge list or as a Matrix Market file, `general`";
 
-/// Whether the name of a file, gzipped or not, ends as those of this form do.
+/// Returns `true` if the name of a file, gzipped or not, has the extension of this format.
 pub(super) fn is_name_of(path: &Path) -> bool {
     let is_gzip = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
     let inner = if is_gzip { path.file_stem().map(Path::new) } else { Some(path) };
@@ -71,7 +71,7 @@ fn header(line: &[u8], position: Position) -> Result<(u64, u64, bool), GraphErro
     }
 }
 
-/// What the lines of the vertices say.
+/// Contents of the lines of the vertices.
 struct Arcs<'a> {
     vertices: u64,
     has_weights: bool,

@@ -24,7 +24,7 @@ pub const WORKLOADS: [(&str, Rmat); 5] = [
 
 const LOW: Rmat = Rmat { scale: 14, a: 0.55, b: 0.1, c: 0.1, d: 0.25, seed: 1 };
 
-/// What the workloads were called before, and their names now.
+/// Former names of the workloads, and their names now.
 const FORMER_NAMES: [(&str, &str); 4] = [
     ("rmat-11", "rmat-small"),
     ("rmat-14-steep", "rmat-medium"),
@@ -32,7 +32,7 @@ const FORMER_NAMES: [(&str, &str); 4] = [
     ("rmat-15", "rmat-high"),
 ];
 
-/// What may be said of a graph to generate.
+/// Allowed forms of a graph to generate.
 pub const ALLOWED: &str =
     "`rmat:n,a,b,c,d` or `rmat:n,a,b,c,d,seed`, n from 1 to 24, a, b, c and d at least 0 with sum 1";
 

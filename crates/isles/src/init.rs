@@ -1,4 +1,4 @@
-//! What `#[isles::main(init = ..)]` runs first in each process, and what is known of that.
+//! The function of `#[isles::main(init = ..)]`, which runs first in each process, and its state.
 //!
 //! In a process that was started as a place it runs before that joins, so nothing may join meanwhile: a run that `init`
 //! starts itself would take the place of the run around it. Invariant: no process joins while its `init` runs.
@@ -22,12 +22,12 @@ pub fn run(init: impl FnOnce()) {
     STATE.store(OVER, Ordering::Relaxed);
 }
 
-/// Whether the `init` of this process runs now.
+/// Returns `true` while the `init` of this process runs.
 pub(crate) fn is_running() -> bool {
     STATE.load(Ordering::Relaxed) == RUNNING
 }
 
-/// Whether the program has an `init`, which this process has begun.
+/// Returns `true` if the program has an `init` that this process has begun.
 pub(crate) fn exists() -> bool {
     STATE.load(Ordering::Relaxed) != NONE
 }

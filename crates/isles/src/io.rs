@@ -43,7 +43,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
 
 /// Reads a part of a file: `length` bytes from `offset` on, or fewer if the file ends before.
 ///
-/// On a modelled chip it takes what [`read`] takes for so many bytes; the whole file is warm from then on.
+/// On a modelled chip it takes as long as [`read`] of `bytes` bytes; the whole file is warm from then on.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -56,7 +56,7 @@ pub fn read_part(path: impl AsRef<Path>, offset: u64, length: usize) -> io::Resu
     Ok(bytes)
 }
 
-/// Says that so many bytes of a file were read otherwise, for example through a mapping.
+/// Records that `bytes` bytes of a file were read in another way, for example through a mapping.
 ///
 /// On a modelled chip it takes what [`read_part`] takes; the file need not be there. On other machines it does nothing.
 pub fn note_read(path: impl AsRef<Path>, bytes: usize) {

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long nothing may happen before a run says what it waits for, unless the environment says otherwise.
+/// Time without progress before a run reports what it waits for, unless the environment sets another.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(30)), limit: None };
 
 /// Exit code of a run whose main task ended with an error.
@@ -30,7 +30,7 @@ const EXIT_FAILED: u8 = 1;
 /// Exit code of a run that could not be started as asked.
 pub(crate) const EXIT_USAGE: u8 = 2;
 
-/// Why a run could not be started, or not be written down. Nothing is left behind.
+/// Reason why a run could not be started, or not be written down. Nothing is left behind.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -40,7 +40,7 @@ pub enum LaunchError {
     Machine(String),
     /// The run has ended, and something that it was to write of itself could not be written. Nothing else is lost.
     Output {
-        /// What could not be written, in the order in which it was tried; at least one.
+        /// Results that could not be written, in the order in which they were tried; at least one.
         unwritten: Vec<Unwritten>,
         /// The result of `main` and what the places did: what [`Launch::run`] returns if all can be written.
         ended: Box<(Result<()>, RunReport)>,
@@ -93,7 +93,7 @@ impl From<ConfigError> for LaunchError {
     }
 }
 
-/// How a run is started; what is not said comes from the environment, then from the defaults.
+/// Settings by which a run is started; those not set come from the environment, then from the defaults.
 ///
 /// Defaults: as many places as processors (on a modelled chip, as cores), as threads of this process.
 #[derive(Clone, Debug)]
@@ -103,23 +103,23 @@ pub struct Launch {
     pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
     pub(crate) exports: Vec<ExportRequest>,
-    /// What the program itself reads.
+    /// Files that the program itself reads.
     pub(crate) reads: Vec<Claim>,
-    /// What is said of runs on modelled chips.
+    /// Settings of runs on modelled chips.
     #[cfg(feature = "chip")]
     pub(crate) chip: ChipSettings,
     pub(crate) stall: Stall,
     pub(crate) seed: u64,
     /// The run directory, if the run is observed.
     pub(crate) record: Option<Setting<PathBuf>>,
-    /// Where the summary of a run on a modelled chip is kept, if somebody wants it.
+    /// Summary of a run on a modelled chip, kept here if somebody wants it.
     pub(crate) summary: Option<Arc<OnceLock<String>>>,
     /// Over whose processes the run is, if an MPI program has called it.
     pub(crate) communicator: Option<i32>,
 }
 
 impl Launch {
-    /// What the environment says, in the variables of [`SETTINGS`](crate::SETTINGS).
+    /// Reads the settings from the environment, in the variables of [`SETTINGS`](crate::SETTINGS).
     ///
     /// # Errors
     /// A variable has a value that is not allowed.
@@ -146,8 +146,8 @@ impl Launch {
         machine: Machine,
         flags: &[Flag<'_>],
     ) -> std::result::Result<Launch, ConfigError> {
-        // Who starts a program as ranks wants one run of them. How many there are is known when they have met; all but
-        // the first serve from here on.
+        // A launcher of ranks wants one run of them. Their number is known when they have met; all but the first
+        // serve from here on.
         serve_if_rank();
         let machine = if is_first_rank() { Machine::Mpi } else { machine };
         let machine = environment.machine_or(machine)?;
@@ -197,14 +197,14 @@ impl Launch {
         self
     }
 
-    /// On which processors of the host the places stay; of no meaning on the loopback machine and on modelled chips.
-    /// Whether the program may use them, and whether they are enough, is seen when the run starts.
+    /// Sets the processors of the host on which the places stay; ignored on the loopback machine and on modelled
+    /// chips. The run checks at its start that the program may use them, and that they are enough.
     pub fn pinning(mut self, pinning: Pinning) -> Launch {
         self.pinning = Setting::new(pinning::UNSAID, pinning);
         self
     }
 
-    /// What the program reads, which the run then does not write over.
+    /// Adds files that the program reads, which the run then does not write over.
     pub fn reading(mut self, files: impl IntoIterator<Item = Claim>) -> Launch {
         self.reads.extend(files);
         self
@@ -236,18 +236,18 @@ impl Launch {
         output::check(self, self.machine)
     }
 
-    /// Whether nothing of what the run is to write goes to standard output.
+    /// Returns `true` if the run writes no result to standard output.
     pub fn leaves_standard_output_free(&self) -> bool {
         !self.exports.iter().any(|wanted| wanted.destination().is_standard())
     }
 
-    /// What a result of the program must stay apart from: all that the run reads and writes.
+    /// Returns the claims that a result of the program must stay apart from: all that the run reads and writes.
     pub fn claims(&self) -> Vec<Claim> {
         let written = self.exports.iter().map(|wanted| Claim::written(&wanted.destination(), &wanted.source));
         self.read_on(self.machine).into_iter().chain(written).collect()
     }
 
-    /// What a run on `machine` reads.
+    /// Returns the claims of the files that a run on `machine` reads.
     pub(crate) fn read_on(&self, machine: Machine) -> Vec<Claim> {
         let mut read = self.reads.clone();
         read.extend(machine.driver().reads(self));
@@ -329,7 +329,7 @@ fn balance_text(balance: &Option<glb::RunBalance>) -> String {
     }
 }
 
-/// How many places there are if nobody says: one for each processor that this process may use.
+/// Returns the default number of places: one for each processor that this process may use.
 pub(crate) fn processors() -> u32 {
     places_on(std::thread::available_parallelism().map_or(1, usize::from))
 }
@@ -342,12 +342,12 @@ pub(crate) fn pinned_places(environment: &Environment) -> u32 {
     }
 }
 
-/// A place for each of `processors` processors, as far as there can be so many.
+/// Returns a place for each of `processors` processors, up to the largest number of places.
 fn places_on(processors: usize) -> u32 {
     processors.min(isles_transport_shm::PLACES_MAX as usize) as u32
 }
 
-/// Whether nothing else is wrong than that nobody reads standard output any more.
+/// Returns `true` if the error says only that nobody reads standard output any more.
 fn is_closed_output(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::OutputClosed => true,
@@ -382,7 +382,7 @@ pub(crate) fn future_of<F: Future + 'static>(
     Box::pin(async move { into_result(main.await) })
 }
 
-/// What `#[isles::main]` expands to.
+/// Runs the program; `#[isles::main]` expands to this.
 pub fn main<M, F>(main: M) -> ExitCode
 where
     M: FnOnce() -> F,

@@ -99,7 +99,7 @@ pub use settings::{
     ConfigError, FLAGS_VARIABLE, Flag, Report, SWEEP_VARIABLE, VERSION_VARIABLE, read_command_settings,
 };
 
-/// What most programs need.
+/// The items that most programs need.
 pub mod prelude {
     pub use crate::{
         Aggregator, Counter, Cycles, Gatherer, Global, Monitor, Phaser, Place, PlaceLocal, Receiver,
@@ -116,7 +116,7 @@ pub fn fuzz_tape(bytes: &[u8]) {
     chip::work::tape::fuzz(bytes);
 }
 
-/// What the macros expand to; no part of the interface.
+/// The items that the macros expand to; no part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::init::run as init;

@@ -32,7 +32,7 @@ const DENSE_UNTIL: Duration = Duration::from_secs(3);
 /// Time between two signs of life.
 const HEARTBEAT: Duration = Duration::from_millis(250);
 
-/// What a run directory must be, for a refusal.
+/// Requirement on a run directory, for a refusal.
 const ALLOWED: &str = "a directory that is empty or not there yet";
 
 /// The counters of a run as shared memory.
@@ -75,7 +75,7 @@ pub(crate) fn check(
 pub(crate) struct Observation {
     words: SharedWords,
     head: HeadWriter,
-    /// What the thread waits for.
+    /// Pipe that tells the thread to end.
     ending: PipeWriter,
     thread: JoinHandle<Option<LogWriter>>,
 }
@@ -154,7 +154,7 @@ impl Observation {
     }
 }
 
-/// What only a modelled chip asks for.
+/// Methods used by a modelled chip only.
 #[cfg(feature = "chip")]
 impl Observation {
     /// The head of the counters, for what the first process knows of the whole run.
@@ -168,7 +168,7 @@ impl Observation {
     }
 }
 
-/// What only ranks of MPI ask for.
+/// Methods used by ranks of MPI only.
 #[cfg(feature = "mpi")]
 impl Observation {
     /// The memory for the counters, which other ranks of this host join.
@@ -194,14 +194,14 @@ fn tell(cause: &dyn std::fmt::Display) {
     notice(format_args!("isles: the event log of the run ends early: {cause}"));
 }
 
-/// What the thread does.
+/// State of the thread that serves observers.
 struct Watch {
     socket: ObserverSocket,
     reader: PagesReader,
     log: Option<LogWriter>,
     head: HeadWriter,
     started: Instant,
-    /// Of each place the number of the last line that was kept.
+    /// Number of the last line that was kept, for each place.
     printed: Vec<u64>,
 }
 

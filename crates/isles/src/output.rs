@@ -1,4 +1,4 @@
-//! Where results go: what a run is to write, files checked before the computation, written after it.
+//! The destinations of results: the files that a run writes, checked before the computation, written after it.
 //!
 //! A computation may take hours, so what cannot be written is refused before it begins, by runs, applications and
 //! commands alike; and a file that is not whole does not have its name: it is written beside, under a name that ends in
@@ -20,14 +20,14 @@ use std::{fmt, fs, io};
 pub enum Claim {
     /// It is read.
     Read {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// What it is: `the graph`.
+        /// Name of the file in messages: `the graph`.
         what: &'static str,
     },
     /// Another result goes there.
     Written {
-        /// Where that is.
+        /// Destination of the other result.
         destination: Destination,
         /// The flag or variable that said so.
         source: String,
@@ -35,12 +35,12 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// That a file is read; `what` is for example `the graph`.
+    /// Makes the claim of a file that is read; `what` is for example `the graph`.
     pub fn read(path: impl Into<PathBuf>, what: &'static str) -> Claim {
         Claim::Read { path: path.into(), what }
     }
 
-    /// That a result goes to `destination`, because `source` said so.
+    /// Makes the claim of a result that goes to `destination`, because `source` said so.
     pub fn written(destination: &Destination, source: &str) -> Claim {
         Claim::Written { destination: destination.clone(), source: source.to_owned() }
     }
@@ -53,7 +53,7 @@ impl Claim {
         }
     }
 
-    /// What is allowed instead, if a result at `wanted` would be in the way.
+    /// Returns what is allowed instead, if a result at `wanted` would be in the way.
     pub(crate) fn refusal(&self, wanted: &Destination) -> Option<String> {
         match (self, wanted) {
             (Claim::Read { path, what }, Destination::File { path: wanted, .. }) => (path.exists()
@@ -70,20 +70,20 @@ impl Claim {
 /// A result that could not be written.
 #[derive(Debug)]
 pub struct Unwritten {
-    /// Where it was to go: a path, or `standard output`.
+    /// Destination of the result: a path, or `standard output`.
     pub path: String,
-    /// What the system says.
+    /// Error of the system.
     pub cause: io::Error,
 }
 
 impl Unwritten {
-    /// That standard output could not be written.
+    /// Makes the error of standard output that could not be written.
     pub fn standard(cause: io::Error) -> Unwritten {
         Unwritten { path: STANDARD_OUTPUT.to_owned(), cause }
     }
 
-    /// Whether nothing else is wrong than that nobody reads standard output any more: who has it ends quietly, with the
-    /// exit code [`EXIT_CLOSED_PIPE`].
+    /// Returns `true` if the only fault is that nobody reads standard output any more: a program then ends quietly,
+    /// with the exit code [`EXIT_CLOSED_PIPE`].
     pub fn is_closed_output(&self) -> bool {
         self.path == STANDARD_OUTPUT && self.cause.kind() == io::ErrorKind::BrokenPipe
     }
@@ -101,22 +101,22 @@ impl std::error::Error for Unwritten {}
 /// ended, 128 + 13.
 pub const EXIT_CLOSED_PIPE: u8 = 141;
 
-/// What standard output is called.
+/// Name of standard output in messages.
 const STANDARD_OUTPUT: &str = "standard output";
 
 /// Standard output, as a path.
 const STANDARD: &str = "-";
 
-/// Where one result goes.
+/// Destination of one result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// Standard output.
     Standard,
     /// A file, which can be written or made; or a pipe or a device.
     File {
-        /// Where it is or will be.
+        /// Path of the file, present or future.
         path: PathBuf,
-        /// Whether its folder may be made.
+        /// `true` if its folder may be made.
         with_folder: bool,
     },
 }
@@ -151,7 +151,7 @@ impl Destination {
         destination.try_out().map(|()| destination).map_err(unwritable)
     }
 
-    /// What `wanted` names, unchecked.
+    /// Returns the destination that `wanted` names, unchecked.
     pub(crate) fn at(wanted: &str) -> Destination {
         match wanted {
             STANDARD => Destination::Standard,
@@ -159,7 +159,7 @@ impl Destination {
         }
     }
 
-    /// Whether it can be written, or made.
+    /// Checks that it can be written, or made.
     pub(crate) fn try_out(&self) -> io::Result<()> {
         let Destination::File { path, with_folder } = self else { return Ok(()) };
         match fs::metadata(path) {
@@ -173,12 +173,12 @@ impl Destination {
         }
     }
 
-    /// Whether it is standard output.
+    /// Returns `true` if it is standard output.
     pub fn is_standard(&self) -> bool {
         matches!(self, Destination::Standard)
     }
 
-    /// Whether what is written to one would be lost or torn in the other.
+    /// Returns `true` if output written to one would be lost or torn in the other.
     pub fn is_same_as(&self, other: &Destination) -> bool {
         match (self, other) {
             (Destination::Standard, Destination::Standard) => true,
@@ -208,7 +208,7 @@ impl Destination {
         written.map(|()| Some(path.clone())).map_err(|cause| self.unwritten(cause))
     }
 
-    /// That it could not be written.
+    /// Makes the error of this destination that could not be written.
     pub(crate) fn unwritten(&self, cause: io::Error) -> Unwritten {
         let path = match self {
             Destination::Standard => STANDARD_OUTPUT.to_owned(),
@@ -232,7 +232,7 @@ impl Destination {
         if found.as_ref().is_none_or(fs::Metadata::is_file) {
             let path = whole(path);
             let beside = beside(&path, "part");
-            // Who may write a file may not be allowed to make another beside it.
+            // A user who may write a file may not be allowed to make another beside it.
             if let Ok(file) = File::create(&beside) {
                 if let Some(found) = found {
                     file.set_permissions(found.permissions())?;
@@ -248,7 +248,7 @@ impl Destination {
 /// A file that is being written; if it is not finished, nothing is left of it.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
-    /// What it is called until it is whole, and then.
+    /// Temporary and final path.
     rename: Option<(PathBuf, PathBuf)>,
 }
 
@@ -271,7 +271,8 @@ impl Drop for AtomicFile {
 /// Lets `content` write to standard output, to the last byte.
 ///
 /// # Errors
-/// What `content` returns; who reads may stop reading, and [`Unwritten::is_closed_output`] tells that from a fault.
+/// `content` returns an error. The reader of a pipe may stop reading; [`Unwritten::is_closed_output`] tells that
+/// from a fault.
 pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     content(&mut out).and_then(|()| out.flush())
@@ -284,7 +285,7 @@ fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     out.flush()
 }
 
-/// Whether both are one file, or will be; pipes and devices keep nothing.
+/// Returns `true` if both are one file, or will be; pipes and devices keep nothing.
 pub(crate) fn is_one_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (fs::metadata(one), fs::metadata(other)) {

@@ -1,4 +1,4 @@
-//! What people read of a run: what Isles itself says, and the macros by which a program prints.
+//! Text about a run for people: the lines of Isles itself, and the macros by which a program prints.
 //!
 //! Isles says lines on standard error, and texts that have a head. Applications and commands say theirs here, too, so
 //! that there is one place that knows how a line looks to who reads it; the layers below say theirs by
@@ -34,7 +34,7 @@ pub fn notice(line: impl Display) {
 /// Writes a text whose first line is the head of what follows, to its last byte.
 ///
 /// # Errors
-/// What the system says of standard output, for example that a device is full; nothing of standard error.
+/// Standard output reports an error, for example a full device; errors of standard error are ignored.
 pub fn tell(stream: StandardStream, text: &str) -> io::Result<()> {
     let marked = color::is_wanted(stream).then(|| color::mark_head(text));
     let text = marked.as_deref().unwrap_or(text);

@@ -144,8 +144,8 @@ impl<T> SvmArray<T> {
         self.region.counts()
     }
 
-    /// Whether the process may handle faults of the program only: then a system call that touches a page which this
-    /// member does not have fails with `EFAULT`. Slices of guards are always there.
+    /// Returns `true` if the process may handle faults of the program only: then a system call that touches a page
+    /// which this member does not have fails with `EFAULT`. Slices of guards are always there.
     pub fn is_user_mode_only(&self) -> bool {
         self.region.is_user_mode_only()
     }

@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-/// How long nothing may happen before a test says what it waits for, and before it fails, unless the environment
-/// says otherwise.
+/// Time without progress before a test reports what it waits for, and before it fails, unless the environment sets
+/// another.
 const STALL: Stall = Stall { report: Some(Duration::from_secs(10)), limit: Some(Duration::from_secs(60)) };
 
 /// Seeds that a test on the loopback is run with, unless `ISLES_SEED` names one.
@@ -34,7 +34,7 @@ where
     run_on_thread(machine, places, name, &|| future_of(&body, MainOutcome::into_main_result));
 }
 
-/// What a test runs, once for each seed.
+/// Body of a test, run once for each seed.
 pub(crate) type TestBody<'a> = &'a (dyn Fn() -> MainFuture + Sync);
 
 /// As [`test`].
@@ -56,7 +56,7 @@ fn run_on_thread(machine: Machine, places: u32, name: &'static str, body: TestBo
 /// As [`test`], on this thread.
 fn run(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
     if std::env::var_os(JOIN_VARIABLE).is_some() {
-        // Where it fails, what the place prints is lost, and nothing else.
+        // If it fails, the output of the place is lost, and nothing else.
         let _ = unmute();
     }
     processes::serve_if_place();
@@ -72,7 +72,7 @@ pub(crate) fn seeds_of_tests() -> Range<u64> {
     named.map_or(0..SEEDS, |seed: u64| seed..seed + 1)
 }
 
-/// This test program, told to run the one test `name` only.
+/// Returns this test program, with arguments to run the one test `name` only.
 pub(crate) fn same_test(name: &str) -> Program {
     // The harness knows the test without the name of its crate.
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);

@@ -4,7 +4,7 @@ use isles::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-/// Where the last panic was said to be.
+/// Location that the last panic blamed.
 static SEEN: Mutex<Option<(String, u32)>> = Mutex::new(None);
 
 /// Runs what panics on this line; the line that was blamed.

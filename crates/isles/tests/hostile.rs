@@ -32,11 +32,11 @@ const DEPTH: u32 = 5;
 struct Node {
     seed: u64,
     depth: u32,
-    /// Whether it is known what becomes of it: not so where a cancellation races with it.
+    /// `true` if its outcome is known: not so if a cancellation races with it.
     judged: bool,
 }
 
-/// How a node starts one of its children.
+/// Way in which a node starts one of its children.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Here,
@@ -51,7 +51,7 @@ enum Way {
     Count,
 }
 
-/// How the task of a node ends.
+/// End of the task of a node.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     Well,
@@ -59,7 +59,7 @@ enum End {
     Panic,
 }
 
-/// What must come of a tree.
+/// Expected outcome of a tree.
 #[derive(Clone, Copy, Default)]
 struct Expected {
     /// Judged tasks of the whole tree.
@@ -114,17 +114,17 @@ impl Node {
         u64::from(self.end() != End::Well)
     }
 
-    /// Where its task runs.
+    /// Returns the place where its task runs.
     fn place(self, index: u64) -> Place {
         Place::new(self.draw(4 + index, place_count() as u64) as usize).unwrap()
     }
 
-    /// How many tasks it has beside its children.
+    /// Returns the number of tasks it has beside its children.
     fn width(self) -> u64 {
         1 + self.draw(100, 4)
     }
 
-    /// What travels with it.
+    /// Returns the bytes that travel with it.
     fn cargo(self) -> Vec<u8> {
         let len = match self.draw(101, 64) {
             0 => 200_000,
@@ -154,7 +154,7 @@ impl Node {
     }
 }
 
-/// How many errors a finish has collected.
+/// Returns the number of errors that a finish has collected.
 fn errors(result: &Result<()>) -> u64 {
     match result {
         Ok(()) => 0,
@@ -167,7 +167,7 @@ fn errors(result: &Result<()>) -> u64 {
     }
 }
 
-/// What the tasks of all trees of a run count with.
+/// Counters of the tasks of all trees of a run.
 #[derive(Clone)]
 struct Counts {
     /// Judged tasks that have ended at this place.

@@ -8,10 +8,10 @@ use isles::{ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long an idle run is watched.
+/// Time for which an idle run is watched.
 const WATCHED: Duration = Duration::from_secs(3);
 
-/// What an idle run may use of the processors.
+/// Largest share of the processors that an idle run may use.
 const IDLE_SHARE: f64 = 0.01;
 
 /// Every place greets every other; the greetings that the first place collected are complete.
@@ -93,7 +93,7 @@ fn threads(first_process: u32) -> Vec<String> {
 /// Looks at the idle places, at most.
 const LOOKS: u32 = 10;
 
-/// For how long the threads have had a processor.
+/// Returns the time for which the threads have had a processor.
 fn busy_time(threads: &[String]) -> Duration {
     let nanoseconds = threads.iter().map(|thread| {
         let text = std::fs::read_to_string(format!("{thread}/schedstat")).unwrap();

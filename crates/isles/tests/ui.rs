@@ -1,4 +1,4 @@
-//! What must not compile, and what the compiler says then: each file in `ui/` beside its message.
+//! Programs that must not compile, and the compiler's messages: each file in `ui/` beside its message.
 //!
 //! After a change of wording: `TRYBUILD=overwrite cargo test -p isles --test ui`, then read the difference.
 

@@ -26,7 +26,7 @@ const ENVIRONMENT_BYTES_MAX: usize = 512 << 10;
 /// Characters of a word that a refusal repeats.
 const SHOWN_CHARS: usize = 80;
 
-/// Where a system looks for commands if it has no PATH.
+/// Search path of a system without PATH.
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 
 /// Checks a request that came from a page; `has_commands` says whether pages may make jobs of commands, and
@@ -58,10 +58,10 @@ pub(crate) fn check_page(
     Ok(())
 }
 
-/// Checks what is to become a job, on the cores of a modelled chip or on a host.
+/// Checks a specification of a job, on the cores of a modelled chip or on a host.
 ///
 /// # Errors
-/// It cannot be one.
+/// The specification cannot become a job.
 pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusal> {
     let too_long = |text: String| Err(Refusal::of(RefusalKind::TooLong, text));
     if spec.name.len() > NAME_BYTES_MAX {
@@ -149,14 +149,15 @@ fn check_command(words: &[String], caller: Option<&Caller>) -> Result<(), Refusa
     Err(Refusal::of(RefusalKind::NoSuchCommand, text))
 }
 
-/// Whether a character is no sign of its own but changes how others are shown: controls of terminals, separators of
-/// lines, and what sets the direction of text.
+/// Returns `true` if a character is not visible itself but changes how others are shown: terminal controls, line
+/// separators, and marks of text direction.
 pub fn steers_text(sign: char) -> bool {
     matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || sign.is_control()
 }
 
-/// Whether the system would find a program by that name where the command was typed, as `execvp` looks for it.
+/// Returns `true` if the system would find a program of that name in the folder where the command was typed, as
+/// `execvp` searches for it.
 fn is_program(name: &str, caller: Option<&Caller>) -> bool {
     let here = caller.map_or(Path::new("."), |caller| &caller.folder);
     let is_runnable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();

@@ -37,7 +37,7 @@ impl CommandQueue {
         self.waiting.insert(start, NumberedCommand { number: self.last_number, control });
     }
 
-    /// Whether something is to be sent and nobody sends; if so, the caller sends until [`next_batch`] is `None`.
+    /// Returns `true` if commands wait and nobody sends; then the caller must send until [`next_batch`] is `None`.
     ///
     /// [`next_batch`]: CommandQueue::next_batch
     pub(crate) fn begin_sending(&mut self) -> bool {

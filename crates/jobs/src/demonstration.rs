@@ -17,13 +17,13 @@ const JOBS: usize = 16;
 /// Time between two things that happen.
 const EVERY: Duration = Duration::from_millis(700);
 
-/// What happens next.
+/// Generator of the demonstration's requests.
 pub(crate) struct Demonstration {
     random: Random,
     due: Duration,
     /// The jobs that it has made.
     own: BTreeSet<u64>,
-    /// How many there were.
+    /// Number of jobs made so far.
     made: usize,
 }
 
@@ -32,7 +32,7 @@ impl Demonstration {
         Demonstration { random: Random::new(seed), due: Duration::ZERO, own: BTreeSet::new(), made: 0 }
     }
 
-    /// What happens at `time`, if anything does.
+    /// Returns the request to make at `time`, if any.
     pub(crate) fn next<'a>(
         &mut self,
         time: Duration,
@@ -64,7 +64,7 @@ impl Demonstration {
         Some(JobRequest::Tell { job, order })
     }
 
-    /// Notes what came of it.
+    /// Notes the reply to the last request.
     pub(crate) fn hear(&mut self, reply: &JobReply) {
         if let JobReply::Job { job, .. } = reply {
             self.own.insert(job.id);

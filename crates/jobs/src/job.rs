@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 
-/// What a step came to.
+/// Outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobProgress {
     /// There is more to do.
@@ -20,9 +20,9 @@ pub enum JobProgress {
 /// A step should take about a millisecond: nothing else happens at the place meanwhile. On a modelled chip it says by
 /// [`isles::work`] what it costs.
 pub trait Job: Sized + 'static {
-    /// What people call jobs of this kind.
+    /// Name of this kind of jobs.
     const NAME: &'static str;
-    /// What words it takes, as help shows them.
+    /// Arguments of the kind, as help shows them.
     const WORDS: &'static str;
 
     /// A job that has not begun.
@@ -37,7 +37,7 @@ pub trait Job: Sized + 'static {
     /// What went wrong; the job has failed.
     fn step(&mut self, output: &mut JobOutput) -> Result<JobProgress, String>;
 
-    /// How many bytes of memory it holds.
+    /// Returns the memory that the job holds, in bytes.
     fn memory(&self) -> u64 {
         size_of::<Self>() as u64
     }
@@ -126,12 +126,12 @@ impl JobKind {
         JobKind { name: J::NAME, words: J::WORDS, open: open::<J> }
     }
 
-    /// What people call jobs of this kind.
+    /// Returns the name of this kind of jobs.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What words it takes.
+    /// Returns the arguments of the kind, as help shows them.
     pub fn words(&self) -> &'static str {
         self.words
     }

@@ -32,10 +32,10 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 /// Time between two lines about what the end of the job server waits for.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
-/// How it can be ended then.
+/// Hint for ending a job server that waits.
 const FORCE_HINT: &str = "; isles job end --force ends it without them";
 
-/// How long jobs whose places answer may take to be written when the job server is ended by force.
+/// Time for jobs to be saved when the job server is ended by force, if their places answer.
 const FORCE_WAIT: Duration = Duration::from_secs(5);
 
 /// Reports of places that may wait.
@@ -44,18 +44,19 @@ const EVENTS: usize = 256;
 /// Memory of a core of the SCC that jobs may have, in bytes (004:1614 of the paper's text); on a chip only.
 const CHIP_CORE_BYTES: u64 = 640 << 20;
 
-/// How jobs are managed.
+/// Options of a job server.
 #[derive(Clone, Debug)]
 pub struct JobServerOptions {
-    /// Where jobs are kept.
+    /// Storage of the jobs.
     pub store: Store,
-    /// By what a core is chosen.
+    /// Policy that chooses cores.
     pub policy: Policy,
     /// Jobs that come and go by themselves, from this seed, and are gone at the end.
     pub demonstration: Option<u64>,
-    /// Whether the cores are those of a modelled chip.
+    /// `true` if the cores are those of a modelled chip.
     pub is_modelled: bool,
-    /// Whether a page with the right to manage may also make jobs of commands: then its token lets any program run.
+    /// `true` if a page with the right to manage may also create jobs from commands: then its token lets any program
+    /// run.
     pub page_commands: bool,
 }
 
@@ -89,7 +90,7 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
     server.turn_until_over(&socket, &told, demonstration, &is_over).await
 }
 
-/// What tasks of the job server share.
+/// State shared by the job server's tasks.
 struct SharedTable {
     table: JobTable,
     cores: Vec<CoreView>,
@@ -102,18 +103,18 @@ struct JobServer {
     state: Rc<RefCell<SharedTable>>,
     options: JobServerOptions,
     ending: Option<Ending>,
-    /// Why the table could not be written the last time.
+    /// Last error of writing the table.
     fault: Option<String>,
 }
 
-/// How far the end of the job server is.
+/// Progress of the job server's end.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
-    /// Since when what does not answer is killed.
+    /// Time since which everything that does not answer is killed.
     forced: Option<Instant>,
-    /// When it is next told for what is waited.
+    /// Time of the next line about what it waits for.
     told_next: Instant,
-    /// Whether all places have been asked since no job is active.
+    /// `true` if all places have been asked since the last job became inactive.
     has_asked: bool,
 }
 
@@ -339,7 +340,7 @@ impl JobServer {
         self.job(start.job, scores)
     }
 
-    /// Changes the table so that what is answered is kept.
+    /// Changes the table and saves it before the answer.
     fn change_and_save<T>(
         &self,
         change: impl FnOnce(&mut JobTable) -> Result<T, Refusal>,
@@ -582,7 +583,7 @@ impl JobServer {
 }
 
 impl SharedTable {
-    /// Notes what a place does; none if it is dead.
+    /// Notes the sample of a place; `None` if the place is dead.
     fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
         let Some(SeatSample { process, passed, busy, jobs, divider, supply, governor }) = sample else {
@@ -634,7 +635,7 @@ impl SharedTable {
         self.silence.wait_text(id, place, Instant::now())
     }
 
-    /// For what the end of the job server waits, if it is more than a moment.
+    /// Returns the reasons for which the end of the job server waits, if it takes more than a moment.
     fn waits(&self, now: Instant) -> Vec<String> {
         let active = || self.table.jobs().filter(|(_, job)| job.state.is_active());
         let silent = self.silence.silent(now).into_iter().filter_map(|place| {

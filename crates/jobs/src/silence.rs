@@ -7,11 +7,11 @@ use isles_protocol::job::JobState;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A place that has not answered for so long is silent: less than the five seconds in which it is to be named, and more
-/// than a busy host keeps a place from its processor.
+/// Time without an answer after which a place is silent: less than the five seconds within which it must be named, and
+/// more than a busy host keeps a place from its processor.
 pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(3);
 
-/// Since when each place owes an answer, and each job is on its way.
+/// Times since which each place owes an answer, and each job is on its way.
 #[derive(Debug, Default)]
 pub(crate) struct Silence {
     asked: BTreeMap<usize, Instant>,
@@ -53,7 +53,7 @@ impl Silence {
         }
     }
 
-    /// How many places owe an answer.
+    /// Returns the number of places that owe an answer.
     pub(crate) fn owing(&self) -> usize {
         self.asked.len()
     }
@@ -64,7 +64,7 @@ impl Silence {
         self.asked.iter().filter(is_silent).map(|(place, _)| *place).collect()
     }
 
-    /// What a silent place does, as far as is known.
+    /// Returns a description of a silent place, or `None` if the place is not silent.
     pub(crate) fn silent_text(&self, place: usize, now: Instant) -> Option<String> {
         let silence = now.duration_since(*self.asked.get(&place)?);
         let is_stopped = self.process(place).filter(|process| is_stopped(*process));
@@ -76,7 +76,7 @@ impl Silence {
         (silence >= SILENT_AFTER).then(text)
     }
 
-    /// For what a job waits, if it waits for something unusual.
+    /// Returns what a job waits for, if that is unusual.
     pub(crate) fn wait_text(&self, id: u64, place: usize, now: Instant) -> Option<String> {
         let of_place = self.silent_text(place, now);
         of_place.or_else(|| {
@@ -92,7 +92,7 @@ fn is_on_the_way(state: JobState) -> bool {
     matches!(state, Creating | Checkpointing | Moving | Stopping)
 }
 
-/// Whether the system says that a process of this host is stopped.
+/// Returns `true` if the system reports a process of this host as stopped.
 fn is_stopped(process: u32) -> bool {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     text.rsplit_once(')').is_some_and(|(_, after)| after.trim_start().starts_with('T'))

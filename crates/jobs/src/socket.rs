@@ -34,7 +34,7 @@ const END_ASK_WAIT: Duration = Duration::from_secs(3);
 /// Time between two questions whether it has ended.
 const END_ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Time after which it is told for what the end waits.
+/// Time after which the client is told what the end waits for.
 const END_TELL_AFTER: Duration = Duration::from_secs(1);
 
 /// Time between two such lines.
@@ -202,8 +202,8 @@ pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
     }
 }
 
-/// Ends the job server whose directory that is, and waits until its process has ended. `tell` hears for what is waited.
-/// With `force` what does not answer is killed.
+/// Ends the job server of this directory, and waits until its process has ended. `tell` receives what is waited for.
+/// With `force` everything that does not answer is killed.
 ///
 /// # Errors
 /// No job server listens there, or it refuses to end: a line.
@@ -246,7 +246,7 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
 struct Server {
     path: PathBuf,
     stream: UnixStream,
-    /// Its process; none if that cannot be seen from here, or has ended.
+    /// Its process; `None` if that cannot be seen from here, or has ended.
     process: Option<OwnedFd>,
 }
 
@@ -258,7 +258,7 @@ impl Server {
         Ok(Server { path: path.to_owned(), stream, process })
     }
 
-    /// Whether its process ends within that time.
+    /// Returns `true` if its process ends within `limit`.
     fn has_ended(&self, limit: Duration) -> bool {
         let Some(process) = &self.process else {
             thread::sleep(limit);

@@ -22,14 +22,14 @@ const FORM: u32 = 1;
 /// A table that is longer is none of ours.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 
-/// What somebody wants to be done, by name.
+/// Specification of a job: its name and what it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// What it runs.
+    /// Task or command that it runs.
     pub what: Runnable,
-    /// Where a command was typed; without, it runs in the folder and the environment of the job server.
+    /// Folder and environment of the shell in which a command was typed; without it, those of the job server are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Caller>,
 }
@@ -48,13 +48,13 @@ pub(crate) struct StoredJob {
     pub(crate) spec: JobSpec,
     /// The name of its state.
     pub(crate) state: String,
-    /// Where it was last.
+    /// Its last place.
     pub(crate) place: Option<usize>,
-    /// How often it was started.
+    /// Number of starts.
     pub(crate) starts: u64,
     /// Its result, or why it is where it is.
     pub(crate) reason: String,
-    /// How long it has computed before its last start, in seconds.
+    /// Time it has computed before its last start, in seconds.
     pub(crate) busy: f64,
     /// The number of the environment of its caller, while the table is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,21 +110,21 @@ struct StateHead {
     check: u64,
 }
 
-/// Why something of the directory cannot be used.
+/// Error of the job server's directory.
 #[derive(Debug)]
 pub enum StoreError {
     /// The system refuses it.
     System {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         cause: io::Error,
     },
     /// It is not what it should be.
     Fault {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what is allowed.
+        /// Description of the fault and of the allowed values.
         fault: String,
     },
 }
@@ -184,7 +184,7 @@ impl Store {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -194,7 +194,7 @@ impl Store {
         self.directory.join(format!("job-{id}.out"))
     }
 
-    /// By what the processes of a start are known, also to a later job server of this directory.
+    /// Returns the mark by which the processes of a start are recognised, also by a later job server of this directory.
     pub(crate) fn mark(&self, start: StartId) -> String {
         let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
         let inode = fs::metadata(&path).map_or(0, |metadata| metadata.ino());
@@ -270,7 +270,7 @@ impl Store {
         self.replace(&self.state(id), &[&line, state])
     }
 
-    /// Whether a state of a job is kept.
+    /// Returns `true` if a state of the job is stored.
     pub(crate) fn has_state(&self, id: u64) -> bool {
         self.state(id).is_file()
     }

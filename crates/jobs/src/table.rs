@@ -19,15 +19,15 @@ pub(crate) struct ManagedJob {
     pub(crate) spec: JobSpec,
     pub(crate) state: JobState,
     pub(crate) place: Option<usize>,
-    /// Where it goes, if it moves.
+    /// Target place, if the job moves.
     pub(crate) target: Option<usize>,
-    /// Whether it was paused when it was told to be written.
+    /// `true` if the job was paused when its checkpoint was ordered.
     was_paused: bool,
-    /// Whether its state could not be written the last time.
+    /// `true` if its state could not be written the last time.
     pub(crate) is_unsaved: bool,
     pub(crate) starts: u64,
     pub(crate) reason: String,
-    /// How long it has computed: before this start, and in it.
+    /// Time it has computed: before this start, and in it.
     pub(crate) busy_before: Duration,
     pub(crate) busy: Duration,
     pub(crate) memory: u64,
@@ -46,7 +46,7 @@ pub(crate) struct JobTable {
     is_changed: bool,
 }
 
-/// What is to be done after a report.
+/// Action required after a report.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Followup {
     Nothing,
@@ -97,7 +97,7 @@ impl JobTable {
         self.jobs.get(&id).ok_or_else(|| no_job(id, self.jobs.keys().copied()))
     }
 
-    /// Whether a job is there and is a command.
+    /// Returns `true` if there is such a job and it is a command.
     pub(crate) fn is_command(&self, id: u64) -> bool {
         self.jobs.get(&id).is_some_and(|job| matches!(job.spec.what, Runnable::Command(_)))
     }

@@ -67,11 +67,11 @@ struct World {
     starts: Vec<(StartId, usize, u64)>,
     /// Reports that have not arrived: those of one start arrive in their order.
     reports: BTreeMap<StartId, VecDeque<Told>>,
-    /// What a job has counted to, of all that was ever written or runs.
+    /// Highest count of each job, over all states ever written and all that run.
     counted: BTreeMap<u64, u64>,
-    /// Whether states can be written.
+    /// `true` if states can be written.
     has_room: bool,
-    /// Whether commands may come once more.
+    /// `true` if commands may arrive twice.
     has_repeats: bool,
 }
 
@@ -255,7 +255,7 @@ impl World {
         self.table = JobTable::load(self.folder.store()).unwrap();
     }
 
-    /// What holds at any time.
+    /// Checks the invariants that hold at any time.
     fn check(&self, jobs: usize) {
         assert_eq!(self.table.jobs().count(), jobs, "a job was lost or doubled");
         for (id, job) in self.table.jobs() {
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// What holds when all messages have arrived: a job does what the table says.
+    /// Checks the invariant that holds when all messages have arrived: a job does what the table says.
     fn check_commands(&self) {
         for (place, start) in
             self.places.iter().flat_map(|place| place.jobs.keys().map(move |start| (place, start)))

@@ -75,7 +75,7 @@ impl Page {
         self.ask("POST /api/v1/jobs", &[&bearer, "Content-Type: application/json"], &body.to_string())
     }
 
-    /// What is refused: the status and the type of the problem.
+    /// Posts a request that is refused; returns the status and the type of the problem.
     fn refused(&self, token: &str, body: &Value) -> (u16, String) {
         let (status, problem) = self.post(token, body);
         assert!(!problem["detail"].as_str().unwrap_or_default().is_empty(), "{problem}");

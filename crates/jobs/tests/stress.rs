@@ -17,13 +17,13 @@ const CLIENTS: u64 = 3;
 const JOBS: u64 = 6;
 const PLACES: usize = 3;
 
-/// What takes longer never happens.
+/// Limit beyond which an event counts as never happening.
 const NEVER: Duration = Duration::from_secs(120);
 
 struct JobServer {
     process: Child,
     folder: PathBuf,
-    /// What it says after it listens.
+    /// Output of the server after it listens.
     said: Option<JoinHandle<String>>,
 }
 

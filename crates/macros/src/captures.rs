@@ -15,7 +15,7 @@ use syn::{Index, Member};
 
 /// Everything about the captures of one call site.
 pub struct Captures {
-    /// What an explicit list evaluates before anything travels.
+    /// Statements of an explicit list, evaluated before anything travels.
     pub rebindings: TokenStream,
     /// The views.
     pub views: TokenStream,

@@ -1,4 +1,4 @@
-//! How errors leave a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
+//! Way of errors out of a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
 //!
 //! Inside of such a body `?` converts into `BodyError`; a call before it does so for more types than `?` can, but not
 //! within macros. What a body gives back without `?`, an `Err(..)` or a result of its own at an end or in a `return`,
@@ -50,7 +50,7 @@ fn block_ends(block: &mut syn::Block) {
     }
 }
 
-/// Has the branches of `call` changed, if it is a `select!`.
+/// Changes the branches of `call`, if it is a `select!`.
 fn in_select(call: &mut syn::Macro, change: impl FnOnce(&mut Select)) {
     if let Some(mut select) = invocation::select(call) {
         change(&mut select);
@@ -77,7 +77,8 @@ fn convert(result: &mut Expr) {
     }
 }
 
-/// Whether a call is of the variant `name` and does not say its types: `Ok::<_, E>(..)` has an error type of its own.
+/// Returns `true` if a call is of the variant `name` and does not say its types: `Ok::<_, E>(..)` has an error type of
+/// its own.
 fn is_plain(function: &Expr, name: &str) -> bool {
     let says_types = matches!(function, Expr::Path(path)
         if path.path.segments.iter().any(|segment| !segment.arguments.is_none()));

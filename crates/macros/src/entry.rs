@@ -85,7 +85,7 @@ fn for_tests(function: &ItemFn) -> Vec<syn::Attribute> {
     function.attrs.iter().filter(shared).cloned().collect()
 }
 
-/// Whether the test harness reads the attribute, so that it belongs on the functions that it calls.
+/// Returns `true` if the test harness reads the attribute, so that it belongs on the functions that it calls.
 fn is_for_harness(attribute: &syn::Attribute) -> bool {
     attribute.path().is_ident("ignore") || attribute.path().is_ident("should_panic")
 }
@@ -112,7 +112,7 @@ fn check(function: &ItemFn, attribute: &str) -> syn::Result<()> {
 
 /// `init = function`.
 struct MainArguments {
-    /// What runs first in each process.
+    /// Function that runs first in each process.
     init: Option<syn::Path>,
 }
 
@@ -185,7 +185,7 @@ fn parse_machines(input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
     Ok(machines)
 }
 
-/// What the runtime calls `machine`.
+/// Returns the name of `machine` in the runtime.
 fn variant(machine: &Ident) -> Ident {
     let (_, variant) = MACHINES.iter().find(|(name, _)| machine == name).expect("machines were checked");
     Ident::new(variant, machine.span())

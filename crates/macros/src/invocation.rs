@@ -27,7 +27,7 @@ pub enum Part {
     Select(Select),
 }
 
-/// What `call` evaluates, in order.
+/// Returns the parts that `call` evaluates, in order.
 ///
 /// # Errors
 /// The macro is not known, and its tokens are not expressions between commas.
@@ -75,7 +75,7 @@ fn unreadable(call: &Macro, name: &str) -> syn::Error {
     )
 }
 
-/// Which argument of the macro `name` is a format string.
+/// Returns the index of the argument of the macro `name` that is a format string.
 fn format_index(name: &str) -> Option<usize> {
     Some(match name {
         "print" | "println" | "eprint" | "eprintln" | "format" | "format_args" | "panic" | "todo"
@@ -125,7 +125,7 @@ fn with_format(arguments: Vec<Argument>, index: Option<usize>) -> Vec<Part> {
     values.chain(free).collect()
 }
 
-/// Whether these are the tokens of `vec![value; count]`.
+/// Returns `true` if these are the tokens of `vec![value; count]`.
 fn repeated(tokens: &TokenStream) -> bool {
     tokens
         .clone()

@@ -25,7 +25,7 @@ mod usage;
 use proc_macro::TokenStream;
 use syn::{ItemFn, parse_macro_input};
 
-/// Runs a body at a place and gives its value back: `at!(place, body).await?`.
+/// Runs a body at a place and returns its value: `at!(place, body).await?`.
 ///
 /// The call is a future of `Result<V, isles::Error>`, where `V` is the type of the body; nothing happens
 /// before it is polled. At `place == here()` the body runs as it stands and nothing is serialised. Elsewhere
@@ -42,7 +42,7 @@ use syn::{ItemFn, parse_macro_input};
 /// that error too, even if the caller has taken it: nobody knows what the body had started under the finish. A
 /// call in a finish of its own, `finish(async { at!(place, body).await }).await`, keeps the death to itself.
 ///
-/// What travels is found by spelling: names in small letters that the body does not declare and does not call. A list
+/// The captures are found by spelling: names in small letters that the body does not declare and does not call. A list
 /// says it instead: `at!(place, [graph.offsets, &word, n = a.len()] body)`.
 #[proc_macro]
 pub fn at(input: TokenStream) -> TokenStream {

@@ -54,7 +54,7 @@ impl Parse for Select {
     }
 }
 
-/// What is said of words that `tokio::select!` has and this one has not.
+/// Message for words that `tokio::select!` has and this one has not.
 const BIASED: &str = "`select!` has no `biased`: branches that are ready have their turns; leave the word out, and ask for \
      what comes first in a `select!` of its own, with `default`";
 const ELSE: &str = "`select!` has no `else`: bind the whole output and `match` it in the body; what is done if no branch is \
@@ -114,7 +114,7 @@ impl ToTokens for Select {
 }
 
 impl Select {
-    /// What the branches do, the default too.
+    /// Returns the bodies of the branches, including the default.
     pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.branches.iter_mut().map(|branch| &mut branch.body).chain(&mut self.default)
     }

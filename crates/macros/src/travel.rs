@@ -16,7 +16,7 @@ use syn::spanned::Spanned;
 /// The code of `at!(call)`.
 ///
 /// # Errors
-/// What the body uses cannot be seen.
+/// The captures of the body cannot be seen.
 pub fn at(call: &Call) -> syn::Result<TokenStream> {
     let TravelParts { site, captures, remote } = parts(call, returned)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
@@ -61,7 +61,7 @@ pub fn everywhere(arguments: TokenStream) -> syn::Result<TokenStream> {
 /// The code of `spawn_at!(call)`.
 ///
 /// # Errors
-/// What the body uses cannot be seen.
+/// The captures of the body cannot be seen.
 pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
     let TravelParts { site, captures, remote } = parts(call, ended)?;
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
@@ -109,7 +109,7 @@ fn place(call: &Call) -> TokenStream {
     quote_spanned!(place.span()=> ::isles::__private::place_of(#place))
 }
 
-/// What both macros have in common.
+/// Parts that both macros have in common.
 struct TravelParts {
     /// The type that stands for the call site.
     site: TokenStream,
@@ -118,7 +118,7 @@ struct TravelParts {
     remote: TokenStream,
 }
 
-/// `ending` turns the value of the body into what the closure gives back.
+/// Builds the parts of a call; `ending` turns the value of the body into what the closure returns.
 fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<TravelParts> {
     let captures = match &call.list {
         Some(list) => Captures::listed(list),

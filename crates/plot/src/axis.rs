@@ -7,7 +7,7 @@
 use crate::figure::Interval;
 use crate::text::{DisplayUnit, number, prefix_for};
 
-/// How values become lengths.
+/// Scale by which values become lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences are equal lengths.
@@ -19,11 +19,11 @@ pub enum Scale {
 /// An axis of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What is measured, such as `Time of a run`.
+    /// Name of the measured quantity, such as `Time of a run`.
     pub label: String,
     /// Its unit, such as `µs` or `MB/s`, or nothing; a known one changes its prefix to suit the values.
     pub unit: String,
-    /// How values become lengths.
+    /// Scale by which values become lengths.
     pub scale: Scale,
 }
 
@@ -40,7 +40,7 @@ impl Axis {
         Axis { label: label.into(), unit: unit.into(), scale }
     }
 
-    /// Whether the axis can show a value.
+    /// Returns `true` if the axis can show a value.
     pub fn can_show(&self, value: f64) -> bool {
         match self.scale {
             Scale::Linear => value.abs() <= LARGEST,
@@ -61,9 +61,9 @@ impl Axis {
 /// A value that is written at an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AxisLabel {
-    /// Where, as a share of the axis.
+    /// Position, as a share of the axis.
     pub(crate) at: f64,
-    /// What is written.
+    /// Text of the label.
     pub(crate) label: String,
 }
 
@@ -81,14 +81,14 @@ pub(crate) struct Ruler {
     notation: Notation,
 }
 
-/// How a ruler is made.
+/// Options of a ruler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RulerOptions {
-    /// How many ticks there is room for.
+    /// Number of ticks that there is room for.
     pub(crate) labels_max: usize,
     /// A value that must be in the range: the foot of bars.
     pub(crate) foot: Option<f64>,
-    /// Whether only whole numbers are written.
+    /// `true` if only whole numbers are written.
     pub(crate) whole: bool,
 }
 
@@ -124,7 +124,7 @@ impl Ruler {
         self.notation.write(value, significant)
     }
 
-    /// Where a value lies, as a share of the axis; outside of 0 to 1 if it is outside of the range.
+    /// Returns the position of a value, as a share of the axis; outside of 0 to 1 if it is outside of the range.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let value = match self.scale {
             Scale::Linear => value,
@@ -146,7 +146,7 @@ impl Ruler {
         }
     }
 
-    /// Whether equal ratios are equal lengths.
+    /// Returns `true` if equal ratios are equal lengths.
     pub(crate) fn is_log(&self) -> bool {
         self.scale == Scale::Log
     }
@@ -188,8 +188,8 @@ fn log_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
     )
 }
 
-/// A distance of 1, 2 or 5 times a power of ten (of one, if only whole numbers are wanted) of which so many steps cover
-/// the range.
+/// Returns a distance of 1, 2 or 5 times a power of ten (of one, if only whole numbers are wanted) that covers the
+/// range in at most `steps_max` steps.
 fn round_step(range: f64, steps_max: usize, whole: bool) -> f64 {
     let least = range / steps_max.max(1) as f64;
     let power = 10_f64.powf(least.log10().floor());
@@ -266,14 +266,14 @@ fn powers_of_two(low: f64, high: f64, labels_max: usize) -> Vec<f64> {
     (first..=last).filter(|power| power % every == 0).map(|power| 2_f64.powi(power)).collect()
 }
 
-/// How the values of an axis are written.
+/// Notation of the values of an axis.
 #[derive(Clone, Debug, Default)]
 struct Notation {
     /// The unit of each value, if each has its own.
     each: Option<DisplayUnit>,
-    /// By what values are divided, to be in the unit that all share.
+    /// Divisor of values, for the unit that all share.
     divisor: f64,
-    /// That unit; it stands at the title.
+    /// Unit that all share; it stands at the title.
     unit: String,
 }
 
@@ -303,7 +303,7 @@ impl Notation {
     }
 }
 
-/// As many digits as tell the values apart.
+/// Returns the least number of significant digits that tells the values apart.
 fn significant(values: &[f64]) -> usize {
     let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let apart = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);

@@ -17,7 +17,7 @@ pub(crate) const TITLE: f64 = 17.0;
 /// Width of every figure.
 pub(crate) const WIDTH: f64 = 640.0;
 
-/// What every figure looks like. Without media queries it is the light one.
+/// Style sheet of every figure. Without media queries it is the light one.
 pub(crate) const STYLE: &str = "\
 text{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif}
 text{font-size:13px;fill:#1c1e21}
@@ -52,7 +52,7 @@ text{fill:#e8eaed}
 }
 ";
 
-/// How many colours there are.
+/// Number of colours.
 const COLOURS: usize = 6;
 
 /// The shapes of marks, about the origin, all of about one area.
@@ -68,7 +68,7 @@ const SHAPES: [&str; COLOURS] = [
 /// The dashes of lines; of an even lightness, so that no line seems weaker.
 const DASHES: [&str; COLOURS] = ["none", "7 3", "2 2.5", "9 3 2 3", "4 3", "12 4"];
 
-/// How a mark is filled.
+/// Fill of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
     Full,
@@ -137,7 +137,7 @@ pub(crate) struct Spot {
     pub(crate) y: f64,
 }
 
-/// Which side of its point a text stands on.
+/// Side of its point on which a text is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,

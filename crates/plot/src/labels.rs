@@ -1,4 +1,4 @@
-//! Where labels go, so that no text stands on another or on a mark.
+//! Places of labels, so that no text stands on another or on a mark.
 //!
 //! Two ways, after what is labelled. Ends of lines are pushed apart along one axis. Points in the plane try the places
 //! around them, the nearest first. Invariant: boxes that were placed never overlap; a label without a place is left
@@ -47,7 +47,7 @@ pub(crate) struct LabelPlace {
     /// The base line, at the side that the anchor says.
     pub(crate) at: Spot,
     pub(crate) anchor: Anchor,
-    /// Whether it is so far from its point that a line must lead there.
+    /// `true` if it is so far from its point that a line must lead there.
     pub(crate) is_far: bool,
 }
 

@@ -40,12 +40,13 @@ impl Drawing {
         })
     }
 
-    /// How many values it shows.
+    /// Returns the number of values that it shows.
     pub fn drawn(&self) -> usize {
         self.0.drawn
     }
 
-    /// How many it does not show, and why, as the picture itself says it; `None` if it shows all.
+    /// Returns the number of values that it does not show, and the reason, in the words of the picture; `None` if it
+    /// shows all.
     pub fn left_out(&self) -> Option<&str> {
         self.0.left_out.as_deref()
     }
@@ -53,7 +54,7 @@ impl Drawing {
     /// Writes it as one SVG document, with its provenance as metadata and as a line of small text.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` returns an error.
     pub fn write(self, provenance: &Provenance, out: &mut dyn Write) -> io::Result<()> {
         Page::write(self.0, provenance, out)
     }

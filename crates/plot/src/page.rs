@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use svg::node::Blob;
 use svg::node::element::Element;
 
-/// By what a figure was made, so that it can be made again. No date: the same figure is the same file.
+/// Record of the making of a figure, so that it can be made again. No date: the same figure is the same file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The version of Isles that drew it.
@@ -26,7 +26,7 @@ pub struct Provenance {
     pub chip: Option<String>,
     /// The seed of the runs, if they had one.
     pub seed: Option<u64>,
-    /// Where and by what the figures were measured, if it was not by this command.
+    /// Place and instrument of the measurement, if the figures were not measured by this command.
     pub measured: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Provenance {
 /// The margin of the sheet at all sides.
 pub(crate) const MARGIN: f64 = 16.0;
 
-/// How wide text from margin to margin may be.
+/// Largest width of text, from margin to margin.
 pub(crate) const ROOM: f64 = WIDTH - 2.0 * MARGIN;
 
 /// Height of a line of small text.
@@ -70,11 +70,11 @@ pub(crate) const SMALL_LINE: f64 = 16.0;
 
 /// An entry of a legend.
 pub(crate) struct LegendEntry {
-    /// What stands for the series, about the point where it is put.
+    /// Draws the sample of the series, about the point where it is put.
     pub(crate) sample: Box<dyn Fn(Spot) -> Vec<Element>>,
     /// Half of the sample's width.
     pub(crate) reach: f64,
-    /// What it is.
+    /// Name of the series.
     pub(crate) label: String,
 }
 
@@ -82,13 +82,13 @@ pub(crate) struct LegendEntry {
 pub(crate) struct Page {
     title: String,
     nodes: Vec<Element>,
-    /// Where the next thing begins, from above.
+    /// Position at which the next thing begins, from above.
     pub(crate) cursor: f64,
     description: String,
     notes: Vec<String>,
-    /// How many values are drawn.
+    /// Number of values drawn.
     pub(crate) drawn: usize,
-    /// How many are not, and why; none if all are.
+    /// Number of values not drawn, and the reason; `None` if all are drawn.
     pub(crate) left_out: Option<String>,
 }
 

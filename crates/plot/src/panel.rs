@@ -17,11 +17,11 @@ pub(crate) struct PanelOptions<'a> {
     pub(crate) y: (&'a Axis, &'a [f64]),
     /// Height of the area within the axes.
     pub(crate) height: f64,
-    /// Where it begins at the least, so that panels below each other can begin together.
+    /// Least left edge of the area, so that panels below each other can begin together.
     pub(crate) left_min: f64,
     /// Room at the right of it.
     pub(crate) right: f64,
-    /// Whether the horizontal axis has labels and a title.
+    /// `true` if the horizontal axis has labels and a title.
     pub(crate) is_last: bool,
 }
 
@@ -64,18 +64,18 @@ impl Panel {
         panel
     }
 
-    /// Where the area of a panel with this vertical axis would begin.
+    /// Returns the left edge of the area of a panel with this vertical axis.
     pub(crate) fn left(y: &Axis, values: &[f64], height: f64) -> f64 {
         left(&upright(y, values, height))
     }
 
-    /// Where a point lies.
+    /// Returns the position of a point.
     pub(crate) fn spot(&self, x: f64, y: f64) -> Spot {
         let Block { left, top, right, bottom } = self.area;
         Spot { x: left + self.x.at(x) * (right - left), y: bottom - self.y.at(y) * (bottom - top) }
     }
 
-    /// Where a point lies, or the nearest of the area.
+    /// Returns the position of a point, or the nearest one of the area.
     pub(crate) fn nearest_spot(&self, x: f64, y: f64) -> Spot {
         let Spot { x, y } = self.spot(x, y);
         let Block { left, top, right, bottom } = self.area;
@@ -153,7 +153,7 @@ fn upright(axis: &Axis, values: &[f64], height: f64) -> Ruler {
     Ruler::of(axis, values, ruler_options(values, height / LABEL_HEIGHT))
 }
 
-/// Where a panel begins, so that the labels of this axis are within the margin.
+/// Returns the left edge of a panel at which the labels of this axis are within the margin.
 fn left(y: &Ruler) -> f64 {
     let widest = y.labels.iter().map(|mark| width(&mark.label, SMALL)).fold(0.0, f64::max);
     MARGIN + widest.max(14.0) + 8.0

@@ -62,8 +62,8 @@ pub fn wrap(text: &str, size: f64, room: f64, lines_max: usize) -> Vec<String> {
     lines.iter().map(|line| fit(line, size, room)).collect()
 }
 
-/// A number with at most so many significant digits: grouped by commas from 10,000 on, with a power of ten from 10⁷ on
-/// and below 0.0001.
+/// Returns a number with at most `significant` significant digits: grouped by commas from 10,000 on, with a power of
+/// ten from 10⁷ on and below 0.0001.
 pub fn number(value: f64, significant: usize) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -191,7 +191,7 @@ impl DisplayUnit {
 
 /// The prefix that leaves one to three digits before the point, and its factor.
 pub fn prefix_for(value: f64) -> (&'static str, f64) {
-    // What is a thousandth short of a prefix takes it: 999.9 ms are shown as 1 s.
+    // A value a thousandth short of a prefix takes it: 999.9 ms are shown as 1 s.
     let fits = |(_, factor): &&(&str, f64)| value.abs() >= *factor * 0.999_5;
     let found = PREFIXES.iter().rev().find(fits);
     let (name, factor) = match found {

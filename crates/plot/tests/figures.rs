@@ -1,7 +1,7 @@
 //! Figures as their readers get them: parsed as XML, counted and measured.
 //!
-//! Whether a figure is beautiful is for eyes; here is what can be checked without: that all is there, where it belongs,
-//! and that no data makes drawing fail.
+//! The beauty of a figure is for eyes; here is what can be checked without: that all is there, where it belongs, and
+//! that no data makes drawing fail.
 
 use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Drawing, Figure, Interval, Origin, Parity,
@@ -40,14 +40,14 @@ fn marks(document: &Document<'_>, series: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Where a mark is.
+/// Returns the position of a mark.
 fn place(mark: &Node<'_, '_>) -> (f64, f64) {
     let moved = mark.attribute("transform").and_then(|text| text.strip_prefix("translate(")).unwrap();
     let (x, y) = moved.split(')').next().unwrap().split_once(' ').unwrap();
     (x.parse().unwrap(), y.parse().unwrap())
 }
 
-/// Where the label of a tick is.
+/// Returns the position of the label of a tick.
 fn label_at(document: &Document<'_>, label: &str, anchor: &str) -> (f64, f64) {
     let is_label =
         |node: &Node<'_, '_>| node.text() == Some(label) && node.attribute("text-anchor") == Some(anchor);
@@ -56,7 +56,7 @@ fn label_at(document: &Document<'_>, label: &str, anchor: &str) -> (f64, f64) {
     (number("x"), number("y"))
 }
 
-/// What no figure may lack, and none may have.
+/// Checks for the parts that no figure may lack, and those that none may have.
 fn check(text: &str) -> Document<'_> {
     let document = Document::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let root = document.root_element();

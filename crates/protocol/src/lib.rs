@@ -1,4 +1,4 @@
-//! What places say to each other, as pure state machines.
+//! Protocols between places, as pure state machines.
 //!
 //! The crate exists so that the protocols of Isles can be tested without threads, clocks or machines:
 //! inputs go in, outputs come out. It reads no clock, spawns nothing, blocks on nothing, and never

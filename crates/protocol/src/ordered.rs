@@ -17,7 +17,7 @@ use std::ops::{Bound, RangeInclusive};
 
 /// A key: a number of at most 128 bits, in the order of which keys are.
 pub trait OrderedKey: Copy {
-    /// How many bits the number has at most.
+    /// Largest number of bits of the number.
     const BITS: u32;
 
     /// The number, below 2^[`BITS`](OrderedKey::BITS).
@@ -169,17 +169,17 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         OrderedMap { index: NumberIndex(BTreeMap::new()), values: Slab::new(), keys: PhantomData }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no values.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Whether `key` has a value.
+    /// Returns `true` if `key` has a value.
     pub fn contains_key(&self, key: K) -> bool {
         self.index.find(key.to_number()).is_some()
     }
@@ -391,17 +391,17 @@ impl<K: OrderedKey> OrderedSet<K> {
         OrderedSet { index: NumberIndex(BTreeMap::new()), keys: PhantomData }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.index.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.index.0.is_empty()
     }
 
-    /// Whether `key` is there.
+    /// Returns `true` if `key` is in the set.
     pub fn contains(&self, key: K) -> bool {
         self.index.find(key.to_number()).is_some()
     }
@@ -447,7 +447,7 @@ impl<K: OrderedKey> OrderedSet<K> {
         self.index.between(0, last.to_number()).map(|(number, _)| K::from_number(number))
     }
 
-    /// Whether all keys are in `other`.
+    /// Returns `true` if all keys are in `other`.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.index.steps().all(|(number, _)| other.index.find(number).is_some())
     }

@@ -1,4 +1,4 @@
-//! What a state machine knows of places: their numbers, which are gone, and counts by place.
+//! Places as a state machine knows them: their numbers, the dead ones, and counts by place.
 //!
 //! [`MembershipView`] is shared by the protocols, apart from their state so that one part of it can be changed while
 //! this is read. It holds the dead and not the living, because a place of a run of thousands has heard of few of
@@ -57,13 +57,13 @@ impl MembershipView {
         }
     }
 
-    /// Whether `place` is of this run.
+    /// Returns `true` if `place` is of this run.
     #[inline]
     pub(crate) fn knows(&self, place: PlaceId) -> bool {
         place.0 < self.places
     }
 
-    /// Whether `place` is of this run and not dead.
+    /// Returns `true` if `place` is of this run and not dead.
     #[inline]
     pub(crate) fn is_alive(&self, place: PlaceId) -> bool {
         self.knows(place) && (self.dead.is_empty() || self.dead.binary_search(&place).is_err())
@@ -75,14 +75,14 @@ impl MembershipView {
     }
 }
 
-/// What was exchanged with one place: tasks of a finish, or registrations of a phaser.
+/// Counts of the exchange with one place: tasks of a finish, or registrations of a phaser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
     /// The other place.
     pub place: PlaceId,
-    /// How many were sent to `place`.
+    /// Number sent to `place`.
     pub sent: u64,
-    /// How many were received from `place`.
+    /// Number received from `place`.
     pub received: u64,
 }
 
@@ -166,12 +166,12 @@ impl ExchangeCounts {
         }
     }
 
-    /// What was exchanged, places ascending; no zeros.
+    /// Returns the counts, places ascending; no zeros.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
         self.entries.iter().copied().filter(|entry| !entry.is_zero())
     }
 
-    /// Whether nothing is counted.
+    /// Returns `true` if nothing is counted.
     pub(crate) fn is_zero(&self) -> bool {
         self.entries().next().is_none()
     }

@@ -12,18 +12,19 @@ use crate::ordered::OrderedSet;
 #[derive(Debug)]
 pub struct LeastBusy {
     here: u32,
-    /// By distance: how many places after this one, itself last.
+    /// Loads by distance, in places after this one; itself last.
     loads: Vec<u32>,
     /// Load and distance of each place that lives.
     by_load: OrderedSet<(u32, u32)>,
 }
 
-/// What a place says that took no such task.
+/// Error of a report by a place that took no such task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotPlaced;
 
 impl LeastBusy {
-    /// That of place `here` of `places`, of which those live for which `is_alive` says so; nothing is placed yet.
+    /// Returns the loads as place `here` of `places` sees them, of which those live for which `is_alive` says so;
+    /// nothing is placed yet.
     pub fn new(here: PlaceId, places: u32, is_alive: impl Fn(PlaceId) -> bool) -> LeastBusy {
         let mut chooser =
             LeastBusy { here: here.0, loads: vec![0; places as usize], by_load: OrderedSet::new() };
@@ -41,7 +42,7 @@ impl LeastBusy {
         self.place(distance)
     }
 
-    /// One task of `place` has ended.
+    /// Notes that one task of `place` has ended.
     ///
     /// # Errors
     /// [`NotPlaced`]: it has none.
@@ -56,7 +57,7 @@ impl LeastBusy {
         Ok(())
     }
 
-    /// `place` has died.
+    /// Handles the death of `place`.
     pub fn died(&mut self, place: PlaceId) {
         self.by_load.retain(|(_, distance)| (self.here + 1 + distance) % self.loads.len() as u32 != place.0);
     }

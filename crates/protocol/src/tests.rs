@@ -18,14 +18,14 @@ pub(crate) trait World: Clone + Hash {
     /// Lets one thing happen; an error if something wrong is seen.
     fn act(&mut self, action: Self::Action) -> Result<(), String>;
 
-    /// Whether, with these actions open, nothing more has to happen.
+    /// Returns `true` if, with these actions open, nothing more has to happen.
     fn is_over(&self, actions: &[Self::Action]) -> bool;
 
     /// Checks a world that is over.
     fn check_end(&self) -> Result<(), String>;
 }
 
-/// What an exploration found.
+/// Result of an exploration.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) states: usize,

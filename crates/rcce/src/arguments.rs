@@ -19,14 +19,14 @@ struct WholeArguments {
     own: CommandArguments,
 }
 
-/// What this program reads by clap.
+/// Commands of this program.
 #[derive(Subcommand)]
 pub enum Command {
     /// Runs a program of RCCE that isles cc has made, over processes or on a modelled chip
     Rccerun(RunArguments),
 }
 
-/// Where ranks run.
+/// Machine on which ranks run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankMachine {
     /// As processes of this host.
@@ -35,16 +35,16 @@ pub enum RankMachine {
     Chip(String),
 }
 
-/// What is charged for the code between two calls, beside `isles_work`.
+/// Charge for the code between two calls, besides `isles_work`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MeasuredWork {
     /// Nothing.
     Nothing,
-    /// What this host takes, times this.
+    /// The time on this host, times this factor.
     Host(f64),
 }
 
-/// How ranks on a chip are kept apart.
+/// Isolation of the ranks on a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Isolation {
     /// In one process, each with a copy of the program
@@ -56,10 +56,10 @@ pub enum Isolation {
 /// A run.
 #[derive(Args)]
 pub struct RunArguments {
-    /// How many ranks
+    /// Number of ranks
     #[arg(short = 'n', long = "ranks", visible_alias = "nue", value_name = "N", value_parser = ranks)]
     pub ranks: u32,
-    /// Where they run: processes, chip:NAME or chip:FILE
+    /// Machine of the ranks: processes, chip:NAME or chip:FILE
     #[arg(long, default_value = "processes", value_parser = machine)]
     pub machine: RankMachine,
     /// On a chip: the setting of its clocks

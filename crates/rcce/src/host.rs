@@ -21,7 +21,7 @@ use std::ptr;
 /// The time between two looks of the watcher at whether all ranks sleep.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// What a rank is told that has no model.
+/// Word that stands for the model in the command line of a rank without one.
 const HOST: &str = "host";
 
 /// A rank's process.

@@ -89,7 +89,7 @@ pub struct PortRequest {
     pub address: u64,
     /// See `port.h`.
     pub value: u64,
-    /// Which library: 0 is RCCE, 1 iRCCE.
+    /// Library: 0 is RCCE, 1 iRCCE.
     pub costs: u32,
     /// Nothing.
     pub spare: u32,
@@ -140,14 +140,14 @@ pub struct ControlWords {
 
 type AtomicByte = std::sync::atomic::AtomicU8;
 
-/// Where a rank is.
+/// Call in which a rank is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whereabouts {
-    /// Which rank.
+    /// Number of the rank.
     pub rank: usize,
     /// The call of the library that it is in, or "a computation".
     pub call: String,
-    /// For which rank it waits there.
+    /// Rank that it waits for there.
     pub peer: Option<usize>,
 }
 
@@ -157,12 +157,12 @@ fn text(bytes: &[AtomicByte]) -> String {
 }
 
 impl ControlWords {
-    /// Why a rank has ended the run, if one has.
+    /// Returns the reason why a rank has ended the run, if one has.
     pub fn complaint(&self) -> Option<String> {
         (self.complaint.load(Ordering::SeqCst) == 1).then(|| text(&self.complaint_text))
     }
 
-    /// Where a rank is.
+    /// Returns the call in which a rank is.
     pub fn whereabouts(&self, rank: usize) -> Whereabouts {
         let state = &self.state[rank];
         let call = self
@@ -173,14 +173,14 @@ impl ControlWords {
         Whereabouts { rank, call, peer }
     }
 
-    /// Whether a rank sleeps, and how often it has been woken.
+    /// Returns how often a rank has been woken, or `None` if it does not sleep.
     pub fn sleep(&self, rank: usize) -> Option<u32> {
         let state = &self.state[rank];
         let wakes = state.wakes.load(Ordering::SeqCst);
         (state.parked.load(Ordering::SeqCst) == SLEEPS).then_some(wakes)
     }
 
-    /// Whether a rank has called `RCCE_finalize`.
+    /// Returns `true` if a rank has called `RCCE_finalize`.
     pub fn is_finalized(&self, rank: usize) -> bool {
         self.state[rank].stage.load(Ordering::SeqCst) == FINALIZED
     }
@@ -208,9 +208,9 @@ pub struct MachineDescription {
     pub shared: *mut u8,
     /// Its bytes.
     pub shared_bytes: u64,
-    /// How the model is asked.
+    /// Function that asks the model.
     pub request: Option<Ask>,
-    /// What it is asked with.
+    /// Context passed to `request`.
     pub context: *mut c_void,
     /// The reference clock, in GHz.
     pub gigahertz: f64,

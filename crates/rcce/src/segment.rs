@@ -19,7 +19,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Where the memory begins: below all that systems map by themselves.
+/// Start of the memory: below all that systems map by themselves.
 const ADDRESS: usize = 0x10_0000_0000;
 
 /// Bytes for the words of one rank, so that ranks share no line of a cache.

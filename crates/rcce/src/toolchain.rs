@@ -158,7 +158,7 @@ fn unstartable(program: &OsStr, cause: &std::io::Error) -> Failure {
     })
 }
 
-/// What the arguments ask for beside what the compiler reads in them.
+/// Requests in the arguments besides those that the compiler reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Wanted {
     has_bit_flags: bool,

@@ -51,7 +51,7 @@ fn run(ranks: u32, machine: &[&str], program: &Path, words: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What the program prints, if it ends well.
+/// Runs the program, which must succeed, and returns its standard output.
 fn printed(ranks: u32, machine: &[&str], program: &Path, words: &[&str]) -> String {
     let output = run(ranks, machine, program, words);
     assert!(output.status.success(), "{ranks} {machine:?}: {}{}", text(&output.stdout), text(&output.stderr));

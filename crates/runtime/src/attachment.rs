@@ -1,4 +1,4 @@
-//! Which place of which run something belongs to.
+//! The run and place to which something belongs.
 //!
 //! A program can keep a handle longer than its run: in a static, or a variable of its thread. What such a handle names
 //! by numbers would be something else in the next run, so it also names its attachment, and is refused elsewhere.
@@ -37,7 +37,7 @@ impl Attachment {
         Local::with(|local| if local.attachment() == self { Ok(f(local)) } else { Err(foreign()) })
     }
 
-    /// Whether the thread has entered another place, where a handle of this one must not be used.
+    /// Returns `true` if the thread has entered another place, where a handle of this one must not be used.
     #[inline]
     pub fn is_foreign(self) -> bool {
         Local::try_with(|local| local.attachment() != self) == Some(true)
@@ -49,6 +49,6 @@ fn foreign() -> Error {
     Error::new(ErrorKind::Misused, FOREIGN)
 }
 
-/// What is said of a handle that is used where it does not belong.
+/// Message for a handle that is used where it does not belong.
 pub const FOREIGN: &str = "a handle of a run that has ended, or of another place; it can be used in its own run \
      only, and goes to another place in a body or a message";

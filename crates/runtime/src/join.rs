@@ -23,8 +23,8 @@ pub async fn try_join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> 
     join_until(futures, Result::is_err).await.into_iter().collect()
 }
 
-/// What `everywhere!` expands to: `call` begins the body at one place. That of the place itself begins last, so that
-/// all run at once.
+/// Runs an `everywhere!` call: `call` begins the body at one place. That of the place itself begins last, so that all
+/// run at once.
 ///
 /// # Errors
 /// One error is itself, several are a list, as of a finish; all bodies have ended then.
@@ -97,13 +97,13 @@ async fn join_until<F: Future>(futures: Vec<F>, ends: impl Fn(&F::Output) -> boo
     .await
 }
 
-/// Which futures of a join are to be polled.
+/// Futures of a join that have to be polled.
 struct Woken(Mutex<Calls>);
 
 struct Calls {
     /// Their numbers, each once.
     numbers: Vec<usize>,
-    /// By number, whether it is among them.
+    /// Membership in that list, by number.
     is_noted: Vec<bool>,
     /// The task that waits for all; none while it polls.
     task: Option<Waker>,

@@ -22,8 +22,8 @@ pub const AGGREGATED_ITEMS_MAX: usize = 1 << 20;
 /// Tasks that a worker polls before it looks for messages again.
 pub(crate) const READY_BATCH: usize = 64;
 
-/// How long, by its own clock, a place goes on with operations that end at once before it looks at its messages: about
-/// two calls between cores of the SCC, so that a look costs a few parts in a hundred.
+/// Time, by its own clock, for which a place continues with operations that end at once before it looks at its
+/// messages: about two calls between cores of the SCC, so that a look costs a few per cent.
 pub(crate) const TURN_TIME_MAX: Duration = Duration::from_micros(10);
 
 /// The pace of a long turn, as time for each of its operations, from which on messages are waited for at its end.
@@ -33,23 +33,23 @@ pub(crate) const AWAITED_OPERATION_MIN: Duration = Duration::from_nanos(2_500);
 /// come. That is what computing beside others may cost, at worst.
 pub(crate) const TURN_PART: u32 = 16;
 
-/// And for no longer than this: several times what a message takes, and what the system takes to wake who waits for it.
+/// Longest such wait: several times what a message takes, and what the system takes to wake who waits for it.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
-/// So many receives at the home of a channel look at the clock after a task of another place has asked for a value, or
-/// has got a receiver: the next one comes within a few pieces of work.
+/// Number of receives at the home of a channel that look at the clock after a task of another place has asked for a
+/// value, or has got a receiver: the next one comes within a few pieces of work.
 pub const WATCHFUL_RECEIVES: u32 = 32;
 
-/// After so many long turns without a message for their end fewer are waited for: others may be late now and then, and
-/// waiting in vain costs a [`TURN_PART`]th of each.
+/// Number of long turns without a message for their end, after which fewer are waited for: others may be late now and
+/// then, and waiting in vain costs a [`TURN_PART`]th of each.
 pub(crate) const TURNS_IN_VAIN_MAX: u32 = 4;
 
 /// After so much effort an operation looks whether messages wait, where turns are not measured: a look takes as long as
 /// half of the shortest operation, of 13 ns.
 pub(crate) const LOOK_EFFORT: u32 = 8;
 
-/// After a long turn for whose end messages waited so many operations of a place look at the clock, whether messages
-/// wait or not: a few pieces of work.
+/// Number of operations of a place that look at the clock, whether messages wait or not, after a long turn for whose
+/// end messages waited: a few pieces of work.
 pub(crate) const LONG_TURN_LOOKS: u32 = 32;
 
 /// First guess of the room that a message needs, in bytes; longer ones are measured by the first attempt.
@@ -72,52 +72,52 @@ pub(crate) const CAUSES_MAX: usize = 1 << 16;
 /// Texts of an error that are never cut below this many bytes, as long as anything else can go.
 pub(crate) const ERROR_TEXT_BYTES_MIN: usize = 64;
 
-/// How long a place that waits for room in a full queue sleeps at a time before it looks at its own queues again.
+/// Longest sleep of a place that waits for room in a full queue, before it looks at its own queues again.
 pub(crate) const ROOM_WAIT: Duration = Duration::from_micros(200);
 
 /// Most receivers for whom messages of a class wait on the heap and who are all tried at each chance; more are a crowd.
 pub(crate) const CROWD_MIN: usize = 256;
 
-/// How many of a crowd may refuse before the others wait for the next chance: they have probably one reason.
+/// Number of refusals in a crowd after which the others wait for the next chance: they probably have one reason.
 pub(crate) const CROWD_REFUSALS: u32 = 4;
 
-/// How long the first place waits for the others to say that they have ended, before it goes without them.
+/// Time the first place waits for the others to say that they have ended, before it continues without them.
 pub(crate) const FAREWELL_WAIT: Duration = Duration::from_secs(5);
 
-/// How long nothing happens at the first place before all places say to each other in which collectives they wait.
+/// Time without an event at the first place before all places tell each other in which collectives they wait.
 pub(crate) const COMPARE_WAIT: Duration = Duration::from_secs(1);
 
-/// How often a place that is told to end looks at its messages once more.
+/// Number of last looks at its messages by a place that is told to end.
 pub(crate) const LAST_LOOKS: usize = 64;
 
-/// How long the first place waits for the others to explain what they wait for, before it gives a run up.
+/// Time the first place waits for the others to explain what they wait for, before it gives a run up.
 pub(crate) const EXPLAIN_WAIT: Duration = Duration::from_millis(500);
 
-/// How long nothing may have happened at a place before it asks what its finishes held back; longer than a task that
-/// goes round some places takes to come back.
+/// Idle time after which a place asks what its finishes held back; longer than a task that visits some places takes to
+/// return.
 pub const REST: Duration = Duration::from_micros(50);
 
-/// How many times as long as usual nothing must happen to the buckets of a place before those leave that are not full:
-/// what comes in bursts still fills them.
+/// Quiet time, in usual gaps, after which the buckets of a place leave that are not full: what comes in bursts still
+/// fills them.
 pub const QUIET_GAPS: u32 = 4;
 
-/// What counts as usual at most, so that the last buckets of a finish leave soon.
+/// Longest gap that counts as usual, so that the last buckets of a finish leave soon.
 pub const GAP_MAX: Duration = Duration::from_micros(100);
 
-/// After so many steps in which something happened it asks all the same.
+/// Number of steps in which something happened, after which it asks all the same.
 pub(crate) const BUSY_STEPS_MAX: u32 = 256;
 
-/// How long a place keeps what it owes of handles that are gone, so that one message speaks of many: hundreds of tasks,
-/// and for what the part holds still a short time.
+/// Time for which a place holds back returns of handles that are gone, so that one message returns many: as long as
+/// hundreds of tasks, and still short for what the part holds.
 pub(crate) const RETURN_WAIT: Duration = Duration::from_millis(1);
 
-/// After so many parts it gives back all the same.
+/// Number of parts after which it gives back all the same.
 pub(crate) const DUE_MAX: usize = 256;
 
 /// Most parts in one message that gives handles back: at most 402 bytes, so it hardly ever needs a block.
 pub(crate) const RETURNS_MAX: usize = 16;
 
-/// How far apart a busy place that has timers looks at its clock: a look takes a thousandth of that.
+/// Interval at which a busy place with timers looks at its clock: a look takes a thousandth of that.
 pub(crate) const CLOCK_LOOKS_APART: Duration = Duration::from_micros(50);
 
 /// Most steps of a busy place between two looks at its clock, however short they are: what they may be late when tasks
@@ -147,9 +147,10 @@ const _: () = assert!(READY_BATCH < READY_TASKS_MAX);
 const _: () = assert!(ERROR_BYTES_MAX >= 64 + ERROR_TEXT_BYTES_MAX);
 const _: () = assert!(ERROR_TEXT_BYTES_MAX > ERROR_TEXT_BYTES_MIN);
 
-/// How often a place looks for messages before it rests, where it has a processor of its own and no task is ready:
-/// about a microsecond. What comes meanwhile is taken in at once, without the way through a wait.
+/// Number of looks for messages before a place rests, if it has a processor of its own and no task is ready: about a
+/// microsecond. What arrives meanwhile is taken in at once, without the way through a wait.
 pub(crate) const REST_LOOKS: u32 = 64;
 
-/// How often a caller looks for its answer itself before it gives way, under the same condition: five microseconds.
+/// Number of times a caller looks for its answer itself before it gives way, under the same condition: five
+/// microseconds.
 pub(crate) const ANSWER_LOOKS: u32 = 512;

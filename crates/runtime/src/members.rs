@@ -11,14 +11,14 @@ use std::rc::Rc;
 /// The members of a team, in the order of their ranks; cheap to clone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Members {
-    /// So many places, each with its own number as its rank.
+    /// All of the first *n* places, each with its own number as its rank.
     All(u32),
-    /// These.
+    /// The listed places, by rank.
     Listed(#[serde(with = "list")] Rc<[PlaceId]>),
 }
 
 impl Members {
-    /// How many there are.
+    /// Returns the number of members.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -27,7 +27,7 @@ impl Members {
         }
     }
 
-    /// Whether there are none; a group that was made has members.
+    /// Returns `true` if there are no members; a group that was made has some.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,7 +61,7 @@ impl Members {
         (0..self.len()).map(|rank| self.member(rank))
     }
 
-    /// Whether there is one, and all are of the `places` places of a run.
+    /// Returns `true` if there is a member, and all are of the `places` places of a run.
     pub fn are_of(&self, places: u32) -> bool {
         !self.is_empty() && self.iter().all(|member| member.0 < places)
     }
@@ -76,7 +76,7 @@ pub trait PlaceGroup {
     fn members(&self) -> Result<Members>;
 }
 
-/// How a list travels.
+/// Wire form of a list.
 mod list {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! What memory a host has, and memory in large pages.
+//! Memory of a host, and memory in large pages.
 
 use rustix::mm::{Advice, madvise};
 
@@ -8,13 +8,13 @@ const LARGE: usize = 4 << 20;
 /// The size of a large page; where it is larger, the range is one of small ones and stays so.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// How many bytes of memory the host can still give, without any of other programs being put out; none where the system
+/// Returns the memory the host can still provide without swapping other programs out, in bytes; `None` if the system
 /// does not say.
 pub fn free_bytes() -> Option<u64> {
     of_system("MemAvailable:")
 }
 
-/// How many bytes of memory the host has; none where the system does not say.
+/// Returns the memory of the host, in bytes; `None` if the system does not say.
 pub fn host_bytes() -> Option<u64> {
     of_system("MemTotal:")
 }

@@ -1,4 +1,4 @@
-//! What arrives at a place, and who receives it.
+//! Messages that arrive at a place, and their receivers.
 //!
 //! Each kind of message has a number, a fixed head, and a body that its receiver decodes. Heads are written with
 //! fixed widths: the smallest travelling body fits one cache line together with the transport's own header.
@@ -58,7 +58,7 @@ impl Handler {
     }
 }
 
-/// Has the receiver with the number `id` on the wire receive a message of `source`.
+/// Delivers a message of `source` to the receiver with the number `id` on the wire.
 ///
 /// # Errors
 /// The message is refused: by its receiver, or because there is none.
@@ -78,7 +78,7 @@ fn dispatch(local: &Local, id: HandlerId, source: PlaceId, reader: &mut Reader<'
 /// The head of a travelling body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What runs there.
+    /// Entry point of the body there.
     pub(crate) entry: Entry,
     /// The finish that counts it, or for a call the caller's; none if detached.
     pub(crate) finish: Option<FinishId>,
@@ -120,11 +120,11 @@ pub(crate) struct Arrived<'r, 'a> {
     pub(crate) reader: &'r mut Reader<'a>,
     /// The scope of the task to start; for a spawn it is counted already.
     pub(crate) scope: Scope,
-    /// Whom to answer; unused by a spawn.
+    /// Receiver of the answer; unused by a spawn.
     pub(crate) answer: call::ReplyTo,
 }
 
-/// Why a message was refused; it did nothing.
+/// Reason why a message was refused; it did nothing.
 ///
 /// It is the fault of its sender, but for one kind: a task of a finish whose home is dead comes from a sound place.
 #[derive(Debug)]
@@ -152,8 +152,8 @@ impl Refused {
         Refused::ServiceViolation(violation.to_string().into())
     }
 
-    /// Whether a sound place may have sent the message: its task is one of a finish whose home is dead, so nobody waits
-    /// for it.
+    /// Returns `true` if a sound place may have sent the message: its task is one of a finish whose home is dead, so
+    /// nobody waits for it.
     fn is_sound(&self) -> bool {
         matches!(self, Refused::TaskRefusal(TaskRefusal::DeadPlace(_)))
     }
@@ -210,7 +210,7 @@ fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
     }
 }
 
-/// Counts a message of so many bytes; if it was refused, its sender may be to blame.
+/// Counts a message of `bytes` bytes; if it was refused, its sender may be to blame.
 #[inline]
 fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refused>) {
     local.tally.received(bytes);

@@ -47,7 +47,7 @@ impl Place {
         Local::with(|local| Place(PlaceId((self.0.0 + local.places() - 1) % local.places())))
     }
 
-    /// Whether messages from the calling place go there through memory that both map; to itself they do.
+    /// Returns `true` if messages from the calling place go there through memory that both map; to itself they do.
     ///
     /// False between hosts, and between places of an invented world that offers no such memory.
     #[track_caller]
@@ -58,7 +58,7 @@ impl Place {
         })
     }
 
-    /// Whether this place has learnt that the other is dead.
+    /// Returns `true` if the calling place has learnt that the other is dead.
     #[track_caller]
     pub fn is_dead(self) -> bool {
         Local::with(|local| local.is_dead(self.0))
@@ -71,7 +71,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What `at!` and `spawn_at!` take as their place.
+/// Value that `at!` and `spawn_at!` take as their place.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a place",
     label = "expected a `Place`",
@@ -121,7 +121,7 @@ pub fn places() -> impl DoubleEndedIterator<Item = Place> + ExactSizeIterator + 
     (0..Local::with(|local| local.places())).map(|number| Place(PlaceId(number)))
 }
 
-/// How many places the run has.
+/// Returns the number of places of the run.
 ///
 /// # Panics
 /// As [`here`].

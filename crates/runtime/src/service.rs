@@ -5,7 +5,7 @@
 //! and services find their state in it by its type. Invariant: the table is asked while nothing of the place is
 //! borrowed.
 //!
-//! What the core offers to services is re-exported here, besides what programs use:
+//! The interface of the core for services is re-exported here, besides what programs use:
 //!
 //! - messages: [`Local::send`] with an [`Encode`] writes one, [`ServiceTable::receive`] gets it and may
 //!   [refuse](Refused) it; [`OutputQueue`] keeps the outputs of a state machine in order;
@@ -64,7 +64,7 @@ use std::time::Duration;
 pub struct Inquiry<'a> {
     /// The place that asks; it may be this one.
     pub asker: PlaceId,
-    /// What the services of `asker` wait for from this place, see [`ServiceTable::query`].
+    /// Queries about what the services of `asker` wait for from this place, see [`ServiceTable::query`].
     pub query: &'a [u8],
 }
 
@@ -114,7 +114,7 @@ pub trait ServiceTable {
     /// [`Local::set_watching`] says so.
     fn look(&self, local: &Local) -> usize;
 
-    /// Whether [`look`](Self::look) has something to take in.
+    /// Returns `true` if [`look`](Self::look) has something to take in.
     fn has_arrivals(&self) -> bool;
 
     /// The finish `key` has ended here.
@@ -215,13 +215,13 @@ impl Local {
         self.deaths.borrow()
     }
 
-    /// Whether places share processors, so that one that waits gives way at once.
+    /// Returns `true` if places share processors, so that one that waits gives way at once.
     #[inline]
     pub fn shares_processors(&self) -> bool {
         self.shares_processors
     }
 
-    /// Whether the machine can bring one message to several places at once.
+    /// Returns `true` if the machine can send one message to several places at once.
     #[inline]
     pub fn offers_multicast(&self) -> bool {
         self.offers_multicast
@@ -252,7 +252,7 @@ impl Local {
         self.has_refused.set(true);
     }
 
-    /// Whether the message that was written last could not be because of [`Local::refuse_alone`].
+    /// Returns `true` if the message written last was refused because of [`Local::refuse_alone`].
     pub fn was_refused_alone(&self) -> bool {
         self.has_refused.get()
     }

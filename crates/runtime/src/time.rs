@@ -72,7 +72,7 @@ pub fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duratio
 /// The name of a timer: when it is due in nanoseconds, at most those of 584 years, and which of those it is.
 pub(crate) type TimerId = (u64, u64);
 
-/// What happens when a timer is due.
+/// Action when a timer is due.
 pub(crate) enum Due {
     /// The finish is cancelled.
     Deadline(Key),
@@ -84,14 +84,14 @@ pub(crate) enum Due {
 #[derive(Default)]
 pub(crate) struct Timers {
     entries: RefCell<OrderedMap<TimerId, Due>>,
-    /// How many there have ever been.
+    /// Number of timers ever made.
     serial: Cell<u64>,
-    /// Whether there are any; looked at in every step.
+    /// True if there are any timers; looked at in every step.
     any: Cell<bool>,
     /// Busy steps until the clock is looked at again, and how many there are between two looks now.
     steps_left: Cell<u32>,
     steps_apart: Cell<u32>,
-    /// What the clock showed at the last look.
+    /// Clock reading of the last look.
     last_look: Cell<Duration>,
 }
 
@@ -114,7 +114,7 @@ impl Timers {
         drop(given_up);
     }
 
-    /// Whether a timer has been due; else it wakes `waker` when it is.
+    /// Returns `true` if a timer has been due; else it wakes `waker` when it is.
     fn poll(&self, id: TimerId, waker: &Waker) -> bool {
         match self.entries.borrow().get(id) {
             None => return true,
@@ -134,12 +134,12 @@ impl Timers {
         !is_set
     }
 
-    /// When the first timer is due.
+    /// Returns the time at which the first timer is due.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.entries.borrow().first().map(|((time, _), _)| Duration::from_nanos(time))
     }
 
-    /// How many there are.
+    /// Returns the number of timers.
     pub(crate) fn len(&self) -> usize {
         self.entries.borrow().len()
     }
@@ -235,7 +235,7 @@ pub fn sleep(limit: Duration) -> Sleep {
 }
 
 impl Sleep {
-    /// Whether it was made at this place, in this run.
+    /// Returns `true` if it was made at this place, in this run.
     fn is_of(&self, local: &Local) -> bool {
         self.attachment == local.attachment()
     }
@@ -281,7 +281,7 @@ impl Drop for Sleep {
 
 /// Waits for `future`, for at most `limit` from the call on; then it is dropped.
 ///
-/// What it has started elsewhere goes on, except for calls, whose bodies are dropped too: to end tasks at all places,
+/// Tasks it has started elsewhere go on, except for calls, whose bodies are dropped too: to end tasks at all places,
 /// give a [`finish`](crate::finish) a deadline.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What tasks of several places do together: collectives, messages, channels, windows, shared objects, aggregation,
+//! Joint work of tasks of several places: collectives, messages, channels, windows, shared objects, aggregation,
 //! phasers, tasks whose place is chosen, hubs.
 //!
 //! Each is a service: it has messages of its own, state at each place, and waits that end when a place dies. `table`

@@ -1,7 +1,7 @@
 //! Tasks whose place the runtime chooses: the state behind `spawn_anywhere!`.
 //!
-//! Which place is the decision of `isles_protocol::sharing`; here are what travels with such a task and the message by
-//! which it tells its end. Invariant: a task tells its end once, however it ends.
+//! The place is the decision of `isles_protocol::sharing`; here are the part of such a task that travels and the
+//! message that reports its end. Invariant: a task reports its end once, however it ends.
 
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The number of the end of a task whose place was chosen, on the wire.
 pub(crate) const PLACED: HandlerId = HandlerId(12);
 
-/// What a place knows of the tasks that it has placed; nothing before the first of them.
+/// Load a place knows of the tasks that it has placed; nothing before the first of them.
 pub(crate) struct PlacedTasks(RefCell<Option<LeastBusy>>);
 
 impl Service for PlacedTasks {
@@ -33,7 +33,7 @@ impl Service for PlacedTasks {
         }
     }
 
-    /// Nobody waits here.
+    /// Nobody waits here, so there is nothing to explain.
     fn explain(&self, _inquiry: &Inquiry<'_>) -> Vec<String> {
         Vec::new()
     }
@@ -47,7 +47,7 @@ impl Service for PlacedTasks {
     }
 }
 
-/// Where a task goes, and who has to know when it ends; travels with its captures.
+/// Destination of a task, and the place to tell when it ends; travels with its captures.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ChosenPlace {
     to: Place,

@@ -6,7 +6,7 @@
 //! Invariant: the order of the table is that of [`CounterId`], and a counter that is added, taken away or renamed
 //! changes [`names_hash`].
 
-/// Whether a counter counts from zero or is a level.
+/// Kind of a counter: a count from zero, or a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
     /// It only grows during a run.
@@ -25,7 +25,7 @@ impl CounterKind {
     }
 }
 
-/// What a counter belongs to.
+/// Group that a counter belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CounterGroup {
     /// Every place: tasks, messages, finishes, time, memory.
@@ -44,24 +44,24 @@ pub enum CounterGroup {
     Objects,
 }
 
-/// What there is to know of a counter.
+/// Description of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterInfo {
-    /// Which one it is.
+    /// Id of the counter.
     pub id: CounterId,
     /// Its name in every interface.
     pub name: &'static str,
     /// The unit of a value as it is shown.
     pub unit: &'static str,
-    /// What the word of a place is divided by to be shown.
+    /// Divisor of a place's word for the shown value.
     pub divisor: u32,
-    /// What it belongs to.
+    /// Group it belongs to.
     pub group: CounterGroup,
     /// Its name in `/metrics` without `isles_`: in base units, which it ends with.
     pub metric: &'static str,
-    /// Whether it grows or is a level.
+    /// Kind of its values: a count that grows, or a level.
     pub kind: CounterKind,
-    /// What it counts, in one sentence.
+    /// Description of the counted thing, in one sentence.
     pub description: &'static str,
 }
 
@@ -71,12 +71,12 @@ impl CounterInfo {
         word as f64 / f64::from(self.divisor)
     }
 
-    /// Whether a modelled chip alone has it.
+    /// Returns `true` if only a modelled chip has it.
     pub fn is_modelled(&self) -> bool {
         self.group == CounterGroup::Core
     }
 
-    /// Whether only some programs make use of what it belongs to.
+    /// Returns `true` if its group is that of a service, which only some programs use.
     pub fn is_of_service(&self) -> bool {
         !matches!(self.group, CounterGroup::Place | CounterGroup::Core)
     }

@@ -1,4 +1,4 @@
-//! What is known of a run before it does anything, and does not change.
+//! The description of a run, known before the run does anything, and unchanged after.
 //!
 //! It travels over the observers' socket and stands at the head of the log. Invariant: its encoding is shorter than
 //! [`FACTS_BYTES_MAX`], because long arguments are cut.
@@ -11,7 +11,7 @@ pub(crate) const FACTS_BYTES_MAX: usize = 32 << 10;
 /// Most bytes of the program and its arguments together that are kept.
 const ARGUMENTS_BYTES_MAX: usize = 8 << 10;
 
-/// How the cores of a modelled chip lie: tiles in rows, from the lower left.
+/// Mesh of the cores of a modelled chip: tiles in rows, from the lower left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeshDescription {
     /// Tiles in a row.
@@ -24,7 +24,7 @@ pub struct MeshDescription {
     pub name: String,
 }
 
-/// What is known of a run from its start.
+/// Description of a run, known from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDescription {
     /// The version of Isles.
@@ -35,9 +35,9 @@ pub struct RunDescription {
     pub arguments: Vec<String>,
     /// The name of the machine.
     pub machine: String,
-    /// When the run began, in milliseconds since 1970.
+    /// Time at which the run began, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// How many places it has.
+    /// Number of places.
     pub places: u32,
     /// The process of the first place.
     pub process: u32,
@@ -50,7 +50,7 @@ pub struct RunDescription {
 }
 
 impl RunDescription {
-    /// Whether its places are cores of a modelled chip, so that clocks, voltages and power are known.
+    /// Returns `true` if its places are cores of a modelled chip, so that clocks, voltages and power are known.
     pub fn is_modelled(&self) -> bool {
         self.machine.starts_with("chip:")
     }

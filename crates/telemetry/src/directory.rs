@@ -37,10 +37,10 @@ const PATH_BYTES_MAX: usize = 100;
 /// Most observers of a run at a time; the next is turned away.
 const OBSERVERS_MAX: usize = 64;
 
-/// How long an observer waits for the answer of a run; tests may wait for a processor meanwhile.
+/// Time limit of a run's answer to an observer; tests may wait for a processor meanwhile.
 const ANSWER_LIMIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 
-/// Why there is no run directory, or none that can be observed.
+/// Reason why there is no run directory, or none that can be observed.
 #[derive(Debug)]
 pub enum DirectoryError {
     /// There is something in it already.
@@ -137,12 +137,12 @@ impl RunDirectory {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the run directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the event log of a run directory is.
+    /// Returns the path of the event log of a run directory.
     pub fn log_path(directory: &Path) -> PathBuf {
         directory.join(LOG)
     }
@@ -150,7 +150,7 @@ impl RunDirectory {
     /// Begins the event log.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system reports an error.
     pub fn begin_log(&self, description: &RunDescription) -> Result<LogWriter, DirectoryError> {
         let path = RunDirectory::log_path(&self.path);
         LogWriter::create(&path, description).map_err(|cause| DirectoryError::System(path, cause))
@@ -159,7 +159,7 @@ impl RunDirectory {
     /// Opens the socket, by which observers are sent `counters`, a file for reading.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system reports an error.
     pub fn listen(
         &self,
         counters: File,
@@ -232,18 +232,18 @@ impl ObserverSocket {
 
 impl Drop for ObserverSocket {
     fn drop(&mut self) {
-        // What cannot be removed is found to be over by who connects.
+        // If it cannot be removed, an observer that connects finds the run to be over.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether the other end runs as the same user, or as root.
+/// Returns `true` if the other end runs as the same user, or as root.
 fn may_look(stream: &UnixStream) -> bool {
     let own = getuid();
     socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
 }
 
-/// Whether the other end is still there; nothing is ever sent by it.
+/// Returns `true` if the other end is still there; nothing is ever sent by it.
 fn is_connected(stream: &UnixStream) -> bool {
     let mut byte = [0];
     matches!((&*stream).read(&mut byte), Err(cause) if cause.kind() == io::ErrorKind::WouldBlock)
@@ -290,12 +290,12 @@ impl ObserverLink {
         Ok((ObserverLink { stream, description }, file))
     }
 
-    /// What is known of the run.
+    /// Returns the description of the run.
     pub fn description(&self) -> &RunDescription {
         &self.description
     }
 
-    /// Whether the first process of the run is there.
+    /// Returns `true` if the first process of the run is there.
     pub fn is_alive(&self) -> bool {
         is_connected(&self.stream)
     }

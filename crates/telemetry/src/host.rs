@@ -1,4 +1,4 @@
-//! What the host says of its own power and clocks, read and never set: RAPL through powercap, and cpufreq.
+//! The host's own power and clocks, read and never set: RAPL through powercap, and cpufreq.
 //!
 //! A reading names the file that it comes from. Many hosts offer nothing, virtual machines among them, and energy is
 //! often for root alone; then there is no number, and the text says which file and why. Invariant: no number is made
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Where the energies are, below the root of the system's files.
+/// Folder of the energies, below the root of the system's files.
 const POWERCAP: &str = "class/powercap";
 
-/// Where the clocks are.
+/// Folder of the clocks, below the root of the system's files.
 const PROCESSORS: &str = "devices/system/cpu";
 
 /// Longest file that is read: each holds a word.
@@ -25,14 +25,14 @@ pub struct HostMeter {
     zones: BTreeMap<PathBuf, ZoneState>,
 }
 
-/// What was read of a zone last, and all that it has counted since the first time.
+/// Last reading of a zone, and all that it has counted since the first one.
 #[derive(Debug)]
 struct ZoneState {
     counter: u64,
     microjoules: u64,
 }
 
-/// What a host says at a moment.
+/// Readings of a host at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostReading {
     /// The energy of each zone.
@@ -41,7 +41,7 @@ pub struct HostReading {
     pub clocks: HostPart<HostClock>,
 }
 
-/// What can be read of one kind, or why nothing can.
+/// Readings of one kind, or the reason why there are none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostPart<T> {
@@ -69,9 +69,9 @@ pub struct HostClock {
     pub processor: u32,
     /// The file.
     pub source: String,
-    /// How fast the system says that it is.
+    /// Clock rate as the system states it, in MHz.
     pub mhz: f64,
-    /// What chooses it, if that can be read.
+    /// Governor that chooses the rate, if that can be read.
     pub governor: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What places count, where observers find it, and the log of it.
+//! The counters of places, the file in which observers find them, and the log of them.
 //!
 //! A run that is observed has a file of words apart from its messages: each place copies its counters into a page of
 //! its own ([`PlaceWriter`]), and whoever has the file reads them ([`PagesReader`]). A [`RunDirectory`] is how an

@@ -1,4 +1,4 @@
-//! What a run has counted at one moment, as read from its pages or from its log.
+//! The counts of a run at one moment, as read from its pages or from its log.
 //!
 //! Plain values without a source: a live run and a replay give the same. Invariant: a sample has as many entries of
 //! `places` as its run has places.
@@ -7,7 +7,7 @@ use crate::counter::{COUNTERS, CounterId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a place does, as it last said itself.
+/// Activity of a place, as it last stated itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Liveness {
     /// It has said nothing yet.
@@ -32,14 +32,14 @@ impl Liveness {
         }
     }
 
-    /// What a word of a page says; silent if it says nothing that is known.
+    /// Decodes a word of a page; `Silent` if its value is unknown.
     pub(crate) fn decode(word: u64) -> Liveness {
         let all = [Liveness::Silent, Liveness::Idle, Liveness::Busy, Liveness::Ended];
         all.into_iter().find(|liveness| liveness.encode() == word).unwrap_or_default()
     }
 }
 
-/// Why a place is dead.
+/// Cause of a place's death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeathCause {
     /// Nobody saw how.
@@ -64,7 +64,7 @@ impl DeathCause {
         kind << 32 | u64::from(number as u32)
     }
 
-    /// What a word of the table of deaths says; none of a place that lives.
+    /// Decodes a word of the table of deaths; `None` for a place that lives.
     pub(crate) fn decode(word: u64) -> Option<DeathCause> {
         let number = word as u32 as i32;
         match word >> 32 {
@@ -94,15 +94,15 @@ pub type CounterValues = [u64; COUNTERS.len()];
 /// One place at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceSample {
-    /// What it does, as it said itself.
+    /// Activity, as it stated itself.
     pub liveness: Liveness,
-    /// When it said so, in nanoseconds by its own clock since it started.
+    /// Time of that statement, in nanoseconds by its own clock since it started.
     pub at_ns: u64,
-    /// How often it has copied its counters; one that stands still while the place is busy has not yielded.
+    /// Number of times it has copied its counters; one that stands still while the place is busy has not yielded.
     pub copies: u64,
     /// Its process.
     pub process: u32,
-    /// Why it is dead, if it is.
+    /// Cause of its death, if it is dead.
     pub death: Option<DeathCause>,
     /// Its counters, in the order of [`COUNTERS`].
     pub values: CounterValues,
@@ -127,21 +127,21 @@ impl PlaceSample {
 pub struct OpenFinish {
     /// Its number, at its home.
     pub id: u64,
-    /// Where it was opened.
+    /// Number of the place that opened it.
     pub home: u32,
     /// The number of the finish around it at the same place, if that is known.
     pub parent: Option<u64>,
-    /// When its place first told of it, in milliseconds by the clock of the place.
+    /// Time at which its place first reported it, in milliseconds by the clock of the place.
     pub since_ms: u64,
     /// Its tasks at its home.
     pub live: u64,
-    /// For whom it waits, and how many tasks there; the first few.
+    /// Places that it waits for, with the number of tasks there; the first few.
     pub waits_for: Vec<(u32, u32)>,
     /// The line of the source that opened it.
     pub label: String,
 }
 
-/// What went from one place to another since the start.
+/// Traffic from one place to another since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairCount {
     /// The sender.
@@ -165,7 +165,7 @@ pub struct LinkSample {
     pub busy_ps: u64,
 }
 
-/// What the whole of a modelled chip has drawn since the start.
+/// Energy of the whole of a modelled chip since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EnergySample {
     /// Nanojoules, with those of the cores.
@@ -174,7 +174,7 @@ pub struct EnergySample {
     pub until_ns: u64,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
     /// It has not, as far as is known.
@@ -196,14 +196,14 @@ impl RunEnd {
         }
     }
 
-    /// What a word of the head says.
+    /// Decodes a word of the head.
     pub(crate) fn decode(word: u64) -> RunEnd {
         let all = [RunEnd::Running, RunEnd::Ended, RunEnd::Failed];
         all.into_iter().find(|end| end.encode() == word).unwrap_or_default()
     }
 }
 
-/// Where a place prints to.
+/// Stream that a place prints to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OutputStream {
     /// Standard output.
@@ -220,17 +220,17 @@ pub enum OutputStream {
 /// A line that a place has printed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLine {
-    /// Which one it is of its place, from 1.
+    /// Number of the line at its place, from 1.
     pub seq: u64,
-    /// When it was printed, in milliseconds since the run began.
+    /// Time at which it was printed, in milliseconds since the run began.
     pub time_ms: u64,
-    /// Where to.
+    /// Stream it was printed to.
     pub stream: OutputStream,
     /// Its text, as the program said it; whoever shows it keeps control characters from doing anything.
     pub text: String,
 }
 
-/// How far a program says it is, in its current phase if it names phases.
+/// Progress of a program by its own account, in its current phase if it names phases.
 ///
 /// A program without steps and without a phase says nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,9 +239,9 @@ pub struct ProgressSample {
     pub done: u64,
     /// Steps that there are, as far as is known by now.
     pub total: u64,
-    /// Whether there will be more, or have become more since the first was done.
+    /// `true` if there will be more, or have become more since the first was done.
     pub grows: bool,
-    /// What the steps are, in the plural.
+    /// Name of the steps, in the plural.
     pub unit: String,
     /// The current phase; empty if the program names none.
     pub phase: String,
@@ -256,9 +256,9 @@ pub struct Sample {
     pub model_ns: u64,
     /// Energy of the chip.
     pub energy: EnergySample,
-    /// Whether it has ended.
+    /// State of the run: running, ended or failed.
     pub end: RunEnd,
-    /// How far the program says it is.
+    /// Progress by the program's own account.
     pub progress: ProgressSample,
     /// Groups that could not be read as of one moment; their values are older.
     pub missed: u64,

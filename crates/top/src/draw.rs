@@ -165,7 +165,7 @@ fn bar(share: f64) -> String {
     format!("{}{}", "█".repeat(full.min(BAR_CELLS)), "·".repeat(BAR_CELLS - full.min(BAR_CELLS)))
 }
 
-/// How much a counter has grown in a second since the picture before.
+/// Returns the growth of a counter a second since the picture before.
 fn rate(screen: &Screen, place: usize, counter: CounterId) -> f64 {
     let (Some(before), Some(shown)) = (&screen.before, &screen.shown) else { return 0.0 };
     let passed = shown.time_ms.saturating_sub(before.time_ms) as f64 / 1e3;
@@ -314,14 +314,14 @@ fn place_lines(screen: &Screen) -> Vec<Line<'static>> {
     lines.extend(columns.cause[place].as_deref().map(|cause| fact("dead", plain(cause))));
     let home = |finish: &&FinishView| finish.home as usize == place;
     lines.extend(shown.finishes.iter().filter(home).map(|finish| fact("open finish", plain(&finish.label))));
-    // What is 0 says nothing, and there is room for few lines.
+    // A counter of 0 says nothing, and there is room for few lines.
     lines.extend(columns.counters.iter().filter(|(_, words)| words[place] != 0).map(|(counter, words)| {
         fact(&counter.name.replace('_', " "), format!("{} {}", counter.shown(words[place]), counter.unit))
     }));
     lines
 }
 
-/// How many finishes of the same place are around one.
+/// Returns the number of finishes of the same place around one.
 fn depth(shown: &Snapshot, finish: &FinishView) -> usize {
     let around = |inner: &&FinishView| {
         let id = inner.parent.as_ref()?;

@@ -18,7 +18,7 @@ const ANSWER_BYTES_MAX: u64 = 4 << 20;
 /// Lines of output that are asked for.
 const OUTPUT_LINES: u64 = 100;
 
-/// Where jobs are asked for.
+/// Source of the jobs: the socket of their server.
 #[derive(Clone, Debug)]
 pub struct JobSource {
     socket: PathBuf,
@@ -38,13 +38,13 @@ pub struct ShownJob {
     pub reason: String,
 }
 
-/// What was answered last.
+/// Last answer of the job server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShownJobs {
     pub jobs: Vec<ShownJob>,
     /// The last lines of the job that was chosen.
     pub output: Vec<String>,
-    /// Why nothing newer is known.
+    /// Reason why nothing newer is known.
     pub trouble: Option<String>,
 }
 

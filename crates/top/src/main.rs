@@ -125,7 +125,7 @@ fn watch(run: &mut LiveRun, jobs: Option<&JobSource>) -> io::Result<()> {
         if event::poll(KEY_WAIT)? {
             match event::read()? {
                 Event::Key(key) if screen.key(key) == KeyOutcome::End => return Ok(()),
-                // What was chosen is asked for at once.
+                // A choice is asked for at once.
                 Event::Key(_) if screen.shows_jobs() => (is_new, looked) = (true, looked - LOOK_EVERY),
                 Event::Key(_) | Event::Resize(..) => is_new = true,
                 _ => {}

@@ -1,4 +1,4 @@
-//! What is shown, and what keys do.
+//! The content of the screen, and the effects of keys.
 //!
 //! Plain state without a terminal, so that tests press keys and look at pictures. Invariants: no key changes anything
 //! of a run; a paused picture stands still and what comes meanwhile is kept as the newest.
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Rows that a page key moves by.
 const PAGE_ROWS: usize = 20;
 
-/// What comes of a key.
+/// Effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
     /// Go on.
@@ -22,7 +22,7 @@ pub enum KeyOutcome {
     End,
 }
 
-/// What fills the screen.
+/// Content of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pane {
     /// The table of places.
@@ -31,9 +31,9 @@ pub enum Pane {
     Place,
     /// Open finishes.
     Finishes,
-    /// What places send each other.
+    /// Messages between places.
     Messages,
-    /// What is odd.
+    /// Warnings of the run.
     Warnings,
     /// The jobs that the run manages.
     Jobs,
@@ -43,7 +43,7 @@ pub enum Pane {
     Help,
 }
 
-/// By what the places are ordered.
+/// Order of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// By number: rows never jump.
@@ -54,13 +54,13 @@ pub enum Order {
     Queue,
 }
 
-/// What is shown.
+/// State of the screen.
 pub struct Screen {
     pub run: RunDescription,
     /// The picture, and the one that was seen before it, for rates.
     pub shown: Option<Snapshot>,
     pub before: Option<Snapshot>,
-    /// What came while the picture is paused.
+    /// Newest snapshot, if it came while the picture is paused.
     newest: Option<Snapshot>,
     pub pane: Pane,
     pub order: Order,
@@ -69,11 +69,11 @@ pub struct Screen {
     pub cursor: usize,
     pub pinned: BTreeSet<usize>,
     pub filter: String,
-    /// Whether letters go to the filter.
+    /// `true` if letters go to the filter.
     pub is_typing: bool,
-    /// Whether the last key was `g`.
+    /// `true` if the last key was `g`.
     pub is_going: bool,
-    /// Whether somebody knows where jobs are asked for.
+    /// `true` if there is a source of jobs.
     pub has_jobs: bool,
     pub jobs: ShownJobs,
     /// The row that is chosen among the jobs.
@@ -171,7 +171,7 @@ impl Screen {
         KeyOutcome::GoOn
     }
 
-    /// Whether jobs fill the screen.
+    /// Returns `true` if jobs fill the screen.
     pub fn shows_jobs(&self) -> bool {
         matches!(self.pane, Pane::Jobs | Pane::Job)
     }
@@ -261,7 +261,7 @@ impl Order {
     }
 }
 
-/// Where a key moves a cursor among rows of which the last has this number.
+/// Returns the row to which a key moves a cursor; `last` is the number of the last row.
 fn moved(cursor: usize, last: usize, code: KeyCode) -> usize {
     let cursor = cursor.min(last);
     let moved = match code {
@@ -276,7 +276,8 @@ fn moved(cursor: usize, last: usize, code: KeyCode) -> usize {
     moved.min(last)
 }
 
-/// Whether the filter leaves a place: it is empty, part of the state's name, or a list of numbers and ranges.
+/// Returns `true` if the filter leaves a place: it is empty, part of the state's name, or a list of numbers and
+/// ranges.
 fn fits(filter: &str, place: usize, state: PlaceCondition) -> bool {
     let filter = filter.trim();
     if filter.is_empty() || state.to_string().contains(filter) {

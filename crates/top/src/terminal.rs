@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The terminal of this process.
 pub struct OwnTerminal {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    /// Whether a signal has said that it is enough.
+    /// `true` once a signal has asked the program to end.
     ended: Arc<AtomicBool>,
 }
 
@@ -59,7 +59,7 @@ impl OwnTerminal {
         self.terminal.draw(picture).map(drop)
     }
 
-    /// Whether a signal has said that it is enough.
+    /// Returns `true` once a signal has asked the program to end.
     pub fn is_over(&self) -> bool {
         // Relaxed: a flag that stands for itself.
         self.ended.load(Ordering::Relaxed)

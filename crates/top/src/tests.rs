@@ -16,7 +16,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-/// A run of so many places, as it was seen at these times in seconds.
+/// A run of some places, as it was seen at these times in seconds.
 struct Scene {
     screen: Screen,
     builder: SnapshotBuilder,
@@ -258,7 +258,7 @@ fn each_counter_stands_in_the_look_at_a_place() {
     }
 }
 
-/// What a job server says of two jobs.
+/// Answer of a job server with two jobs.
 const JOBS: &str = concat!(
     r#"{"answer":"jobs","jobs":[{"id":3,"name":"pi\u001b[2J","state":"running","place":1,"processor":99.6,"#,
     r#""memory":2e6,"busy":1.5,"reason":""},{"id":4,"name":"sum","state":"failed","place":null,"processor":0,"#,

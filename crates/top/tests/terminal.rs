@@ -94,7 +94,7 @@ impl Session {
         session
     }
 
-    /// What the program has written, up to some text.
+    /// Reads the program's output up to some text, and returns it.
     fn read_until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
         let mut piece = [0; 4096];
@@ -105,7 +105,7 @@ impl Session {
         String::from_utf8_lossy(&seen).into_owned()
     }
 
-    /// Of the terminal, for which both ends answer.
+    /// Returns `true` if the terminal, for which both ends answer, is in raw mode.
     fn is_raw(&self) -> bool {
         !tcgetattr(&self.ours).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }

@@ -23,7 +23,7 @@ pub const SOURCE: &str = "source";
 pub const TARGET: &str = "target";
 /// The note with the length of a message.
 pub const BYTES: &str = "bytes";
-/// The note that says of which run the trace is.
+/// Name of the note that holds the run of the trace.
 pub const RUN: &str = "run";
 /// The event of a place whose events did not all fit its memory.
 pub const DROPPED: &str = "dropped";
@@ -35,16 +35,16 @@ pub const PLACE: &str = "place";
 pub const COUNT: &str = "count";
 /// The event with which a trace says that one unit of its time is a picosecond. Else it is a nanosecond.
 pub const PICOSECONDS: &str = "1 ns in this file is 1 ps of the chip";
-/// The event with which a trace of the host says of which run it is.
+/// Name of the event with which a trace of the host names its run.
 pub const HOST_RUN: &str = "a run on the host";
 
-/// What the name of the track of a place's activities ends with; on the host, all of it.
+/// Returns the ending of the name of the track of a place's activities; on the host, all of it.
 #[must_use]
 pub fn of_activities(place: PlaceId) -> String {
     format!("place {}", place.0)
 }
 
-/// What the name of each track of a place's calls begins with.
+/// Prefix of the name of each track of a place's calls.
 pub const CALLS_OF: &str = "calls of place ";
 
 /// The number of the place in the name of a track of calls.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why a file gives no events.
+/// Reason why a file gives no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// It is no trace, or one of another program; the text says what is wrong.
@@ -29,7 +29,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What happens on a track.
+/// Kind of an event on a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A span begins.
@@ -54,9 +54,9 @@ pub enum Note {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackEvent {
-    /// When it happens, in units of the file.
+    /// Time of the event, in units of the file.
     pub time: u64,
-    /// What happens.
+    /// Kind of the event.
     pub kind: EventKind,
     /// The track that it is on.
     pub track: u64,
@@ -97,7 +97,7 @@ impl TrackEvent {
 pub struct TrackInfo {
     /// Its name, or that of its thread or process.
     pub name: String,
-    /// Whether it is the track of a thread.
+    /// True if it is the track of a thread.
     pub is_thread: bool,
 }
 

@@ -29,14 +29,14 @@ struct Topic {
 pub struct Spans {
     /// The process of each place: on a chip, its tile.
     tiles: Vec<Track>,
-    /// By place.
+    /// Tracks of each place.
     lanes: Vec<Vec<SpanTrack>>,
     topics: Vec<Topic>,
     /// Names of spans that are in the file, by topic and other place. A name that two topics have is there twice.
     names: BTreeMap<(u32, Option<PlaceId>), Name>,
     /// The first name that nothing has.
     free: Name,
-    /// What the names of tracks end with.
+    /// Ending of the names of tracks.
     ending: &'static str,
 }
 
@@ -95,7 +95,7 @@ impl Spans {
         );
     }
 
-    /// The span on a lane of `place` ends.
+    /// Ends the span on a lane of `place`.
     pub fn end(&mut self, encoder: &mut Encoder, (place, lane): (PlaceId, u32), now: u64) {
         let lane = self.lanes[place.index()].get_mut(lane as usize).filter(|lane| lane.is_open);
         if let Some(lane) = lane {
@@ -112,22 +112,22 @@ impl Spans {
     }
 }
 
-/// What spans are called and where they come from, without the other place.
+/// Name and source of spans, without the other place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanName {
-    /// What it is.
+    /// Name of the span.
     pub name: &'static str,
     /// The line that it comes from.
     pub source: Option<Source>,
 }
 
-/// Where the texts of a topic lie, and the line: topics of one text at two addresses are two, which harms nothing.
+/// Addresses of the texts of a topic, and the line: topics of one text at two addresses are two, which harms nothing.
 type Address = (usize, usize, u32);
 
 /// The lanes of one place.
 #[derive(Default)]
 struct TrackPool {
-    /// Those that were ever taken are below.
+    /// Number of lanes ever taken.
     all: u32,
     free: BTreeSet<u32>,
 }
@@ -135,7 +135,7 @@ struct TrackPool {
 /// The open spans of a run.
 #[derive(Default)]
 pub struct OpenSpans {
-    /// By place, as far as it has had spans.
+    /// Tracks by place, as far as it has had spans.
     lanes: Vec<TrackPool>,
     topics: BTreeMap<Address, u32>,
 }

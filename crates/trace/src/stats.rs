@@ -7,7 +7,7 @@ use crate::names;
 use crate::reader::{EventKind, PacketReader, ReadError, TracePacket, TrackEvent, TrackInfo};
 use std::collections::{BTreeMap, HashMap};
 
-/// How long one unit of time in the file is.
+/// Unit of time in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// A nanosecond.
@@ -30,11 +30,11 @@ impl TimeUnit {
 /// A number of events, and the time that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How many there were.
+    /// Number of events.
     pub count: u64,
-    /// How long all of them took, in units of the file.
+    /// Total time of all of them, in units of the file.
     pub time: u64,
-    /// How long the longest took.
+    /// Time of the longest, in units of the file.
     pub longest: u64,
 }
 
@@ -49,13 +49,13 @@ impl Sum {
 /// Messages from a place to another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairTraffic {
-    /// How many were sent.
+    /// Number of messages sent.
     pub messages: u64,
     /// Bytes of all of them.
     pub bytes: u64,
-    /// Those of which both ends are in the file.
+    /// Number of messages of which both ends are in the file.
     pub ways: u64,
-    /// How long these were under way together, from the begin of sending to the begin of handling, in units of the
+    /// Total time these were under way, from the beginning of sending to the beginning of handling, in units of the
     /// file; negative times are those of clocks that differ.
     pub time: i64,
     /// The shortest of these times.
@@ -73,9 +73,9 @@ impl PairTraffic {
 /// One span of a finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishSpan {
-    /// How long it took, in units of the file.
+    /// Length of the span, in units of the file.
     pub time: u64,
-    /// When it began.
+    /// Time at which it began, in units of the file.
     pub start: u64,
     /// The place that waited for it.
     pub place: u32,
@@ -83,10 +83,10 @@ pub struct FinishSpan {
     pub source: Option<(String, u64)>,
 }
 
-/// What a trace says in numbers.
+/// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Of which run the trace is.
+    /// Name of the run of the trace.
     pub run: String,
     /// The unit of all times.
     pub unit: TimeUnit,
@@ -107,13 +107,13 @@ pub struct Stats {
 /// Ends of messages whose other end has not been read yet, by flow.
 #[derive(Default)]
 struct LooseEnds {
-    /// From, to, and when.
+    /// Sender, receiver and time of each message sent.
     sent: HashMap<u64, (u32, u32, u64)>,
-    /// When.
+    /// Time of each message received.
     received: HashMap<u64, u64>,
 }
 
-/// What is open on a track.
+/// Open spans of a track, and its time.
 #[derive(Default)]
 struct TrackState {
     open: Vec<TrackEvent>,
@@ -167,7 +167,7 @@ pub fn read(file: &[u8], finishes_max: usize) -> Result<Stats, ReadError> {
 }
 
 impl Stats {
-    /// Takes an event without length; returns whether it says of which run the trace is.
+    /// Takes an event without length; returns whether it names the run of the trace.
     fn note(&mut self, event: &TrackEvent) -> bool {
         let number = |note| event.text(note)?.parse::<u64>().ok();
         let place = number(names::PLACE).and_then(|place| u32::try_from(place).ok());

@@ -13,37 +13,37 @@ use isles_chip::file::Band;
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds, scaled};
 use std::fmt;
 
-/// Where the rule is said.
+/// Page that explains the rule.
 pub(crate) const PAGE: &str = "docs/chip/validation.md#how-far-off-a-prediction-is";
 
 /// The instructions of a protocol, and those of a poll, are estimates of ours, and what stands in the file for them
 /// has this error, too.
 const INSTRUCTIONS: ErrorFactor = ErrorFactor { least: 0.5, most: 2.0 };
 
-/// What counts as the error of a constant of which nobody has said any: not to know must not look better than to know.
+/// Error of a constant for which no error is stated: missing knowledge must not look better than a stated error.
 const UNKNOWN: ErrorFactor = ErrorFactor { least: 0.5, most: 2.0 };
 
-/// What a line of a message buffer costs, one of private memory, and on shared memory also what is written and read
-/// there.
+/// Entries with the cost of a message buffer's line; below, those of private memory's lines and of accesses to shared
+/// memory.
 const BUFFERS: [&str; 2] = ["buffer_line", "buffer_word"];
 const FETCHED: [&str; 2] = ["memory_cached", "second_cache"];
 const SHARED: [&str; 6] =
     ["memory_word", "memory_through", "memory_cached", "flush_start", "flush_line", "flush_all"];
 
-/// What a run may have come to instead.
+/// Ranges in which the true time and energy of a run may fall.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bands {
     /// Of the predicted time.
     pub time: [Picoseconds; 2],
-    /// Of the energy and the mean power; none if nobody has published any power.
+    /// Range of the energy and the mean power; `None` if no power is published.
     pub energy: Option<EnergyBands>,
-    /// The constants whose error nobody has said, and which count as off by a factor of two.
+    /// Constants without a stated error, which count as off by a factor of two.
     pub unknown: Vec<String>,
-    /// What no stated error holds, in words.
+    /// Influences that no stated error covers, in words.
     pub besides: Vec<String>,
 }
 
-/// What a run may have drawn instead, by any of its power models.
+/// Ranges in which the true energy and power of a run may fall, by any of its power models.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnergyBands {
     /// In joules, if the time is off as well.
@@ -52,7 +52,7 @@ pub struct EnergyBands {
     pub watts: [f64; 2],
 }
 
-/// By what something may be multiplied.
+/// Range of factors by which a value may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ErrorFactor {
     least: f64,
@@ -93,13 +93,13 @@ impl Bands {
     }
 }
 
-/// What is named beside the bands.
+/// Causes of error that are named beside the bands.
 struct Unsure {
     unknown: Vec<String>,
     besides: Vec<String>,
 }
 
-/// What this run stands on and no error of the chip's file is about.
+/// Returns the things the run depends on that no error of the chip's file covers.
 fn beyond_errors(report: &Report) -> Vec<String> {
     let assumes_power = report.energy.as_ref().is_some_and(|energy| !energy.assumed.is_empty());
     let all = [
@@ -163,7 +163,7 @@ fn of_category(
     })
 }
 
-/// What is left of `path` within the entry `name` of a table, which has quotation marks if it is not just letters.
+/// Returns the rest of `path` within the entry `name` of a table, in quotation marks unless it is just letters.
 fn within<'a>(path: &'a str, table: &str, name: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(table)?.strip_prefix('.')?;
     let quoted = || rest.strip_prefix('"')?.strip_prefix(name)?.strip_prefix('"');

@@ -9,9 +9,9 @@ use std::time::Duration;
 /// A change that was asked for, by the clock of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockChange {
-    /// When it begins: at once, or when the controller has done what it was asked for before.
+    /// Start of the change: at once, or when the controller has completed earlier requests.
     pub start: Duration,
-    /// When rate and voltage are what was asked for.
+    /// Time from which rate and voltage are those asked for.
     pub end: Duration,
 }
 
@@ -25,7 +25,7 @@ impl ClockChange {
     }
 }
 
-/// Why a change was refused; nothing has changed.
+/// Error of a change of clocks or voltage; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClockError {
@@ -33,7 +33,7 @@ pub enum ClockError {
     Fixed,
     /// There is no such divider, or no voltage for it.
     Divider {
-        /// What was asked for.
+        /// Divider asked for.
         asked: u32,
         /// The least divider: the fastest clock.
         least: u32,
@@ -42,12 +42,12 @@ pub enum ClockError {
     },
     /// The present voltage does not carry that rate; ask for it with the supply.
     VoltageTooLow {
-        /// What was asked for.
+        /// Divider asked for.
         divider: u32,
     },
     /// There is no such voltage.
     Voltage {
-        /// What was asked for.
+        /// Voltage asked for.
         asked: Microvolts,
         /// The lowest voltage of a supply.
         least: Microvolts,
@@ -56,19 +56,19 @@ pub enum ClockError {
     },
     /// The voltage does not carry the fastest clock of the supply; divide clocks first.
     ClocksTooFast {
-        /// What was asked for.
+        /// Voltage asked for.
         asked: Microvolts,
     },
     /// The policy cannot govern this run.
     Governor(GovernorError),
     /// A governor governs the whole chip, so a supply can have none of its own.
     ChipGoverned {
-        /// Which.
+        /// Policy of the chip's governor.
         policy: Policy,
     },
     /// A change of the supply is under way; ask again then.
     UnderWay {
-        /// Until when, by the clock of the chip.
+        /// End of that change, by the clock of the chip.
         until: Duration,
     },
 }

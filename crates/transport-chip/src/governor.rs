@@ -10,7 +10,7 @@ use isles_chip::governor::{Governor, INTERVAL, Observation, Order};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
-/// What was known of a core when the governor was asked last.
+/// State of a core when the governor was last asked.
 #[derive(Clone, Copy, Default)]
 struct CoreSample {
     time: Picoseconds,
@@ -81,13 +81,13 @@ impl GovernorState {
         self.only
     }
 
-    /// When it is to be asked next.
+    /// Returns the time at which it is to be asked next.
     pub(crate) fn due(&self) -> Picoseconds {
         self.due
     }
 
-    /// Whether the clocks of a domain are its own, so that what places ask for has no effect: a cap would not hold
-    /// otherwise.
+    /// Returns `true` if the clocks of a domain belong to the governor, so that requests of places have no effect; a
+    /// cap would not hold otherwise.
     pub(crate) fn owns_clocks(&self, domain: usize) -> bool {
         matches!(self.governor, Governor::Capped(_)) && self.only.is_none_or(|only| only == domain)
     }
@@ -120,7 +120,7 @@ impl GovernorState {
     }
 }
 
-/// What the places of each domain did together, by the shares of each place: its busiest, and the means of all.
+/// Returns the combined observation of each domain's places: the shares of its busiest place and the means of all.
 fn of_domains(shares: impl Iterator<Item = (usize, [u32; 2])>, domains: usize) -> Vec<Observation> {
     let mut observed = vec![Observation::default(); domains];
     let mut counts = vec![0; domains];

@@ -9,20 +9,20 @@ use isles_chip::quantity::Picoseconds;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a place does while it waits.
+/// Behaviour of a place while it waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IdlePolicy {
     /// It looks, without a pause.
     #[default]
     Poll,
-    /// It halts for so long before each look.
+    /// Halts for this time before each look.
     Nap(Picoseconds),
 }
 
 /// The longest nap: a second. Beyond that a run would look as if it stood still.
 const NAP_MAX: Picoseconds = Picoseconds(1_000_000_000_000);
 
-/// What a rest may be called, for messages.
+/// Valid idle policies, for messages.
 const RESTS: &str = "poll, or nap: and a time up to a second such as nap:100us";
 
 impl FromStr for IdlePolicy {
@@ -50,8 +50,8 @@ impl fmt::Display for IdlePolicy {
 }
 
 impl IdlePolicy {
-    /// When a place that has waited since `now` begins the look that finds what comes at `time`, if a look takes
-    /// `look`.
+    /// Returns the start of the look that finds an arrival at `time`, for a place that has waited since `now`, if a
+    /// look takes `look`.
     pub(crate) fn first_look(self, now: Picoseconds, time: Picoseconds, look: Picoseconds) -> Picoseconds {
         let wait = time.0.saturating_sub(now.0);
         match self {
@@ -64,7 +64,7 @@ impl IdlePolicy {
         }
     }
 
-    /// How much of a wait of that length it was halted.
+    /// Returns the halted part of a wait of length `wait`.
     pub(crate) fn halted(self, wait: Picoseconds, look: Picoseconds) -> Picoseconds {
         match self {
             IdlePolicy::Poll => Picoseconds::ZERO,

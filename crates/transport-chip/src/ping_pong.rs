@@ -11,11 +11,11 @@ use std::time::Duration;
 /// Rounds whose mean is taken.
 const ROUNDS: u32 = 20;
 
-/// Half a round of `bytes` bytes between the first place and `other`, with `places` places in all; who does not play
-/// waits.
+/// Returns half a round of `bytes` bytes between the first place and `other`, with `places` places in all; the others
+/// wait.
 ///
 /// # Errors
-/// [`WorldError`]: the chip cannot carry the protocol, or not so many places.
+/// [`WorldError`]: the chip does not support the protocol, or not with that many places.
 pub fn half_ping_pong(
     costs: Costs,
     protocol: Protocol,
@@ -40,7 +40,7 @@ pub fn half_ping_pong(
 
 struct Peer {
     endpoint: ChipEndpoint,
-    /// Who plays with the first place.
+    /// The player besides the first place.
     other: PlaceId,
     has_ball: bool,
     thrown: u32,
@@ -60,7 +60,7 @@ impl Peer {
         }
     }
 
-    /// Whether it went; else there is no room yet.
+    /// Returns `true` if the message was sent, `false` if there is no room yet.
     fn throw(&self, bytes: usize) -> bool {
         let to = if self.endpoint.here() == self.other { PlaceId(0) } else { self.other };
         let (class, handler) = (Class::Data, HandlerId(1));

@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Which place runs on which core, as it is asked for.
+/// Requested assignment of places to cores.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Placement {
     /// Place `p` on core `p`, so that one tile after the other is full.
@@ -61,10 +61,10 @@ impl Placement {
         }
     }
 
-    /// What it means for so many places on a chip.
+    /// Returns the core map of `places` places on a chip.
     ///
     /// # Errors
-    /// [`PlacementError`]: a core that is listed is not there, whether a place needs it or not, or there are too few.
+    /// [`PlacementError`]: a listed core does not exist, even if no place needs it, or there are too few.
     pub fn core_map(&self, topology: &Topology, places: u32) -> Result<CoreMap, PlacementError> {
         let cores = topology.cores();
         if let Placement::Listed(list) = self
@@ -87,28 +87,28 @@ impl Placement {
     }
 }
 
-/// Why places cannot be put on cores so. As a text it says what is allowed.
+/// Error of a placement. As a text it names what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementError {
     /// It is none of the names, nor a list.
     Unreadable,
     /// A core is listed more than once.
     Twice {
-        /// Which.
+        /// Number of the core.
         core: u32,
     },
     /// A core is listed that the chip does not have.
     NoCore {
-        /// Which.
+        /// Number of the core.
         core: u32,
-        /// How many the chip has.
+        /// Number of cores of the chip.
         cores: u32,
     },
     /// There are more places than cores.
     TooFew {
-        /// How many cores there are.
+        /// Number of cores.
         cores: u32,
-        /// How many places.
+        /// Number of places.
         places: u32,
     },
 }
@@ -143,12 +143,12 @@ impl std::error::Error for PlacementError {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreMap {
     cores: Vec<CoreId>,
-    /// Who is on each core of the chip.
+    /// Place on each core of the chip, if any.
     places: Vec<Option<PlaceId>>,
 }
 
 impl CoreMap {
-    /// The places on these cores in their order, of a chip that has so many of them.
+    /// Returns the map that puts places on these cores in their order, on a chip with `all` cores.
     fn new(cores: Vec<CoreId>, all: u32) -> CoreMap {
         let mut places = vec![None; all as usize];
         for (place, core) in (0..).map(PlaceId).zip(&cores) {
@@ -163,12 +163,12 @@ impl CoreMap {
         &self.cores
     }
 
-    /// How many cores the chip has.
+    /// Returns the number of cores of the chip.
     pub fn chip_cores(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// How many places there are.
+    /// Returns the number of places.
     pub(crate) fn places(&self) -> u32 {
         self.cores.len() as u32
     }

@@ -11,10 +11,10 @@ use isles_transport::PlaceId;
 use isles_transport::ordered::OrderedMap;
 use std::fmt;
 
-/// What a core does with its time.
+/// Category of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCategory {
-    /// What the program has said with `work`, within the core and its first cache.
+    /// Work declared by the program with `work`, within the core and its first cache.
     Working,
     /// Lines of private memory that this work wanted, out of the second cache or from behind a controller.
     Fetching,
@@ -28,7 +28,7 @@ pub enum TimeCategory {
     Waiting,
     /// Halted, between two looks for messages.
     Sleeping,
-    /// What was measured of the program on the host, see [`ChipWorld::charge`](crate::ChipWorld::charge).
+    /// Program time measured on the host, see [`ChipWorld::charge`](crate::ChipWorld::charge).
     Measured,
 }
 
@@ -44,7 +44,7 @@ pub(crate) const TIME_CATEGORIES: [(TimeCategory, &str); 8] = [
     (TimeCategory::Measured, "measured"),
 ];
 
-/// Time by what it was spent on; the sum is all the time that has passed.
+/// Time by category; the sum is all the time that has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger([u64; TIME_CATEGORIES.len()]);
 
@@ -83,20 +83,20 @@ pub struct GearChanges {
 /// Files that programs have read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTraffic {
-    /// How many were read.
+    /// Number of reads.
     pub reads: u64,
-    /// How many were written.
+    /// Number of writes.
     pub writes: u64,
     /// Of those that were read, how many the server had not in its memory.
     pub cold: u64,
     /// The bytes of all.
     pub bytes: u64,
-    /// How long places waited for them together.
+    /// Total time that places waited for files.
     pub waited: Picoseconds,
 }
 
 impl FileTraffic {
-    /// The bytes a second that a place has had of the server while it waited; none if nobody waited.
+    /// Returns the rate at which the server has served a waiting place, in bytes a second; `None` if nobody waited.
     pub fn rate(&self) -> Option<f64> {
         (self.waited.0 > 0).then(|| self.bytes as f64 * 1e12 / self.waited.0 as f64)
     }
@@ -114,7 +114,7 @@ impl fmt::Display for FileTraffic {
     }
 }
 
-/// What happened on the chip until the time of the report.
+/// Report of a run on the chip until some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The time at the core of the first place.
@@ -125,13 +125,13 @@ pub struct Report {
     pub bytes: u64,
     /// Lines of message buffers written and read.
     pub lines: LineTraffic,
-    /// Whether programs have said operations by class, whose cost is the chip file's.
+    /// `true` if programs have declared operations by class, whose cost is the chip file's.
     pub by_class: bool,
     /// Lines of private memory that came from behind a controller, by what programs have said of their work.
     pub fetched: u64,
-    /// For how long each memory controller was busy, by its number; nothing if none ever was.
+    /// Busy time of each memory controller, by its number; empty if none was ever busy.
     pub controllers: Vec<Picoseconds>,
-    /// Whether places have wanted more of a memory controller than it has.
+    /// `true` if places have wanted more of a memory controller than it has.
     pub is_memory_crowded: bool,
     /// Files that programs have read and written.
     pub files: FileTraffic,
@@ -141,15 +141,15 @@ pub struct Report {
     pub digest: Digest,
     /// The core of each place.
     pub cores: Vec<CoreId>,
-    /// Time by what it was spent on, of each place until its own clock.
+    /// Time by category, of each place until its own clock.
     pub ledgers: Vec<Ledger>,
     /// Changes of rates and voltages.
     pub shifts: GearChanges,
-    /// Reads of shared memory that missed a write; none if no place has shared memory.
+    /// Reads of shared memory that missed a write; `None` if no place has shared memory.
     pub stale: Option<Stale>,
-    /// The first line of the program that lets the model guess through what a step walks; none if all is said.
+    /// First line of the program that lets the model guess which region a step walks; `None` if all are declared.
     pub unsaid_region: Option<UnsaidRegion>,
-    /// What the chip has drawn; none if nobody has published its power.
+    /// Energy drawn by the chip; `None` if its power is not published.
     pub energy: Option<Energy>,
 }
 
@@ -202,27 +202,27 @@ impl fmt::Display for Report {
     }
 }
 
-/// What one directed link carried.
+/// Load of one directed link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkLoad {
-    /// Which it is.
+    /// The link.
     pub link: Link,
-    /// Where it begins and ends.
+    /// Stops at which the link begins and ends.
     pub ends: (Stop, Stop),
     /// Flits that have passed.
     pub flits: u64,
-    /// For how long they did.
+    /// Time during which the link carried them.
     pub busy: Picoseconds,
     /// The same as a share of the run, from its start to the latest clock of a place.
     pub utilisation: f64,
 }
 
-/// What one place has sent to another one, as far as that has taken it in.
+/// Messages from one place to another, as far as the receiver has taken them in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Who sent.
+    /// The sender.
     pub source: PlaceId,
-    /// Who took it in.
+    /// The receiver.
     pub target: PlaceId,
     /// Messages.
     pub messages: u64,

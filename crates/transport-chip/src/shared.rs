@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Core cycles of CL1INVMB, which forgets the tagged lines of the first cache.
 const INVALIDATE_CYCLES: u64 = 1;
 
-/// What accesses cost a core in one gear.
+/// Costs of accesses for a core in one gear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryCosts {
     word: Access<HopCost>,
@@ -29,12 +29,12 @@ pub(crate) struct MemoryCosts {
     flush_start: Picoseconds,
     flush_line: Picoseconds,
     flush_all: Picoseconds,
-    /// For how long one line keeps its controller busy.
+    /// Time that one line keeps its controller busy.
     pub(crate) controller_line: Picoseconds,
 }
 
 impl MemoryCosts {
-    /// The costs out of the times of one setting; none if the chip's file does not have them all.
+    /// Returns the costs from the times of one setting; `None` if the chip's file does not have all of them.
     pub(crate) fn of(times: &isles_chip::cost::TimingTable<HopCost>) -> Option<MemoryCosts> {
         let near = |span: Option<HopCost>| span.map(|span| span.over(0));
         Some(MemoryCosts {
@@ -51,20 +51,20 @@ impl MemoryCosts {
     }
 }
 
-/// What a chip file says of the memory that all cores share.
+/// Description of the memory that all cores share, from the chip file.
 #[derive(Debug)]
 pub(crate) struct SharedMemoryCosts {
-    /// What it costs a core, by its gear.
+    /// Costs for a core, by its gear.
     pub(crate) gears: Vec<MemoryCosts>,
     caches: Caches,
-    /// Where the controllers are.
+    /// Tiles of the controllers.
     pub(crate) controllers: Vec<TileId>,
     /// The number of each core's own.
     own: Vec<u32>,
 }
 
 impl SharedMemoryCosts {
-    /// None if the file does not say what it costs, or has other lines than those of the model.
+    /// Returns the costs; `None` if the file does not state the costs, or has lines of another size than the model.
     pub(crate) fn of(chip: &Chip, gears: &Gears) -> Option<SharedMemoryCosts> {
         let (caches, topology, preset) = (*chip.caches(), chip.topology(), chip.default_preset());
         let costs = gears.all().map(|(_, gear)| MemoryCosts::of(&preset.times_at(gear.rate)));
@@ -86,11 +86,11 @@ impl SharedMemoryCosts {
 pub struct MemoryRegion {
     /// Its first byte.
     pub start: u64,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How cores see it.
+    /// Cache policy of the cores.
     pub kind: CachePolicy,
-    /// The controller behind which it lies.
+    /// Number of the controller that serves it.
     controller: u32,
 }
 
@@ -113,13 +113,13 @@ impl MemoryRegion {
     }
 }
 
-/// The core of `place`, as the memory tells cores apart: by their places, of which its reports speak. Where a core is
-/// says nothing about its caches.
+/// Returns the core of `place` for the memory, which tells cores apart by their places, as its reports do. The position
+/// of a core does not matter for its caches.
 fn side(place: PlaceId) -> CoreId {
     CoreId(place.0)
 }
 
-/// What is known of the shared memory of a run.
+/// State of the shared memory of a run.
 pub(crate) struct SharedMemoryState {
     memory: SharedMemory,
     plan: Arc<SharedMemoryCosts>,
@@ -130,7 +130,7 @@ pub(crate) struct SharedMemoryState {
 /// Reads of shared memory that missed a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stale {
-    /// How many.
+    /// Number of stale reads.
     pub number: u64,
     /// The first of them.
     pub first: Vec<StaleRead>,

@@ -14,13 +14,13 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// How long a rank is taken to look before it sleeps: less than it does, so that rings are many.
+/// Time a rank is taken to look before it sleeps: less than it does, so that there are many rings.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// How long the first rank is away: far longer than a message takes, and than another rank has no processor.
+/// Absence of the first rank: far longer than a message takes, and than another rank has no processor.
 const ABSENCE: Duration = Duration::from_secs(2);
 
-/// How long the library may take to end.
+/// Time limit for the end of the library.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Says which rank of how many it is, and nothing else.
@@ -61,7 +61,7 @@ fn main() {
     library.end_within(END_LIMIT, 0);
 }
 
-/// Whether the promises of `group` are kept: nobody survives a rank, and a message goes to one place.
+/// Returns `true` if the promises of `group` are kept: nobody survives a rank, and a message goes to one place.
 fn keeps(group: Group) -> bool {
     group.is_required() || group == Group::SharedMemory
 }
@@ -84,8 +84,8 @@ fn bell(library: &Library) -> Bell {
     bell
 }
 
-/// All other ranks ask the first one while it is away, as a place that computes is; it finds all questions at its first
-/// look, so that none waits for another absence.
+/// Lets all other ranks ask the first one while it is away, as a place that computes is; it finds all questions at its
+/// first look, so that none waits for another absence.
 fn ask_who_was_away(library: &Rc<Library>) {
     let endpoint = MpiEndpoint::new(Rc::clone(library), Some(bell(library)));
     if library.rank() == 0 {

@@ -18,12 +18,12 @@ use std::{fmt, io};
 #[derive(Debug)]
 pub struct Bell {
     listener: Listener,
-    /// By rank: after so long without a frame to it, it may sleep.
+    /// Time without a frame to each rank, after which that rank may sleep.
     silences: Vec<Duration>,
     watch: Option<Watch>,
 }
 
-/// How often a farewell is said.
+/// Number of times a farewell is sent.
 const FAREWELLS: usize = 3;
 
 /// Exit code of a rank that has lost another.
@@ -36,7 +36,7 @@ impl Bell {
     /// Hangs up a bell, and says its address in bytes that other ranks know how to read.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn hang() -> io::Result<(Bell, [u8; ADDRESS_BYTES])> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         let (address, port) = (own_address(), socket.local_addr()?.port());
@@ -47,7 +47,7 @@ impl Bell {
         Ok((Bell { listener, silences: Vec::new(), watch: None }, bytes))
     }
 
-    /// The bells of all ranks, by rank, and for how long each of them looks at least before it sleeps.
+    /// Stores the bells of all ranks, by rank, and how long each of them looks at least before it sleeps.
     pub fn know(&mut self, bells: impl IntoIterator<Item = ([u8; ADDRESS_BYTES], Duration)>) {
         let known = |(bytes, look): ([u8; ADDRESS_BYTES], Duration)| {
             let [a, b, c, d, low, high] = bytes;
@@ -61,7 +61,7 @@ impl Bell {
     /// meet: when it is listened to they have met.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn keep(&mut self, watch: Watch) -> io::Result<()> {
         self.watch = Some(watch.clone());
         self.start(|listener| listener.watch(watch))
@@ -70,7 +70,7 @@ impl Bell {
     /// Lets each ring of this bell end a wait, from a thread of its own, as long as there is a bell.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(crate) fn listen(&self, unparker: Arc<dyn Unpark>) -> io::Result<()> {
         let is_first = self.listener.state.unparker.set(Unparker(unparker)).is_ok();
         match self.watch {
@@ -104,7 +104,7 @@ impl Bell {
         let Listener { socket, addresses, .. } = &self.listener;
         let may_sleep = self.silences.get(rank as usize).is_some_and(|longest| silence > *longest);
         if let Some(address) = addresses.get(rank as usize).filter(|_| may_sleep) {
-            // What is lost is found at the next look.
+            // A lost ring is found at the next look.
             let _ = socket.send_to(&[1], address);
         }
     }
@@ -121,7 +121,7 @@ impl Drop for Bell {
     }
 }
 
-/// Who is woken.
+/// Thread to wake.
 struct Unparker(Arc<dyn Unpark>);
 
 impl fmt::Debug for Unparker {
@@ -130,7 +130,7 @@ impl fmt::Debug for Unparker {
     }
 }
 
-/// What a bell and its thread tell each other.
+/// State that a bell and its thread share.
 #[derive(Debug, Default)]
 struct BellState {
     /// Once there is a place to wake: all ranks have met.
@@ -141,7 +141,7 @@ struct BellState {
     is_down: AtomicBool,
 }
 
-/// What a bell has, and its thread, too.
+/// Socket and peers that a bell has, and its thread, too.
 #[derive(Debug)]
 struct Listener {
     socket: UdpSocket,
@@ -198,12 +198,12 @@ impl Listener {
     fn send_beats(&self, watch: &Watch, beat: Beat) {
         let bytes = watch.beat(beat);
         for address in watch.partners().filter_map(|partner| self.addresses.get(partner as usize)) {
-            // What is lost comes again.
+            // A lost beat comes again.
             let _ = self.socket.send_to(&bytes, address);
         }
     }
 
-    /// The rank `lost` is silent: says so, and ends this process, which its launcher notices.
+    /// Reports that the rank `lost` is silent, and ends this process, which its launcher notices.
     fn end_process(&self, watch: &Watch, lost: u32) {
         if self.state.watch_is_over.load(Ordering::Relaxed) {
             return;

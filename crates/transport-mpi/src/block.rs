@@ -24,7 +24,7 @@ unsafe impl bytemuck::Zeroable for BlockLine {}
 // SOUND: as above.
 unsafe impl bytemuck::Pod for BlockLine {}
 
-/// What a place keeps of the memory of its large messages.
+/// Memory a place keeps for its large messages.
 #[derive(Debug, Default)]
 pub(crate) struct BlockPool(RefCell<Vec<Vec<BlockLine>>>);
 
@@ -62,7 +62,7 @@ impl BlockPool {
 #[derive(Debug)]
 pub(crate) struct BlockBytes {
     lines: Vec<BlockLine>,
-    /// Where the bytes that are shown begin, and how many they are.
+    /// Start and length of the bytes that are shown.
     start: usize,
     len: usize,
     pool: Rc<BlockPool>,

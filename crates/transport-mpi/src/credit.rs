@@ -24,11 +24,11 @@ pub const BLOCK_BYTES_MAX: u64 = 64 << 20;
 /// The part of these that is given back at once.
 const BLOCK_PART: u32 = 8;
 
-/// Blocks that are owed wait for the next frame for so many looks of a place that always has other things to do: their
+/// Number of looks, of a place that always has other things to do, for which owed blocks wait for the next frame: their
 /// sender may wait for any of them.
 const PASSES_MAX: u32 = 8;
 
-/// The window of each pair and class in a run of so many places, in bytes: a multiple of 8.
+/// Returns the window of each pair and class in a run of `places` places, in bytes: a multiple of 8.
 pub fn window(places: u32) -> u32 {
     let share = WINDOWS_BYTES / u64::from(places.max(1));
     (share.clamp(u64::from(WINDOW_MIN), u64::from(WINDOW_MAX)) as u32) & !7
@@ -49,9 +49,9 @@ pub struct PairCredit {
     sent: [u32; 2],
     blocks_sent: u32,
     block_bytes_sent: u64,
-    /// What the other place is to get back with the next frame.
+    /// Credit to return to the other place with the next frame.
     owed: Returned,
-    /// How often it was not worth a frame of its own, although blocks are owed.
+    /// Number of times it was not worth a frame of its own, although blocks are owed.
     passes: u32,
 }
 
@@ -60,7 +60,7 @@ pub struct PairCredit {
 pub struct TooMuchReturned;
 
 impl PairCredit {
-    /// Nothing is under way.
+    /// Returns the credit of a pair with nothing under way.
     pub fn new(window: u32) -> PairCredit {
         PairCredit {
             window,
@@ -72,48 +72,48 @@ impl PairCredit {
         }
     }
 
-    /// Whether a record of so many bytes may be sent in `class`.
+    /// Returns `true` if a record of `bytes` bytes may be sent in `class`.
     pub fn has_room(&self, class: Class, bytes: usize) -> bool {
         bytes <= (self.window - self.sent[index(class)]) as usize
     }
 
-    /// A record is sent, for which there was room.
+    /// Uses credit for a record, for which there was room.
     pub fn send(&mut self, class: Class, bytes: usize) {
         debug_assert!(self.has_room(class, bytes), "{bytes} bytes beyond the window");
         self.sent[index(class)] += bytes as u32;
     }
 
-    /// Whether a block of so many bytes may be sent.
+    /// Returns `true` if a block of `bytes` bytes may be sent.
     pub fn has_block_room(&self, bytes: u64) -> bool {
         self.blocks_sent == 0
             || self.blocks_sent < BLOCKS_MAX && self.block_bytes_sent.saturating_add(bytes) <= BLOCK_BYTES_MAX
     }
 
-    /// A block is sent, for which there was room.
+    /// Uses credit for a block, for which there was room.
     pub fn send_block(&mut self, bytes: u64) {
         self.blocks_sent += 1;
         self.block_bytes_sent += bytes;
     }
 
-    /// A record of the other place has been handed on.
+    /// Notes that a record of the other place has been handed on.
     pub fn handed_on(&mut self, class: Class, bytes: usize) {
         self.owed.records[index(class)] += bytes as u32;
     }
 
-    /// A block of the other place has been dropped.
+    /// Notes that a block of the other place has been dropped.
     pub fn dropped(&mut self, bytes: u64) {
         self.owed.blocks += 1;
         self.owed.block_bytes += bytes;
     }
 
-    /// Whether so much is owed that it is worth a frame of its own, although the place has other things to do.
+    /// Returns `true` if the credit owed is worth a frame of its own, although the place has other things to do.
     pub fn is_return_due(&self) -> bool {
         self.owed.records.iter().any(|bytes| *bytes >= self.window / 2)
             || self.owed.blocks >= BLOCKS_MAX / BLOCK_PART
             || self.owed.block_bytes >= BLOCK_BYTES_MAX / u64::from(BLOCK_PART)
     }
 
-    /// Whether blocks are owed: a place that has nothing else to do gives them back in a frame of their own.
+    /// Returns `true` if blocks are owed: a place that has nothing else to do gives them back in a frame of their own.
     pub fn owes_blocks(&self) -> bool {
         self.owed.blocks > 0
     }
@@ -124,13 +124,13 @@ impl PairCredit {
         self.passes >= PASSES_MAX
     }
 
-    /// What the next frame gives back; it is owed no longer.
+    /// Returns the credit that the next frame gives back; it is owed no longer.
     pub fn take_owed(&mut self) -> Returned {
         self.passes = 0;
         std::mem::take(&mut self.owed)
     }
 
-    /// The other place gives back; whether it was anything.
+    /// Takes back credit that the other place returns; returns whether it was anything.
     ///
     /// # Errors
     /// It gives back what it never got; nothing is changed.
@@ -168,7 +168,7 @@ mod tests {
         #[test]
         fn nothing_is_lost_of_a_window(steps in proptest::collection::vec((0..5_u8, 0..2_u8, 1..5_000_usize), 0..200)) {
             let mut ends = [PairCredit::new(window(4_096)), PairCredit::new(window(4_096))];
-            // What each end has to hand on: records by class, and blocks.
+            // Messages that each end has to hand on: records by class, and blocks.
             let mut records: [[Vec<usize>; 2]; 2] = Default::default();
             let mut blocks: [Vec<u64>; 2] = Default::default();
             for (step, end, size) in steps {

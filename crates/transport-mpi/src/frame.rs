@@ -27,19 +27,19 @@ pub fn class_of(tag: u32) -> Class {
     if tag == tag_of(Class::Control) { Class::Control } else { Class::Data }
 }
 
-/// What a frame gives back to its receiver, of what that one had sent.
+/// Credit that a frame gives back to its receiver, of what that one had sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Returned {
     /// Bytes of records, by class: control, data.
     pub records: [u32; 2],
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u32,
     /// Their bytes.
     pub block_bytes: u64,
 }
 
 impl Returned {
-    /// Whether nothing is given back.
+    /// Returns `true` if nothing is given back.
     pub fn is_nothing(&self) -> bool {
         *self == Returned::default()
     }
@@ -54,14 +54,14 @@ impl Returned {
     }
 }
 
-/// What a record holds.
+/// Content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameRecord<'a> {
     /// A small message.
     Message(HandlerId, &'a [u8]),
     /// A large one that is short enough for the frame.
     InlineBlock(HandlerId, &'a [u8]),
-    /// A large one, of so many bytes, which comes by itself with this tag.
+    /// A large one, with its length in bytes; it comes by itself with this tag.
     Block(HandlerId, u64, u32),
     /// The place has left: it sends nothing more.
     Left,
@@ -86,7 +86,7 @@ pub const BLOCK_RECORD_BYTES: usize = RECORD_BYTES + 16;
 pub struct FramePool(RefCell<Vec<Vec<u8>>>);
 
 impl FramePool {
-    /// How many frames' memory is kept.
+    /// Number of frames whose memory is kept.
     const SPARE_MAX: usize = 4;
 
     fn take(&self) -> Vec<u8> {
@@ -137,7 +137,7 @@ impl Frame {
         Frame { memory: Vec::new(), len: HEAD_BYTES, pool: Rc::clone(pool) }
     }
 
-    /// Whether there is no record.
+    /// Returns `true` if there is no record.
     pub fn is_empty(&self) -> bool {
         self.len == HEAD_BYTES
     }
@@ -226,7 +226,10 @@ impl Frame {
         FrameBytes { memory, len, pool: Rc::clone(&self.pool) }
     }
 
-    /// What a frame gives back, and its records.
+    /// Returns the credit that a frame gives back, and its records.
+    ///
+    /// # Errors
+    /// The bytes are no frame.
     ///
     /// # Errors
     /// It is none.

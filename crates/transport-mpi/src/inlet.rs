@@ -1,9 +1,9 @@
 //! The receives that wait for frames.
 //!
-//! What a library was told to expect it moves into the memory of who expects it, and shows it at the look that brings
-//! it. What it was not told to expect it copies into memory of its own, and shows it at the next look. So some receives
-//! are posted from the first look of a place to its end. They take frames in the order in which they were posted, and
-//! that is the order of each pair and class. Invariant: at least one is posted, until the end.
+//! A message that a library was told to expect it moves into the memory of the receiver, and shows it at the look that
+//! brings it. Others it copies into memory of its own, and shows them at the next look. So some receives are posted
+//! from the first look of a place to its end. They take frames in the order in which they were posted, and that is the
+//! order of each pair and class. Invariant: at least one is posted, until the end.
 
 use crate::block::{BlockBytes, BlockPool};
 use crate::frame::{HEAD_BYTES, RECORD_BYTES, class_of};
@@ -12,10 +12,10 @@ use isles_transport::{Class, Inbound, PlaceId};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// How many receives are posted while nothing comes.
+/// Number of receives posted while nothing comes.
 const POSTED: usize = 4;
 
-/// Where a frame begins in its memory: so that the content of its first record is aligned as a block is.
+/// Offset of a frame in its memory: chosen so that the content of its first record is aligned as a block is.
 const START: usize = 64 - HEAD_BYTES - RECORD_BYTES;
 
 /// A frame that has come.
@@ -37,15 +37,15 @@ impl ArrivedFrame {
     }
 }
 
-/// See the file header.
+/// Receives that wait for frames, and the frames that have arrived.
 pub(crate) struct FrameInlet {
     library: Rc<Library>,
-    /// That of frames alone, all of which are as long.
+    /// Memory of frames alone, all of which have the same length.
     pool: Rc<BlockPool>,
     /// Bytes of the longest frame.
     room: usize,
     posted: VecDeque<OpenRequest<BlockBytes>>,
-    /// What has come and was not wanted yet, the oldest first.
+    /// Frames that have arrived and were not wanted yet, the oldest first.
     arrived: VecDeque<ArrivedFrame>,
 }
 
@@ -58,7 +58,7 @@ impl FrameInlet {
         inlet
     }
 
-    /// Whether `len` bytes are worth the memory of a whole frame.
+    /// Returns `true` if `len` bytes are worth the memory of a whole frame.
     pub(crate) fn is_worth_a_frame(&self, len: usize) -> bool {
         4 * len >= self.room
     }
@@ -76,7 +76,7 @@ impl FrameInlet {
         }
     }
 
-    /// Whether a frame has come.
+    /// Returns `true` if a frame has arrived.
     pub(crate) fn has_frame(&mut self) -> bool {
         !self.arrived.is_empty() || self.look()
     }

@@ -48,7 +48,7 @@ unsafe extern "C" {
 /// The tag of what is sent before or after a run.
 const APART: u32 = 0;
 
-/// Why the library could not be begun.
+/// Reason why the library could not be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiError(String);
 
@@ -68,7 +68,7 @@ impl std::error::Error for MpiError {}
 pub(crate) struct OpenRequest<B> {
     /// In the table of the shim, while the request is open.
     slot: Option<c_int>,
-    /// Until they are taken.
+    /// Bytes of the request, until they are taken.
     bytes: Option<B>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct ReceivedFrame {
 pub struct Library {
     rank: u32,
     size: u32,
-    /// Whether the communicator is the program's, which then also ends the library.
+    /// True if the communicator is the program's, which then also ends the library.
     is_lent: bool,
     is_over: Cell<bool>,
     thread: PhantomData<*const ()>,
@@ -142,7 +142,7 @@ impl Library {
         Library::of(code, (rank, size), true)
     }
 
-    /// How many processes a communicator of the program has.
+    /// Returns the number of processes in a communicator of the program.
     ///
     /// # Errors
     /// The library has not begun, has ended, or cannot be used by one thread of several; or it is no communicator of
@@ -171,7 +171,7 @@ impl Library {
         self.rank
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -184,7 +184,7 @@ impl Library {
         text.lines().next().unwrap_or_default().trim().to_owned()
     }
 
-    /// What each rank says of itself, by rank; all call it at once, with as many bytes.
+    /// All-gathers `own`, of equal length on all ranks; element *i* is from rank *i*.
     pub fn gather_all(&self, own: &[u8]) -> Vec<Vec<u8>> {
         let mut all = vec![0_u8; own.len() * self.size as usize];
         // NEED: the library is C.
@@ -288,7 +288,7 @@ impl Library {
         slot
     }
 
-    /// Whether a request is done, which the library then knows no more.
+    /// Returns `true` if a request is done; the library then no longer knows it.
     pub(crate) fn is_done<B>(&self, request: &mut OpenRequest<B>) -> bool {
         let Some(slot) = request.slot else { return true };
         let mut done = 0;
@@ -313,7 +313,8 @@ impl Library {
         OpenRequest::new(slot, bytes)
     }
 
-    /// Which frame has come for a receive that [`Library::post_frame`] posted, which is done then; none if none has.
+    /// Returns the frame that has arrived for a receive that [`Library::post_frame`] posted, which is then done; `None`
+    /// if none has.
     pub(crate) fn take_frame(&self, request: &mut OpenRequest<BlockBytes>) -> Option<ReceivedFrame> {
         let slot = request.slot?;
         let (mut done, mut from, mut tag, mut len) = (0, 0, 0, 0);
@@ -407,7 +408,7 @@ pub(crate) fn leave(code: i32) -> ! {
     unsafe { shim_leave(code) }
 }
 
-/// Why the library cannot be used: a word of the shim, or an error code of the library.
+/// Returns the reason why the library cannot be used: a word of the shim, or an error code of the library.
 fn refusal(code: c_int) -> String {
     let text = match code {
         -1 => "it does not offer MPI_THREAD_FUNNELED; allowed: MPI_Init_thread with that, or more",
@@ -419,7 +420,7 @@ fn refusal(code: c_int) -> String {
     text.to_owned()
 }
 
-/// What an error code of the library means.
+/// Returns the meaning of an error code of the library.
 fn meaning(code: c_int) -> String {
     // NEED: the library is C.
     // SOUND: the shim writes at most so many bytes, the last of them zero.

@@ -1,4 +1,4 @@
-//! Which messages leave at once, and which wait for company.
+//! Choice of the messages that leave at once; the others wait for company.
 //!
 //! A call of the library takes its sender as long as writing hundreds of messages into a frame, so messages share
 //! frames. But a message that waits while its place computes is late by the time of that computation. So a few messages
@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-/// How many may leave at once after a silence.
+/// Number of tokens that may leave at once after a silence.
 const TOKENS: u32 = 4;
 
 /// After so long one more may: several times what a call costs its sender.
@@ -17,7 +17,7 @@ const REFILL: Duration = Duration::from_micros(25);
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     tokens: u32,
-    /// When the last one came, since some start.
+    /// Time at which the last token came, since some start.
     refilled: Duration,
 }
 
@@ -28,7 +28,7 @@ impl Default for TokenBucket {
 }
 
 impl TokenBucket {
-    /// Whether something may leave at once at `now`, which does not go back; uses the right up if so.
+    /// Returns `true`, and uses a token up, if something may leave at once at `now`, which must not go back.
     pub fn take(&mut self, now: Duration) -> bool {
         // Of 64 bits, in which centuries fit: division of longer ones is a call.
         let passed = now.saturating_sub(self.refilled).as_nanos() as u64;

@@ -1,4 +1,4 @@
-//! Who watches whom of the ranks of different hosts, and when one counts as lost.
+//! Watch of the ranks of different hosts over each other, and when one counts as lost.
 //!
 //! Neither library says anything when a link goes down, or when a process ends well in the middle of a run. So hosts
 //! stand in a ring, and between neighbours in it beats go by UDP: from the first rank of a host to all of the next, and
@@ -11,10 +11,10 @@ use std::time::Duration;
 /// Bytes of a beat.
 pub const BEAT_BYTES: usize = 13;
 
-/// How much longer than a beat is due this process was not there itself, and so cannot blame others.
+/// Absence of this process, in beat periods, beyond which it cannot blame others: it was not running itself.
 const ABSENCES: u32 = 2;
 
-/// What a rank says of itself.
+/// Message of a rank about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// It is there.
@@ -32,7 +32,7 @@ pub fn to_bytes(beat: Beat, run: u64, rank: u32) -> [u8; BEAT_BYTES] {
     bytes
 }
 
-/// What [`to_bytes`] has written, of the run with this number; what comes from elsewhere is none.
+/// Decodes what [`to_bytes`] wrote for the run of this number; returns `None` for bytes from elsewhere.
 pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Beat, u32)> {
     let bytes: &[u8; BEAT_BYTES] = bytes.try_into().ok()?;
     let beat = match bytes[0] {
@@ -48,7 +48,7 @@ pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Beat, u32)> {
 #[derive(Clone, Debug)]
 struct Partner {
     rank: u32,
-    /// When it was heard last; none before the first time.
+    /// Time at which it was last heard; `None` before the first time.
     heard: Option<Duration>,
 }
 
@@ -57,10 +57,10 @@ struct Partner {
 pub struct Watch {
     rank: u32,
     run: u64,
-    /// How long a partner may be silent.
+    /// Longest silence of a partner.
     limit: Duration,
     partners: Vec<Partner>,
-    /// Since when silence counts of who was never heard; none once all ranks have met.
+    /// Time since which silence counts for ranks that were never heard; `None` once all ranks have met.
     since: Option<Duration>,
     looked: Duration,
 }
@@ -79,17 +79,17 @@ impl Watch {
         self.rank
     }
 
-    /// How long a partner may be silent.
+    /// Returns the longest silence allowed to a partner.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// How often beats are due.
+    /// Returns the interval of beats.
     pub fn period(&self) -> Duration {
         self.limit / 5
     }
 
-    /// To whom beats go.
+    /// Returns the ranks to which beats go.
     pub fn partners(&self) -> impl Iterator<Item = u32> + '_ {
         self.partners.iter().map(|partner| partner.rank)
     }
@@ -110,7 +110,8 @@ impl Watch {
         }
     }
 
-    /// All ranks have met over the library, so the links are there: who was never heard is not watched until it is.
+    /// Notes that all ranks have met over the library, so the links are there: a rank that was never heard is not
+    /// watched until it is.
     pub fn have_met(&mut self) {
         self.since = None;
     }
@@ -119,7 +120,7 @@ impl Watch {
     pub fn look(&mut self, now: Duration) -> Option<u32> {
         let absence = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if absence > self.period() * ABSENCES {
-            // What was said meanwhile may still wait to be heard.
+            // Messages sent meanwhile may still wait to be received.
             self.partners
                 .iter_mut()
                 .filter(|partner| partner.heard.is_some())

@@ -1,4 +1,4 @@
-//! What one message costs: this transport against a plain ring, in one run.
+//! Cost of one message: this transport against a plain ring, in one run.
 //!
 //! Question: how near is the endpoint to the least that shared memory allows? Machine: two processes, each bound
 //! to a processor, busy. Units: nanoseconds for half a round trip, millions of messages a second one way, GB/s.
@@ -299,7 +299,7 @@ fn sync(endpoint: &ShmEndpoint) {
     round_trips(endpoint, 1, true);
 }
 
-/// Place 1 says that it has everything.
+/// Sends the report of place 1 that it has everything.
 fn acknowledge(endpoint: &ShmEndpoint) {
     if endpoint.here().0 == 1 {
         send(endpoint, PlaceId(0), 8, 0);

@@ -5,7 +5,7 @@
 //! rings, credit lines, bells and blocks, true messages between them, and what the place itself sends. The place
 //! must answer every call, deliver a bounded batch at each `progress`, and be told once, within bounded turns, of
 //! the end of a peer that broke the format or died. Whom a broken peer accuses is not looked at: it may be anybody.
-//! What cannot be seen in one thread, a peer that writes while the place reads, is not tried here.
+//! Races that one thread cannot show, such as a peer that writes while the place reads, are not tried here.
 
 use crate::arena::block::BlockDescriptor;
 use crate::endpoint::ShmEndpoint;
@@ -33,7 +33,7 @@ struct Pair {
     segment: Segment,
     here: ShmEndpoint,
     peer: ShmEndpoint,
-    /// How often the end of the peer was told.
+    /// Number of times the end of the peer was told.
     ends: usize,
 }
 
@@ -65,7 +65,10 @@ impl Script<'_> {
     }
 }
 
-/// Has a peer do what `input` means to a place.
+/// Runs a peer that does what `input` means to a place.
+///
+/// # Panics
+/// If the place breaks a promise of its endpoint.
 ///
 /// # Panics
 /// If the place breaks a promise of its endpoint.
@@ -185,7 +188,7 @@ impl Pair {
         self.here.wait(Some(Duration::ZERO));
     }
 
-    /// The peer dies, if it is not dead yet; the place hears of it.
+    /// Kills the peer, if it is not dead yet; the place learns of it.
     fn conclude(mut self) {
         self.segment.mark_dead(PEER);
         for _ in 0..TURNS_MAX {

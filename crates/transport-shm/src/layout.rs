@@ -1,4 +1,4 @@
-//! Where everything lies in the segment.
+//! Layout of the segment.
 //!
 //! The one place that derives sizes and offsets; `docs/design/shm-layout.md` is the same in prose, for a stranger, and
 //! any change here needs a new [`VERSION`] and a change there. It maps nothing and touches no memory.
@@ -26,13 +26,13 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Bytes of a cache line, and of each credit line.
 pub(crate) const LINE_BYTES: u64 = 64;
 
-/// How many words of [`isles_transport::MappedMemory::word`] each place has.
+/// Number of words of [`isles_transport::MappedMemory::word`] of each place.
 pub(crate) const WORDS: u32 = 4096;
 
 /// Up to this many places a receiver with a processor of its own looks into every ring; else senders ring a bell.
 pub(crate) const DIRECT_PLACES_MAX: u32 = 8;
 
-/// How many processors the header can name.
+/// Largest number of processors that the header can name.
 pub const PROCESSORS_MAX: usize = 1024;
 
 /// Alignment of each arena, so that a large page can lie in one.
@@ -64,7 +64,7 @@ pub(crate) const BLOCK_HEADER_BYTES: u64 = 64;
 /// | to 256 | 8 KiB | 16 KiB | 1 GiB | 6.0 MiB |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// How many places; 1 to 256.
+    /// Number of places; 1 to 256.
     pub places: u32,
     /// Bytes of each ring of the control class; a power of two.
     pub control_bytes: u64,
@@ -94,7 +94,7 @@ impl Geometry {
         (arena_bytes >= smallest).then_some(Geometry { arena_bytes, ..self })
     }
 
-    /// Whether the sizes can make a segment; the reason if not.
+    /// Checks that the sizes can make a segment; returns the reason if not.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let ring = |bytes: u64| bytes.is_power_of_two() && (PAGE_BYTES..=1 << 24).contains(&bytes);
         if self.places == 0 || self.places > PLACES_MAX {
@@ -129,7 +129,8 @@ impl Geometry {
         ((self.arena_bytes / 4).min(1 << 30) - BLOCK_HEADER_BYTES) as usize
     }
 
-    /// How many bytes of blocks of one class, sent by one place, may lie in receivers' rings: 8 MiB up to 8 places.
+    /// Returns the largest number of bytes of blocks of one class, sent by one place, in receivers' rings: 8 MiB up to
+    /// 8 places.
     ///
     /// A ring has room for hundreds of tickets, which says nothing about the memory behind them. A longer block goes
     /// when no other of its class lies there.
@@ -137,7 +138,7 @@ impl Geometry {
         CREDIT_RINGS * self.data_bytes
     }
 
-    /// What one turn of a place takes in at most, beside large messages.
+    /// Returns the most that one turn of a place takes in, besides large messages.
     pub fn turn_max(&self) -> BatchLimits {
         let others = self.places as usize - 1;
         let bytes = others * (self.control_bytes + self.data_bytes) as usize;
@@ -159,12 +160,12 @@ impl Geometry {
         tables + rings + if others == 0 { 0 } else { lent + held }
     }
 
-    /// Whether places are so few that receivers look into every ring, if each has a processor of its own.
+    /// Returns `true` if places are so few that receivers look into every ring, if each has a processor of its own.
     pub(crate) fn is_direct(&self) -> bool {
         self.places <= DIRECT_PLACES_MAX
     }
 
-    /// Whether senders ring a bell on a host of so many processors, and receivers look at that alone.
+    /// Returns `true` if senders ring a bell on a host of `processors` processors, and receivers look at that alone.
     ///
     /// A place that shares its processor looks once for each turn of the others, with nothing of its own in the caches:
     /// a bell is one line, the rings of 8 places are 14.
@@ -173,7 +174,7 @@ impl Geometry {
     }
 }
 
-/// How much a place takes in at once.
+/// Limits of what a place takes in at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
     /// Messages.
@@ -191,7 +192,7 @@ pub(crate) struct SegmentHeader {
     pub version: u32,
     /// [`Geometry::places`].
     pub places: u32,
-    /// What identifies the program image, as the creator was told.
+    /// Identity of the program image, as the creator was told.
     pub image: [u8; 16],
     /// Size of the segment in bytes.
     pub total_bytes: u64,
@@ -203,7 +204,7 @@ pub(crate) struct SegmentHeader {
     pub arena_bytes: u64,
     /// 0: both sides of the parking protocol fence; 1: only the sleeper does.
     pub fencing: u32,
-    /// How many processors the creator was allowed to use.
+    /// Number of processors the creator was allowed to use.
     pub processors: u32,
     reserved: [u8; 48],
     /// Bit `n` of byte `n / 8`: the creator was allowed to use processor `n`.
@@ -213,7 +214,7 @@ pub(crate) struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    /// How many changes of lives there have been.
+    /// Returns the number of changes of lives so far.
     #[inline]
     pub fn changes(&self) -> u32 {
         // PAIR head.changes: observe
@@ -225,7 +226,7 @@ impl SegmentHeader {
 #[repr(C, align(64))]
 pub(crate) struct ChangeCount(pub AtomicU32);
 
-/// What a place shares beside its rings.
+/// Shared state of a place besides its rings.
 #[repr(C, align(64))]
 pub(crate) struct PlaceBlock {
     /// State and cause of death; see [`crate::lifecycle`].
@@ -245,11 +246,11 @@ pub(crate) struct PlaceBlock {
     reserved: [u32; 5],
     /// The parking word.
     pub sleeping: ParkingLine,
-    /// Who has sent something.
+    /// Places that have sent something.
     pub bell: Doorbell,
     /// 1 while the place waits for a block to come back.
     pub arena_starved: ParkingLine,
-    /// How many places write a long message for this one now.
+    /// Number of places that are writing a long message for this one.
     pub coming: ParkingLine,
 }
 

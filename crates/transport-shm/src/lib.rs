@@ -5,9 +5,9 @@
 //! because it needs unsafe code: mapped memory, rings in it, processes. It knows neither tasks nor finishes, and
 //! no other transport.
 //!
-//! Where to read on: [`Segment`] is the memory, [`ShmEndpoint`] one place's attachment, [`processes`] starts and
-//! watches places that are processes. Inside: `ring` (the protocol of one queue) and `parking` (who wakes whom)
-//! are model-checked; `layout` says where everything lies.
+//! Read on: [`Segment`] is the memory, [`ShmEndpoint`] one place's attachment, [`processes`] starts and watches places
+//! that are processes. Inside: `ring` (the protocol of one queue) and `parking` (who wakes whom) are model-checked;
+//! `layout` says where everything lies.
 //!
 //! ```
 //! use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};

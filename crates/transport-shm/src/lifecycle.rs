@@ -6,7 +6,7 @@
 use crate::ring::RingFault;
 use isles_transport::{Class, Death, PlaceId};
 
-/// Where a place is in its life.
+/// Stage of a place in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifecycle {
     /// Nobody has joined as this place yet.
@@ -23,25 +23,25 @@ pub(crate) enum Lifecycle {
     Corrupt(CorruptionReport),
 }
 
-/// How the process of a place ended.
+/// Cause of the end of a place's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitCause {
     /// Nobody saw it, or it is a thread.
     Unseen,
-    /// By itself, with this code.
+    /// It ended by itself, with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
 }
 
-/// What a place saw when another broke the format.
+/// Report of a place about another that broke the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CorruptionReport {
-    /// What was broken.
+    /// Violation of the format.
     pub fault: RingFault,
     /// The class of the ring.
     pub class: Class,
-    /// Who saw it, at the other end of the ring.
+    /// Place that saw it, at the other end of the ring.
     pub witness: PlaceId,
     /// Offset in the ring, in bytes.
     pub offset: u32,
@@ -90,12 +90,12 @@ impl Lifecycle {
         }
     }
 
-    /// Whether the place will never take or send a message again without having said so.
+    /// Returns `true` if the place will never take or send a message again, and has not said so.
     pub fn is_dead(self) -> bool {
         matches!(self, Lifecycle::Ended(_) | Lifecycle::Refused | Lifecycle::Corrupt(_))
     }
 
-    /// Why the place is dead, if it is.
+    /// Returns the cause of death of the place, if it is dead.
     pub fn death(self, place: PlaceId) -> Option<Death> {
         match self {
             Lifecycle::Absent | Lifecycle::Joined | Lifecycle::Left => None,
@@ -106,7 +106,7 @@ impl Lifecycle {
         }
     }
 
-    /// Whether messages to the place are lost.
+    /// Returns `true` if messages to the place are lost.
     pub fn is_over(self) -> bool {
         !matches!(self, Lifecycle::Absent | Lifecycle::Joined)
     }

@@ -40,9 +40,9 @@ mod model {
     use crate::sync::{AtomicU32, Ordering, fence};
 
     loom::lazy_static! {
-        /// How many barriers were asked for; one thread asks.
+        /// Number of barriers requested; one thread requests them.
         static ref ASKED: AtomicU32 = AtomicU32::new(0);
-        /// How many the other thread has run; all of them once it has ended.
+        /// Number of barriers that the other thread has run; all of them once it has ended.
         static ref RUN: AtomicU32 = AtomicU32::new(0);
     }
 

@@ -113,7 +113,7 @@ fn take(consumer: &Consumer<Arc<Model>>, number: u16, producer_word: &AtomicU32)
     taken != TakeOutcome::Nothing
 }
 
-/// One producer sends records of `lens`, one consumer takes them; both sleep when they cannot go on.
+/// Runs one producer that sends records of `lens` and one consumer that takes them; both sleep when they cannot go on.
 fn converse(start: u64, before: u16, lens: &'static [usize]) {
     let memory = Model::new(start);
     let producer = Producer::starting_at(memory.clone(), start);

@@ -22,7 +22,7 @@ const AWAKE: u32 = 0;
 /// The word of a place that sleeps or is about to.
 const ASLEEP: u32 = 1;
 
-/// Who pays for the order of store and load in the parking protocol.
+/// Side that pays for the order of store and load in the parking protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fencing {
     /// Both sides run a full fence; the giver at each message.
@@ -97,7 +97,7 @@ pub(crate) fn park(
     word.swap(AWAKE, Ordering::AcqRel);
 }
 
-/// How long a sleep lasts at most if the kernel refused the barrier, so that a lost wake-up costs only this.
+/// Longest sleep if the kernel refused the barrier, so that a lost wake-up costs only this.
 const BLIND: Duration = Duration::from_millis(1);
 
 /// The sleeper's fence; `false` if the kernel refused it.
@@ -109,7 +109,7 @@ fn fence_all(fencing: Fencing) -> bool {
     }
 }
 
-/// How many places a bell can tell apart, and so the most that can share a segment.
+/// Number of places a bell can tell apart, and so the most that can share a segment.
 pub const PLACES_MAX: u32 = 256;
 
 /// Words of one class.
@@ -149,7 +149,7 @@ pub(crate) fn take(bell: &Doorbell, class: usize, index: usize) -> u64 {
     bits
 }
 
-/// Whether any of the first `words` words of `class` has a bit.
+/// Returns `true` if any of the first `words` words of `class` has a bit.
 #[inline]
 pub(crate) fn rings(bell: &Doorbell, class: usize, words: usize) -> bool {
     // Relaxed: ordered by the fence of the parking place.

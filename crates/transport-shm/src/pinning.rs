@@ -1,4 +1,4 @@
-//! Which processor is kept for which place, and moving a thread to one.
+//! Assignment of processors to places, and moving a thread to one.
 //!
 //! A place is moved to its processor and stays free to leave it (`docs/decisions/0006-free-places.md`), so a processor
 //! that is kept is a start and a place to return to, not a fence; what the thread starts inherits the processors that
@@ -12,14 +12,14 @@ use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// On which processors the places of a run stay.
+/// Processors on which the places of a run stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Pinning {
     /// Each place on one of its own, apart from those of other runs while there are free ones. One place alone stays
     /// where the system puts it, and so do places that are more than the processors, once they were started evenly.
     #[default]
     Auto,
-    /// Where the system puts them.
+    /// Processors that the system chooses.
     No,
     /// Place `p` on the `p`-th of these.
     Processors(Vec<usize>),
@@ -28,7 +28,7 @@ pub enum Pinning {
 /// The processors of one run.
 #[derive(Debug, Default)]
 pub(crate) struct CoreAssignment {
-    /// By place; empty if none is kept for any.
+    /// Processors by place; empty if none is kept for any.
     pub processors: Vec<usize>,
     claims: Vec<UnixDatagram>,
 }

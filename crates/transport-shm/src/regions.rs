@@ -20,7 +20,7 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// Those of `here`: none.
+    /// Returns the regions of `here`: none.
     pub fn new(segment: &Segment, here: PlaceId) -> Regions {
         let words = segment.geometry().arena_bytes / WORD_BYTES;
         Regions { here, table: RefCell::new(RegionTable::new(words, PAGE_BYTES / WORD_BYTES)) }

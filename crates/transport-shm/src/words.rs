@@ -24,7 +24,7 @@ impl SharedWords {
     /// New words, all zero. Pages come as they are touched.
     ///
     /// # Errors
-    /// What the system refused.
+    /// The error of the system.
     pub fn create(words: u64) -> Result<SharedWords, MemoryError> {
         let bytes = words * WORD_BYTES;
         Ok(SharedWords(Arc::new(Mapping::create(bytes, bytes.min(PAGE_BYTES))?)))
@@ -53,7 +53,7 @@ impl SharedWords {
     /// The file, for reading only, as an observer gets it.
     ///
     /// # Errors
-    /// What the system says, for example where `/proc` is not mounted.
+    /// The error of the system, for example if `/proc` is not mounted.
     pub fn for_reading(&self) -> io::Result<File> {
         File::open(format!("/proc/self/fd/{}", self.file().as_raw_fd()))
     }

@@ -17,7 +17,7 @@ fn seats(geometry: Geometry) -> Vec<EndpointSetup> {
     (0..geometry.places).map(PlaceId).map(seat).collect()
 }
 
-/// The smallest rings and arenas there can be: everything is full all the time.
+/// Returns the smallest rings and arenas there can be: everything is full all the time.
 fn tight(places: u32) -> Geometry {
     Geometry { places, control_bytes: 4096, data_bytes: 4096, arena_bytes: 2 << 20 }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// The far half of a [`CompositeEndpoint`].
 pub trait FarEndpoint: Endpoint {
-    /// From now on this endpoint is not waited on itself: `near` ends the waits in which its place sleeps.
+    /// Makes `near` end the waits in which its place sleeps: from now on this endpoint is not waited on itself.
     fn wakes_by(&self, near: Arc<dyn Unpark>);
 
     /// Called before the place sleeps: sends what was held back. How long the place may sleep at most without a look at
@@ -27,19 +27,20 @@ pub trait FarEndpoint: Endpoint {
     fn before_sleep(&self) -> Option<Duration>;
 }
 
-/// After so many looks at near places that found something, one at far places; where nothing is found, at each look.
+/// Number of looks at near places that found something, after which one is at far places; if nothing is found, each
+/// look is at both.
 const NEAR_LOOKS: u32 = 4;
 
 /// In a wait, after so many looks at near places one at far places: a library takes as long for one as a near message.
-/// Where places share processors each look has waited for its turn, so there it is at both.
+/// If places share processors each look has waited for its turn, so there it is at both.
 const WAITING_LOOKS: u32 = 8;
 
-/// How a transport numbers the places that it reaches.
+/// Numbering of the places that a transport reaches.
 #[derive(Clone, Debug)]
 pub struct PlaceNumbers {
-    /// By place of the run: its number in the transport, if that reaches it.
+    /// Number in the transport of each place of the run, if that reaches it.
     inner: Vec<Option<PlaceId>>,
-    /// By number in the transport.
+    /// Place of the run of each number in the transport.
     outer: Vec<Option<PlaceId>>,
 }
 
@@ -81,11 +82,11 @@ pub struct CompositeEndpoint<N, F> {
     far: F,
     near_numbers: PlaceNumbers,
     far_numbers: PlaceNumbers,
-    /// By place: the first one on its host.
+    /// First place on the host of each place.
     hosts: Vec<PlaceId>,
-    /// What both can carry.
+    /// Limits of what both can carry.
     limits: Limits,
-    /// Whether there are far places at all; where there are none, nobody looks for them.
+    /// True if there are far places at all; if there are none, nobody looks for them.
     has_far: bool,
     /// Looks at near places that found something, since the last one at far places.
     near_looks: Cell<u32>,
@@ -129,7 +130,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         CompositeEndpoint { here, near, far, near_numbers, far_numbers, hosts, limits, has_far, near_looks }
     }
 
-    /// Which of the two reaches `place`, with its number there.
+    /// Returns the endpoint that reaches `place`, and its number there.
     #[inline]
     fn way_to(&self, place: PlaceId) -> (&dyn Endpoint, PlaceId) {
         match self.near_numbers.of_place(place) {
@@ -141,7 +142,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         }
     }
 
-    /// Whether `place` is reached by the near transport.
+    /// Returns `true` if `place` is reached by the near transport.
     pub fn is_near(&self, place: PlaceId) -> bool {
         self.near_numbers.of_place(place).is_some()
     }
@@ -153,7 +154,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         inbound: Inbound,
         deliver: &mut dyn FnMut(Arrival<'_>),
     ) -> usize {
-        // What a transport says of places that the other one reaches, or of none of the run, is not heard.
+        // Reports of a transport about places that the other one reaches, or about none of the run, are ignored.
         let known = |number| numbers.place(number).filter(|place| self.is_near(*place) == is_near);
         endpoint.progress(inbound, &mut |arrival| match arrival {
             Arrival::Message(message) => {
@@ -282,7 +283,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         let is_far_due = || looks.replace(looks.get() + 1).is_multiple_of(period);
         let is_far_ready = || is_far_due() && self.far.is_ready();
         self.near.wait_with(timeout, &|| is_far_ready() || also());
-        // What has ended the wait is to end no other one.
+        // The event that has ended the wait must not end another one.
         self.far.wait_with(Some(Duration::ZERO), &|| true);
     }
 
@@ -331,7 +332,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         self.near.span_sink()
     }
 
-    /// None: its receivers may be reached in two ways, and then it would not be one message.
+    /// Returns `None`: its receivers may be reached in two ways, and then it would not be one message.
     fn multicast(&self) -> Option<&dyn Multicast> {
         None
     }

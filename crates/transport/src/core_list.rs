@@ -12,14 +12,14 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CoreList(Vec<(u32, u32)>);
 
-/// Why something is no list of cores.
+/// Reason why something is no list of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreListFault {
     /// It is not cores and ranges with commas, or there is no core at all.
     Unreadable,
     /// A core is listed more than once.
     Twice {
-        /// Which.
+        /// Number of the core.
         core: u32,
     },
 }
@@ -73,7 +73,7 @@ impl CoreList {
         if list.is_empty() { Err(CoreListFault::Unreadable) } else { Ok(CoreList(list)) }
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     #[expect(clippy::len_without_is_empty, reason = "one core is there at least")]
     pub fn len(&self) -> u32 {
         let lengths = self.0.iter().map(|(first, last)| u64::from(last - first) + 1);

@@ -58,7 +58,7 @@ pub trait BlockMemory {
 /// of it.
 pub type Block = Box<dyn BlockMemory>;
 
-/// What a message carries.
+/// Body of a message.
 pub enum Body<'a> {
     /// Bytes in the queue itself, valid during the call only; aligned to 8 bytes.
     Inline(&'a [u8]),
@@ -88,7 +88,7 @@ pub struct Message<'a> {
     pub body: Body<'a>,
 }
 
-/// Why a place counts as dead.
+/// Reason why a place counts as dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Death {
     /// It is gone, and nobody saw how: its endpoint was dropped, or its simulated world took it away.
@@ -112,7 +112,7 @@ impl fmt::Display for Death {
     }
 }
 
-/// What [`Endpoint::progress`] delivers.
+/// Arrival that [`Endpoint::progress`] delivers.
 pub enum Arrival<'a> {
     /// A message.
     Message(Message<'a>),
@@ -120,12 +120,12 @@ pub enum Arrival<'a> {
     Died {
         /// The dead place.
         place: PlaceId,
-        /// Why.
+        /// Cause of its death.
         cause: Death,
     },
 }
 
-/// Which classes [`Endpoint::progress`] may take messages from.
+/// Classes from which [`Endpoint::progress`] may take messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inbound {
     /// Both classes.
@@ -134,7 +134,7 @@ pub enum Inbound {
     Control,
 }
 
-/// What [`Endpoint::take_next`] found.
+/// Result of [`Endpoint::take_next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing has arrived there.
@@ -145,7 +145,7 @@ pub enum Next {
     Taken,
 }
 
-/// Why nothing was sent.
+/// Reason why nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// No room at the moment: call [`Endpoint::progress`] and try again, or [`Endpoint::wait`].
@@ -155,9 +155,9 @@ pub enum SendError {
     DeadPlace(PlaceId),
     /// The message can never be sent this way.
     TooLong {
-        /// What was asked for, in bytes.
+        /// Requested length, in bytes.
         len: usize,
-        /// What is allowed, in bytes.
+        /// Largest allowed length, in bytes.
         max: usize,
     },
     /// `fill` returned `None`.
@@ -181,7 +181,7 @@ impl std::error::Error for SendError {}
 
 /// Ends a [`Endpoint::wait`] of the place from any thread.
 pub trait Unpark: Send + Sync {
-    /// The wait under way, or the next one if there is none, returns at once.
+    /// Makes the wait under way, or the next one if there is none, return at once.
     fn unpark(&self);
 }
 
@@ -193,14 +193,14 @@ pub trait Endpoint {
     /// The place attached here.
     fn here(&self) -> PlaceId;
 
-    /// How many places the run has; constant.
+    /// Returns the number of places of the run; constant.
     fn places(&self) -> u32;
 
     /// The bounds of this endpoint; constant.
     fn limits(&self) -> Limits;
 
-    /// Whether places share processors, so that to look for a message in a loop may keep its sender from running;
-    /// constant.
+    /// Returns `true` if places share processors, so that looking for a message in a loop may keep its sender from
+    /// running; constant.
     fn shares_processors(&self) -> bool;
 
     /// Sends a small message, written in place.
@@ -241,8 +241,9 @@ pub trait Endpoint {
     /// `deliver` may send; it must not call `progress` or `wait`.
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize;
 
-    /// Whether there may be something to do: an arrival, room where a send answered [`SendError::Full`] (in a queue, or
-    /// in the memory for blocks, once the receiver drops one), or an [`Unpark`] that has ended no wait yet.
+    /// Returns `true` if there may be something to do: an arrival, room after a send that returned [`SendError::Full`]
+    /// (in a queue, or in the memory for blocks, once the receiver drops one), or an [`Unpark`] that has ended no wait
+    /// yet.
     fn is_ready(&self) -> bool;
 
     /// Returns when [`Endpoint::is_ready`], or at the end of `timeout`, or when `also` says so. May return early.
@@ -256,10 +257,10 @@ pub trait Endpoint {
         self.wait_with(timeout, &|| false);
     }
 
-    /// The means to end a wait from another thread.
+    /// Returns the means to end a wait from another thread.
     fn unparker(&self) -> Arc<dyn Unpark>;
 
-    /// Whether `place` is known to be dead. A place that has left is not: its end was orderly.
+    /// Returns `true` if `place` is known to be dead. A place that has left is not: its end was orderly.
     fn is_dead(&self, place: PlaceId) -> bool;
 
     /// Declares `place` dead, for all places, because a message of it is not what a sound place sends. Its death is
@@ -268,10 +269,10 @@ pub trait Endpoint {
     /// May be called from within `deliver` of [`Endpoint::progress`].
     fn condemn(&self, place: PlaceId);
 
-    /// Why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
+    /// Returns the reason why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
     fn death(&self, place: PlaceId) -> Option<Death>;
 
-    /// Whether some of what was sent can go on its way only with further calls of this endpoint.
+    /// Returns `true` if some of what was sent can go on its way only with further calls of this endpoint.
     fn is_sending(&self) -> bool;
 
     /// Says that this place sends nothing more and takes nothing more: its end is orderly from here on, not a death.
@@ -303,14 +304,14 @@ pub trait Endpoint {
     /// The means to read what places of this host lend of their own memory; none where it is not offered.
     fn lending(&self) -> Option<&dyn Lending>;
 
-    /// What there is to know of places on other hosts; none where all are on one.
+    /// Returns the information about places on other hosts, or `None` if all are on one.
     fn other_hosts(&self) -> Option<&dyn OtherHosts>;
 }
 
 /// Places on other hosts.
 pub trait OtherHosts {
-    /// Whether `place` is on another host, so that to ask it and to be answered takes longer than to copy some ten
-    /// kibibytes; constant.
+    /// Returns `true` if `place` is on another host, so that a request and its answer take longer than a copy of some
+    /// ten kibibytes; constant.
     fn is_far(&self, place: PlaceId) -> bool;
 
     /// The first of all places that are on the same host as `place`; constant, and the same at all places.
@@ -347,9 +348,9 @@ pub trait Multicast {
 pub struct FileAccess {
     /// A number of it, the same for all who name it alike.
     pub file: u64,
-    /// How many bytes were read or written.
+    /// Number of bytes read or written.
     pub bytes: u64,
-    /// Whether it was written.
+    /// True if it was written.
     pub is_write: bool,
 }
 
@@ -384,7 +385,7 @@ pub trait MappedMemory {
     /// no such word. Words start at zero. A place always shares its own.
     fn word(&self, place: PlaceId, index: u32) -> Option<&AtomicU64>;
 
-    /// How many words each place has.
+    /// Returns the number of words of each place.
     fn words(&self) -> u32;
 
     /// Takes `words` words of the memory of this place, all of them zero, until [`MappedMemory::free`]. None if there
@@ -419,18 +420,18 @@ pub trait MappedMemory {
 pub struct LentSlice {
     /// The process in whose memory the slice lies, as the system numbers it.
     pub process: u64,
-    /// Where the slice begins there.
+    /// Address of the slice there.
     pub address: u64,
-    /// Where the word lies there that holds `token` as long as the slice is lent.
+    /// Address there of the word that holds `token` as long as the slice is lent.
     pub guard: u64,
-    /// What no other loan of the run has; never zero.
+    /// Token that no other loan of the run has; never zero.
     pub token: u64,
 }
 
-/// Why a lent slice could not be read.
+/// Reason why a lent slice could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LendingError {
-    /// It is lent no more, or its place is dead; what was read of it is void.
+    /// The loan has ended, or its place is dead; what was read of it is void.
     Ended,
     /// The system lets no process of the run read another one. So it stays.
     NotAllowed,

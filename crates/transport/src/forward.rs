@@ -5,8 +5,8 @@
 
 /// In an `impl Endpoint`: the methods that go to the endpoint in this field, unchanged.
 ///
-/// What an endpoint does itself it writes out. A method that it neither writes nor names here is one that the compiler
-/// misses.
+/// Methods that an endpoint implements itself it writes out. A method that it neither writes nor names here is one that
+/// the compiler misses.
 ///
 /// ```ignore
 /// impl Endpoint for Counted {

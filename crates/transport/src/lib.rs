@@ -1,4 +1,4 @@
-//! How one place is attached to the others.
+//! Attachment of one place to the others.
 //!
 //! The crate holds the [`Endpoint`] interface that every transport implements, what all transports share for their
 //! tests, and the notation for the cores that places are put on. It moves bytes between places; it knows neither tasks

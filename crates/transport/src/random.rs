@@ -72,7 +72,7 @@ impl Random {
         }
     }
 
-    /// A number of `range`, both ends included; the range must not be empty.
+    /// Returns a number of `range`, both ends included; the range must not be empty.
     pub fn within(&mut self, range: &RangeInclusive<u64>) -> u64 {
         assert!(!range.is_empty(), "the range {range:?} is empty");
         match (range.end() - range.start()).checked_add(1) {

@@ -16,7 +16,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// How many bytes all ranges have.
+    /// Returns the total length of all ranges, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! Which calls of an endpoint are allowed from within the closures that it calls.
+//! Calls of an endpoint that are allowed from within the closures that it calls.
 //!
 //! The rules are those of [`Endpoint`](crate::Endpoint): `deliver` and `wants` may send, `fill` may call nothing,
 //! because the memory that it writes is lent to it alone. Every transport asserts them by one [`ReentryGuard`] each. It
@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-/// What the owner of an endpoint is in the middle of.
+/// Call in which the owner of an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
     Nothing,
@@ -14,7 +14,7 @@ enum Within {
     Fill,
 }
 
-/// Which closure of its caller an endpoint is running.
+/// Guard that knows which closure of its caller an endpoint is running.
 #[derive(Debug)]
 pub struct ReentryGuard(Cell<Within>);
 

@@ -12,11 +12,11 @@ use isles_protocol::ordered::OrderedMap;
 /// It says where the words are, and is no right to them: anybody may view any words that a place has for regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
-    /// Whose memory it is.
+    /// Place that owns the memory.
     pub place: PlaceId,
     /// Its first word, counted from the first that the place has for regions.
     pub start: u64,
-    /// How many words it has.
+    /// Number of words.
     pub words: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct Region {
 #[derive(Debug)]
 pub struct RegionTable {
     free: Ranges,
-    /// How many words each one takes, by the first.
+    /// Number of words of each region, by its first word.
     taken: OrderedMap<u64, u64>,
     /// Regions start at multiples of this.
     grain: u64,

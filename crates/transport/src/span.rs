@@ -6,14 +6,14 @@
 use isles_protocol::PlaceId;
 use std::panic::Location;
 
-/// What a span is to be called, and where in the program's text it comes from.
+/// Name of a span, and its source location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// In a word or two. One text for all spans of a kind, because they are told apart by where it lies.
     pub name: &'static str,
     /// The other place, whose name follows.
     pub other: Option<PlaceId>,
-    /// Where the program says it; none if no line of it does.
+    /// Source location of the span; `None` if no line of the program opens it.
     pub source: Option<Source>,
 }
 

@@ -1,10 +1,10 @@
-//! What a step of a program costs, in terms that say nothing of any core.
+//! Cost of a step of a program, in terms that do not depend on a core.
 //!
 //! A program counts what it does: operations by class, and what it touches of its memory. What that takes is the matter
 //! of a modelled chip, whose file knows its core and its caches; on a real machine nobody reads it. Invariant: counts
 //! only grow, and end at the largest number instead of beginning anew.
 
-/// What a step costs on a core: cycles, operations by class, and memory that it touches.
+/// Cost of a step on a core: cycles, operations by class, and memory that it touches.
 ///
 /// Every part may be left out, and each method adds to what was said before:
 ///
@@ -36,7 +36,7 @@ pub struct Work {
     pub streamed_bytes: u64,
     /// Through how many bytes the walk goes, of which these are a part; 0 if nobody has said.
     pub streamed_region: u64,
-    /// In how many pieces, each somewhere else.
+    /// Number of pieces, each somewhere else.
     pub streamed_pieces: u64,
     /// Tables with accesses in no order.
     pub tables: [Table; TABLES_MAX],
@@ -48,14 +48,14 @@ pub const TABLES_MAX: usize = 4;
 /// Memory with accesses in no order, each place as likely as any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// How many accesses there are; one reads, or reads and writes.
+    /// Number of accesses; one reads, or reads and writes.
     pub accesses: u64,
-    /// How long it is; 0 for a table that is not there.
+    /// Length in bytes; 0 for a table that is not there.
     pub bytes: u64,
 }
 
 impl Work {
-    /// Nothing.
+    /// Returns no work.
     pub const fn new() -> Work {
         Work {
             cycles: 0,
@@ -70,37 +70,37 @@ impl Work {
         }
     }
 
-    /// So many more cycles of the core.
+    /// Adds `number` cycles of the core.
     #[must_use]
     pub const fn cycles(self, number: u64) -> Work {
         Work { cycles: self.cycles.saturating_add(number), ..self }
     }
 
-    /// So many more operations on integers and addresses, loads and stores among them.
+    /// Adds `number` operations on integers and addresses, loads and stores among them.
     #[must_use]
     pub const fn integers(self, number: u64) -> Work {
         Work { integers: self.integers.saturating_add(number), ..self }
     }
 
-    /// So many more additions, multiplications and comparisons of floating-point numbers.
+    /// Adds `number` additions, multiplications and comparisons of floating-point numbers.
     #[must_use]
     pub const fn floats(self, number: u64) -> Work {
         Work { floats: self.floats.saturating_add(number), ..self }
     }
 
-    /// So many more divisions and square roots.
+    /// Adds `number` divisions and square roots.
     #[must_use]
     pub const fn divisions(self, number: u64) -> Work {
         Work { divisions: self.divisions.saturating_add(number), ..self }
     }
 
-    /// So many more jumps that depend on a comparison.
+    /// Adds `number` jumps that depend on a comparison.
     #[must_use]
     pub const fn branches(self, number: u64) -> Work {
         Work { branches: self.branches.saturating_add(number), ..self }
     }
 
-    /// So many more bytes that are walked through in order, once each.
+    /// Adds `bytes` bytes that are walked through in order, once each.
     ///
     /// They are found in a cache only as far as that holds all the memory of the step. A list that is walked through
     /// again and again is that many steps. If a step is one of several that walk through a longer list together, say
@@ -110,8 +110,8 @@ impl Work {
         Work { streamed_bytes: self.streamed_bytes.saturating_add(bytes), ..self }
     }
 
-    /// What is streamed is a part of a walk through `region` more bytes, whose next part is that of the next step: the
-    /// same byte comes again after so many. Tables are met in all these steps alike.
+    /// Makes what is streamed a part of a walk through `region` more bytes, whose next part is that of the next step:
+    /// the same byte comes again after `region` bytes. Tables are met in all these steps alike.
     ///
     /// So work that is cut into any number of steps asks for the same lines. A list that each step walks through from
     /// its beginning is `streamed(bytes).of(bytes)`, which is also what a step counts as that says no region; but of
@@ -128,13 +128,14 @@ impl Work {
         Work { streamed_region: self.streamed_region.saturating_add(region), ..self }
     }
 
-    /// The walk begins somewhere else so many more times, as with the rows of a graph: a line more each time.
+    /// Adds `number` pieces: the walk begins somewhere else this many more times, as with the rows of a graph, and
+    /// costs one more line each time.
     #[must_use]
     pub const fn pieces(self, number: u64) -> Work {
         Work { streamed_pieces: self.streamed_pieces.saturating_add(number), ..self }
     }
 
-    /// So many accesses to anywhere in another table of `bytes` bytes, each place as likely as any other.
+    /// Adds `accesses` accesses to anywhere in another table of `bytes` bytes, each place as likely as any other.
     ///
     /// Tables and streams of one step compete for the caches, and what is used more often is found more often.
     #[must_use]
@@ -149,13 +150,13 @@ impl Work {
         self
     }
 
-    /// Whether it touches memory that may be in no cache.
+    /// Returns `true` if it touches memory that may be in no cache.
     #[inline]
     pub const fn touches_memory(&self) -> bool {
         self.streamed_bytes > 0 || self.tables[0].bytes > 0
     }
 
-    /// Whether nothing was said.
+    /// Returns `true` if nothing was stated.
     pub const fn is_nothing(&self) -> bool {
         let Work { cycles, integers, floats, divisions, branches, .. } = *self;
         cycles | integers | floats | divisions | branches == 0 && !self.touches_memory()

@@ -120,13 +120,13 @@ impl SnapshotBuilder {
         self.links = loads.collect();
     }
 
-    /// Whether the power of the machine is known; at the start of a chip that is hoped.
+    /// Returns `true` if the power of the machine is known; at the start of a chip that is hoped.
     fn knows_power(&self, sample: &Sample) -> bool {
         self.is_modelled && (sample.energy.until_ns > 0 || sample.model_ns == 0)
     }
 
-    /// What each core and the chip have drawn since the sample before, by the modelled time that has passed; where none
-    /// has, the power stays.
+    /// Updates the power of each core and the chip: energy since the sample before, by the modelled time that has
+    /// passed; if none has, the power stays.
     fn update_power(&mut self, sample: &Sample) {
         let passed_ns = sample.energy.until_ns.saturating_sub(self.before.energy.until_ns);
         if passed_ns == 0 {
@@ -181,7 +181,7 @@ fn name(id: u64) -> String {
     format!("{}.{}", id >> 48, id & ((1 << 48) - 1))
 }
 
-/// What a place does, as far as is known.
+/// Returns the condition of a place, as far as it is known.
 fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
     let has_waiting = place.value(CounterId::Blocked) + place.value(CounterId::FinishesOpen) > 0;
     match (place.death, place.liveness, state) {
@@ -194,14 +194,14 @@ fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
     }
 }
 
-/// How far the program says it is, if it says anything.
+/// Returns the program's progress by its own account, if it states any.
 fn progress(sample: &Sample) -> Option<ProgressView> {
     let ProgressSample { done, total, grows, unit, phase } = &sample.progress;
     let is_whole = *total > 0 && !grows;
     (done + total > 0 || !phase.is_empty()).then(|| ProgressView {
         phase: phase.clone(),
         label: unit.clone(),
-        // What a dead place had done may be done again.
+        // Work that a dead place had done may be done again.
         done: if is_whole { *done.min(total) } else { *done },
         total: *total,
         grows: !is_whole,

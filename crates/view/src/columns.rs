@@ -1,7 +1,7 @@
-//! What all places count at one moment, a column for each counter.
+//! The counters of all places at one moment, a column for each.
 //!
-//! Which columns there are, and what they are called, the table of counters says. Invariant: a column that is shown has
-//! a value for each place.
+//! The columns and their names are those of the table of counters. Invariant: a column that is shown has a value for
+//! each place.
 
 use isles_telemetry::{COUNTERS, CounterId, CounterInfo, Sample};
 use serde::ser::{Serialize, SerializeMap, Serializer};

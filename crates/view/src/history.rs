@@ -1,4 +1,4 @@
-//! What a run has done over time: a value a second for ten minutes, then one each ten seconds for two hours.
+//! The history of a run: a value a second for ten minutes, then one each ten seconds for two hours.
 //!
 //! Two rings of bounded length and bounded memory; nothing is kept of single tasks. Invariant: times in a ring rise.
 
@@ -23,16 +23,16 @@ const RING_BYTES_MAX: usize = 32 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series(usize);
 
-/// What there is to know of a series.
+/// Description of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SeriesInfo {
     /// Its name, which is that of a column of a snapshot.
     pub name: &'static str,
     /// The unit of a value.
     pub unit: &'static str,
-    /// What it is, in one sentence.
+    /// Description of the quantity, in one sentence.
     pub description: &'static str,
-    /// Whether it only grows, or goes up and down.
+    /// Kind of its values: a count that only grows, or a level.
     #[serde(serialize_with = "kind_as_word")]
     pub kind: CounterKind,
 }
@@ -41,7 +41,7 @@ fn kind_as_word<S: Serializer>(kind: &CounterKind, serializer: S) -> Result<S::O
     serializer.serialize_str(kind.name())
 }
 
-/// Where the values of a series come from.
+/// Source of the values of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SeriesSource {
     /// The share of time.
@@ -68,7 +68,7 @@ const WATT: SeriesInfo = SeriesInfo {
     kind: CounterKind::Gauge,
 };
 
-/// How many series there are: one for each counter, and two that are computed.
+/// Number of series: one for each counter, and two that are computed.
 const SERIES: usize = COUNTERS.len() + 2;
 
 impl Series {
@@ -81,7 +81,7 @@ impl Series {
         }
     }
 
-    /// What there is to know of it.
+    /// Returns the description of the series.
     fn info(self) -> SeriesInfo {
         match self.source() {
             SeriesSource::Busy => BUSY,
@@ -110,7 +110,7 @@ impl Series {
         Series::all().find(|series| series.info().name == name)
     }
 
-    /// What there is to know of each series of a run; those of clock and power only for a modelled chip.
+    /// Returns the description of each series of a run; clock and power only for a modelled chip.
     pub fn of_run(run: &RunDescription) -> Vec<SeriesInfo> {
         let is_of_run = |series: &Series| run.is_modelled() || !series.is_modelled();
         Series::all().filter(is_of_run).map(Series::info).collect()
@@ -156,7 +156,8 @@ struct HistoryEntry {
     busy: Box<[f32]>,
     /// The words of all places, counter by counter; none where all are 0, and so of what a program makes no use of.
     counts: Vec<Option<Box<[u64]>>>,
-    /// Of a modelled chip: until when its energy is known, in milliseconds, then that of each place, and of the chip.
+    /// Time until which the energy of a modelled chip is known, in milliseconds, then the energy of each place, and
+    /// of the chip.
     energy: Option<(f64, Box<[f64]>)>,
 }
 
@@ -180,7 +181,7 @@ impl HistoryEntry {
         }
     }
 
-    /// How many bytes it takes on the heap, about.
+    /// Returns the approximate number of bytes it takes on the heap.
     fn bytes(&self) -> usize {
         let counts = self.counts.iter().flatten().map(|words| 8 * words.len()).sum::<usize>();
         let energy = self.energy.as_ref().map_or(0, |(_, joules)| 8 * joules.len());
@@ -230,12 +231,12 @@ pub struct HistoryRing {
     places: usize,
     fine: EntryRing,
     coarse: EntryRing,
-    /// Whether an entry of the fine ring is gone.
+    /// `true` once an entry of the fine ring is gone.
     is_cut: bool,
 }
 
 impl HistoryRing {
-    /// Empty rings of a run of so many places.
+    /// Returns the empty rings of a run of `places` places.
     pub fn new(places: u32) -> HistoryRing {
         let (fine, coarse) = (EntryRing::new(FINE_ENTRIES), EntryRing::new(COARSE_ENTRIES));
         HistoryRing { places: places as usize, fine, coarse, is_cut: false }

@@ -1,4 +1,4 @@
-//! What people look at: a run at one moment, its history, and what is odd about it.
+//! The views of a run that people look at: the run at one moment, its history, and its warnings.
 //!
 //! A [`RunView`] is a run that is watched, live ([`LiveRun`]) or from its log ([`ReplayedRun`]); pages, terminals and
 //! metrics see no difference. The types here are those of the interface of the page, and serialise to it. Invariants: a
@@ -82,13 +82,13 @@ impl fmt::Display for PlaceCondition {
 /// One column for each quantity, one value for each place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlaceColumns {
-    /// What each place does.
+    /// Condition of each place.
     pub state: Vec<PlaceCondition>,
-    /// Why it is dead.
+    /// Cause of its death, if it is dead.
     pub cause: Vec<Option<String>>,
     /// The share of the time since the snapshot before in which it did not wait, from 0 to 1.
     pub busy: Vec<f64>,
-    /// What each place counts; see [`CounterColumns`].
+    /// Counters of each place; see [`CounterColumns`].
     #[serde(flatten)]
     pub counters: CounterColumns,
     /// Power of its core in watts, as a mean of the modelled time since the snapshot before; on a modelled chip.
@@ -96,7 +96,7 @@ pub struct PlaceColumns {
     pub watt: Option<Vec<f64>>,
 }
 
-/// What a whole modelled chip draws: the cores of places, other cores, and everything besides.
+/// Power of a whole modelled chip: the cores of places, other cores, and everything besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PowerView {
     /// Power in watts, as a mean of the modelled time since the snapshot before.
@@ -132,11 +132,11 @@ pub struct PairsRest {
 pub struct FinishView {
     /// Its name: home and number.
     pub id: String,
-    /// Where it was opened.
+    /// Number of the place that opened it.
     pub home: u32,
     /// The name of the finish around it.
     pub parent: Option<String>,
-    /// For how long it has been seen open, in milliseconds.
+    /// Time for which it has been seen open, in milliseconds.
     pub open_ms: u64,
     /// Places that it waits for, with the tasks there; the first four.
     pub waits_for: Vec<(u32, u32)>,
@@ -144,22 +144,23 @@ pub struct FinishView {
     pub label: String,
 }
 
-/// How far the program is, as it says.
+/// Progress of the program by its own account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProgressView {
     /// The current phase of the program; empty if it names none. Steps are those of the phase.
     pub phase: String,
-    /// What is counted.
+    /// Name of the counted steps.
     pub label: String,
-    /// How many are done.
+    /// Number of steps done.
     pub done: u64,
-    /// How many there are, as far as is known; 0 if nobody knows.
+    /// Number of all steps, as far as is known; 0 if nobody knows.
     pub total: u64,
-    /// Whether that is no whole, so that nothing follows from it: there will be more, or there have become more.
+    /// `true` if the total is no whole, so that nothing follows from it: there will be more, or there have become
+    /// more.
     pub grows: bool,
 }
 
-/// What was not seen.
+/// Number of things that were not seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dropped {
     /// Gaps of the event log.
@@ -177,9 +178,9 @@ pub struct Snapshot {
     pub time_ms: u64,
     /// The same in modelled time, on a chip.
     pub model_ms: Option<f64>,
-    /// Whether the run runs.
+    /// State of the run.
     pub state: RunState,
-    /// Why it does not.
+    /// Reason why it does not run.
     pub reason: Option<String>,
     /// Each place.
     pub places: PlaceColumns,
@@ -195,22 +196,22 @@ pub struct Snapshot {
     pub pairs_rest: PairsRest,
     /// Open finishes.
     pub finishes: Vec<FinishView>,
-    /// What is odd.
+    /// Warnings at this moment.
     pub warnings: Vec<Warning>,
-    /// How far the program is.
+    /// Progress of the program.
     pub progress: Option<ProgressView>,
-    /// What was not seen.
+    /// Number of things that were not seen.
     pub dropped: Dropped,
 }
 
-/// What a place has printed.
+/// Output of a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OutputView {
     /// The lines, by their numbers; the newest [`LINES_MAX`].
     pub lines: Vec<OutputLine>,
     /// Lines that were printed and are not there any more, since the first one that was asked for.
     pub dropped: u64,
-    /// Whether what places print is kept at all.
+    /// `true` if the output of places is kept at all.
     pub recorded: bool,
 }
 
@@ -229,7 +230,7 @@ impl OutputView {
 
 /// A run that is watched.
 pub trait RunView: Send {
-    /// What is known of it from its start.
+    /// Returns the description of the run, known from its start.
     fn description(&self) -> &RunDescription;
 
     /// The newest snapshot.
@@ -238,16 +239,18 @@ pub trait RunView: Send {
     /// Values of one series at some places between two times of the run, in milliseconds.
     fn history(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History;
 
-    /// What `place` has printed after its line of number `after`: of a live run what is still there, of a replay all
-    /// that was kept.
+    /// Returns the output of `place` after its line of number `after`: of a live run what is still there, of a replay
+    /// all that was kept.
     fn output(&self, place: u32, after: u64) -> OutputView;
 
-    /// Of a replay: how far it goes in milliseconds, and whether its log ends without the end of the run.
+    /// Returns the length of a replay in milliseconds, and whether its log ends without the end of the run; `None`
+    /// for a live run.
     fn length(&self) -> Option<(u64, bool)>;
 
-    /// What the run came to, of one that is over.
+    /// Returns the summary of a run that is over.
     fn summary(&self) -> Option<Summary>;
 
-    /// Of a replay: the run at a time in milliseconds. None of a live one, which has only its newest snapshot.
+    /// Returns the run at a time in milliseconds, of a replay. `None` for a live run, which has only its newest
+    /// snapshot.
     fn at(&mut self, time_ms: u64) -> Option<Snapshot>;
 }

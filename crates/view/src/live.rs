@@ -13,10 +13,10 @@ use isles_telemetry::{PageError, PagesReader};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why the first process is not there any more, as far as an observer knows.
+/// Reason why the first process is gone, as far as an observer knows.
 const GONE: &str = "the first process of the run is gone, and did not say how the run ended";
 
-/// Why a run cannot be watched.
+/// Reason why a run cannot be watched.
 #[derive(Debug)]
 pub enum WatchError {
     /// There is no run.
@@ -86,7 +86,7 @@ impl LiveRun {
         self.is_over().then(|| ReplayedRun::open(&self.directory).ok()).flatten().filter(is_whole)
     }
 
-    /// Whether nothing more will come.
+    /// Returns `true` if nothing more will come.
     pub fn is_over(&self) -> bool {
         self.latest.state != RunState::Running
     }
@@ -106,7 +106,7 @@ impl RunView for LiveRun {
     }
 
     fn output(&self, place: u32, after: u64) -> OutputView {
-        // What cannot be read is nothing to show; a look would say why.
+        // If it cannot be read, there is nothing to show; a look would say why.
         let lines = self.reader.output(place, after).unwrap_or_default();
         OutputView::of(&lines, after, self.reader.keeps_output())
     }

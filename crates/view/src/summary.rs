@@ -1,4 +1,4 @@
-//! What a run that is over came to, out of its log.
+//! The summary of a run that is over, out of its log.
 //!
 //! One pass over all samples. Invariant: a share is of the whole run, by each place's own clock on a modelled chip.
 
@@ -7,26 +7,26 @@ use isles_telemetry::{CounterId, OutputStream, PlaceSample, Sample};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Most lines of a result that are told; the last ones.
+/// Most lines of a result that are shown; the last ones.
 const RESULT_LINES_MAX: usize = 200;
 
 /// A warning that there was, at how many places, and what it said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PastWarning {
-    /// What it was about.
+    /// Kind of the warning.
     pub kind: WarningKind,
     /// The place where it was last.
     pub place: u32,
-    /// At how many places it was.
+    /// Number of places at which it was.
     pub places: u32,
-    /// What was said.
+    /// Text of the last such warning.
     pub text: String,
 }
 
-/// What a run came to.
+/// Summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// How it ended.
+    /// State in which it ended.
     pub state: RunState,
     /// Why, if it did not end well.
     pub reason: Option<String>,
@@ -42,9 +42,9 @@ pub struct Summary {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of each place, the share of the run in which it did not wait, from 0 to 1.
+    /// Share of the run in which each place did not wait, from 0 to 1.
     pub busy: Vec<f64>,
-    /// Of each place, the tasks that have ended there.
+    /// Number of tasks that have ended at each place.
     pub place_tasks: Vec<u64>,
     /// Warnings that there were, by kind.
     pub warnings: Vec<PastWarning>,
@@ -55,7 +55,7 @@ pub struct Summary {
 }
 
 impl ReplayedRun {
-    /// What the run came to, as far as its log goes.
+    /// Returns the summary of the run, as far as its log goes.
     pub fn summary(&self) -> Summary {
         let run = self.recorded();
         let mut builder = SnapshotBuilder::new(run.description());

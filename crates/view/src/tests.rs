@@ -329,7 +329,7 @@ fn a_history_of_many_places_is_bounded_in_memory() {
     assert!(ring.query(&[0], Series::of_name("busy").unwrap(), 0, u64::MAX).t.len() < 15);
 }
 
-/// The log of a run of two places for so many seconds, and with an end if one is said.
+/// Returns the log of a run of two places for `seconds` seconds, with an end if one is given.
 fn recorded(seconds: u64, end: Option<(RunEnd, Option<&str>)>) -> ReplayedRun {
     let name = format!("isles-replay-{}-{:?}", std::process::id(), std::thread::current().id());
     let path = std::env::temp_dir().join(name);

@@ -1,4 +1,4 @@
-//! What is odd about a run: places that do not give way, queues that grow, finishes for which nothing happens, chatter.
+//! Warnings about a run: places that do not give way, queues that grow, finishes for which nothing happens, chatter.
 //!
 //! The rules are those of task monitors such as tokio-console, for the constructs of Isles. They look at samples and
 //! keep a few numbers a place. Invariant: a warning goes when its reason goes, and says since when it holds.
@@ -10,32 +10,32 @@ use isles_telemetry::{Liveness, PlaceSample, Sample};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How long a place may run one task before it is told of, in milliseconds.
+/// Time for which a place may run one task before a warning, in milliseconds.
 const YIELD_MS: u64 = 2_000;
 
-/// For how long nothing may happen while a finish is open, in milliseconds of the host. However long it is open itself
-/// says nothing: that is as long as the work.
+/// Time for which nothing may happen while a finish is open, in milliseconds of the host. The time for which it is
+/// open says nothing: that is as long as the work.
 const STILL_MS: u64 = 10_000;
 
-/// What happens if it changes at any place: work, and what places say to each other.
+/// Counters that grow at an event of a place: work, and messages between places.
 const EVENTS: [CounterId; 4] =
     [CounterId::Tasks, CounterId::MessagesReceived, CounterId::FinishesReleased, CounterId::EnergyTime];
 
-/// How long a queue must have grown, in milliseconds, and how long it must be.
+/// Time for which a queue must have grown, in milliseconds, and its least length.
 const GROWS_MS: u64 = 5_000;
 const QUEUE_MIN: u64 = 1_000;
 
-/// How many messages a second between two places are chatter, if they have so few bytes on average.
+/// Rate at which messages between two places are chatter, in messages a second, if they have fewer bytes on average.
 const CHATTER_PER_SECOND: u64 = 20_000;
 const CHATTER_BYTES: u64 = 128;
 
-/// How long chatter must last, in milliseconds.
+/// Time that chatter must last, in milliseconds.
 const CHATTER_MS: u64 = 2_000;
 
 /// Most warnings of one kind at a time.
 const EACH_MAX: usize = 32;
 
-/// What a warning is about.
+/// Kind of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarningKind {
@@ -64,29 +64,29 @@ impl WarningKind {
 /// Something odd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// What it is about.
+    /// Kind of the warning.
     pub kind: WarningKind,
     /// The place.
     pub place: u32,
     /// One sentence.
     pub text: String,
-    /// Since when it holds, in milliseconds of the run.
+    /// Time since which it holds, in milliseconds of the run.
     pub since_ms: u64,
 }
 
-/// What is remembered of a place.
+/// State kept of a place.
 #[derive(Clone, Copy, Debug, Default)]
 struct PlaceMemory {
     copies: u64,
-    /// Since when its copies stand still.
+    /// Time since which its copies stand still.
     still_since: u64,
     queue: u64,
-    /// Since when its queue has not shrunk, and how long it was then.
+    /// Time since which its queue has not shrunk, and the length of the queue then.
     grows_since: u64,
     queue_then: u64,
 }
 
-/// What is remembered of a pair that sends much.
+/// State kept of a pair that sends much.
 #[derive(Clone, Copy, Debug)]
 struct PairMemory {
     messages: u64,
@@ -106,7 +106,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// What is odd at the time of `sample`.
+    /// Returns the warnings at the time of `sample`.
     pub(super) fn look(&mut self, sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
         self.note_events(sample);
         let mut warnings = open_finishes(sample, finishes, self.still_since);

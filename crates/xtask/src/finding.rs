@@ -11,7 +11,7 @@ pub struct Finding {
     pub path: String,
     /// Line, counted from 1; 0 where the whole file is meant.
     pub line: usize,
-    /// What is wrong and what to do.
+    /// Description of the fault and its remedy.
     pub message: String,
 }
 

@@ -4,7 +4,7 @@
 //! a lexer and not a parser. It accepts any text: an unclosed string or comment simply ends with the file.
 //! Grammar: The Rust Reference, chapter "Lexical structure".
 
-/// What a code token is.
+/// Kind of a code token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// Identifier or keyword.
@@ -22,7 +22,7 @@ pub enum TokenKind {
 /// One code token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Kind of the token.
     pub kind: TokenKind,
     /// The text as written; of a raw identifier the part after `r#`.
     pub text: String,
@@ -31,7 +31,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether this is the word or mark `text`, not a literal that looks like it.
+    /// Returns `true` if this is the word or mark `text`, not a literal that looks like it.
     pub fn is(&self, text: &str) -> bool {
         matches!(self.kind, TokenKind::Word | TokenKind::Mark) && self.text == text
     }

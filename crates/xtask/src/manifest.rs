@@ -5,7 +5,7 @@
 use crate::finding::Finding;
 use crate::tree::Tree;
 
-/// When a dependency is there.
+/// Stage at which a dependency is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// In the product or its build script.
@@ -19,7 +19,7 @@ pub enum Stage {
 pub struct Dependency {
     /// Package name.
     pub package: String,
-    /// When it is there.
+    /// Stage at which it is used.
     pub stage: Stage,
 }
 

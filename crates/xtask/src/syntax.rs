@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 /// First and last line of something.
 pub type Lines = RangeInclusive<usize>;
 
-/// How many lines a range has.
+/// Returns the number of lines in a range.
 pub fn length(lines: &Lines) -> usize {
     lines.end() + 1 - lines.start()
 }
@@ -105,7 +105,7 @@ pub struct Item<'a> {
     pub keyword: &'a str,
     /// The name.
     pub name: &'a str,
-    /// Where.
+    /// Line of the item.
     pub line: usize,
 }
 

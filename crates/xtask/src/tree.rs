@@ -45,12 +45,12 @@ impl File {
         &self.tests
     }
 
-    /// Whether the whole file is a test.
+    /// Returns `true` if the whole file is a test.
     pub fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs") || self.path.contains("conformance")
     }
 
-    /// Whether `line` belongs to a test.
+    /// Returns `true` if `line` belongs to a test.
     pub fn is_test_line(&self, line: usize) -> bool {
         self.is_test() || self.tests.iter().any(|lines| lines.contains(&line))
     }
@@ -95,7 +95,7 @@ impl Tree {
         self.files.get(path)
     }
 
-    /// Whether `path` is a file or a folder with files.
+    /// Returns `true` if `path` is a file or a folder with files.
     pub fn contains(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         self.files.contains_key(path)
@@ -141,7 +141,7 @@ impl Tree {
     }
 }
 
-/// Where crates lie: those of applications, and all others.
+/// Folder of the applications' crates; below, that of all others.
 pub const APPS: &str = "apps/";
 const CRATES: &str = "crates/";
 

@@ -1,16 +1,16 @@
-//! What is known of every run, and how figures are told.
+//! Facts about every run, and the text of figures.
 //!
 //! Knows no application. Invariant: what is told to people and what is written is the same figure.
 
 use isles::{Launch, Machine, RunReport};
 use serde::Serialize;
 
-/// What is known of every run; the beginning of the head of its JSON document.
+/// Facts about every run; the beginning of the head of its JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunFacts {
     version: &'static str,
     machine: &'static str,
-    /// How many places.
+    /// Number of places.
     pub places: u32,
     /// Processors that this process may use; 0 if the system does not say.
     processors: usize,
@@ -28,7 +28,7 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// What is known before the run.
+    /// Returns the facts known before the run.
     pub fn of(launch: &Launch) -> RunFacts {
         RunFacts {
             version: env!("CARGO_PKG_VERSION"),
@@ -49,7 +49,7 @@ impl RunFacts {
         format!("{} ({})", count(u64::from(self.places), "place", "places"), self.machine)
     }
 
-    /// Adds what the run came to.
+    /// Adds the seconds, the traffic and the memory of the run.
     pub fn complete(&mut self, seconds: f64, report: &RunReport) {
         (self.seconds, self.messages, self.bytes_moved) = (seconds, report.messages(), report.bytes());
         self.memory_peak = memory_peak().filter(|_| !self.is_repeatable);
@@ -57,7 +57,7 @@ impl RunFacts {
         self.memory_held = held.filter(|held| *held > 0);
     }
 
-    /// What moved between places, for people.
+    /// Returns the bytes and messages moved between places, for people.
     pub fn moved(&self) -> String {
         format!("{} bytes in {} messages", self.bytes_moved, self.messages)
     }
@@ -70,17 +70,17 @@ fn memory_peak() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// What a result was checked against, and whether it is confirmed.
+/// Check of a result: the reference it was checked against, and whether it is confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// Whether the result is what it must be.
+    /// `true` if the result is what it must be.
     pub holds: bool,
-    /// Against what it was checked, and what came of that, in one line.
+    /// Reference it was checked against, and the outcome, in one line.
     pub text: String,
 }
 
 impl Verification {
-    /// That of a result which was to be checked and cannot be.
+    /// Returns the verification of a result that was to be checked and cannot be.
     pub(super) fn impossible() -> Verification {
         Verification { holds: false, text: "there is nothing to check it against".to_owned() }
     }

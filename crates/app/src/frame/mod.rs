@@ -1,4 +1,4 @@
-//! What all applications have in common: an [`Application`] is arguments, kernel and verification, the rest is here.
+//! The frame of all applications: an [`Application`] is arguments, kernel and verification, the rest is here.
 //!
 //! The frame checks before the run that results can be written, says what runs where, deals out the work and tells how
 //! far it is, times it, tells the result to people, writes JSON and CSV, and says in one line what the result was
@@ -45,19 +45,19 @@ pub trait Application: Args + 'static {
     /// The last line of its help.
     const NOTE: &'static str = "";
 
-    /// Whether `--svg` draws the result, by [`Application::write_picture`], and not where the time went.
+    /// `true` if `--svg` draws the result, by [`Application::write_picture`], instead of where the time went.
     const DRAWS_RESULT: bool = false;
 
-    /// What the units of its work are, in the plural.
+    /// Name of the units of its work, in the plural.
     const UNITS: &'static str;
 
-    /// What is there before any place starts; its fields stand in `run` of the JSON document.
+    /// Input that is there before any place starts; its fields are in `run` of the JSON document.
     type Input: Serialize + 'static;
 
-    /// What its places find out; its fields stand in the JSON document.
+    /// Result that its places find; its fields are in the JSON document.
     type Found: Serialize + 'static;
 
-    /// What the files of this run are named after.
+    /// Returns the name of the files of this run.
     fn run_name(&self) -> String {
         Self::NAME.to_owned()
     }
@@ -82,13 +82,14 @@ pub trait Application: Args + 'static {
     /// [`Failure::Usage`]: something is not allowed.
     fn open(&self, places: u32) -> Result<Self::Input, Failure>;
 
-    /// What people are told of `input` before the run, a line each, such as what of a file is not used.
+    /// Returns remarks on `input` for people before the run, a line each, such as the parts of a file that are not
+    /// used.
     fn remarks(&self, input: &Self::Input) -> Vec<String> {
         let _ = input;
         Vec::new()
     }
 
-    /// What is computed, in one line.
+    /// Returns the heading in one line: the computation.
     fn heading(&self, input: &Self::Input) -> String;
 
     /// Computes it, from the first place, over all places.
@@ -100,19 +101,19 @@ pub trait Application: Args + 'static {
     /// The result, for people; no line feed at its end.
     fn text(&self, found: &Self::Found) -> String;
 
-    /// How much was done a second in a run of `seconds`, for people.
+    /// Returns the work done a second in a run of `seconds`, for people.
     fn speed(&self, found: &Self::Found, seconds: f64) -> String;
 
     /// Checks the result; if `is_thorough`, also by what takes long. None if there is nothing to check it against.
     ///
     /// # Errors
-    /// What is needed for it cannot be had any more.
+    /// Something needed for it cannot be had any more.
     fn verify(&self, found: &Self::Found, is_thorough: bool) -> Result<Option<Verification>, Failure>;
 
     /// Writes the result as CSV: a line of names, then lines of values.
     ///
     /// # Errors
-    /// What `out` returns.
+    /// `out` returns an error.
     fn write_csv(&self, found: &Self::Found, out: &mut dyn Write) -> io::Result<()>;
 
     /// The pictures of the result that are wanted: the flag of each, and where it goes.
@@ -123,16 +124,16 @@ pub trait Application: Args + 'static {
     /// Writes the picture that `flag` asks for, one of [`Application::pictures`].
     ///
     /// # Errors
-    /// What `out` returns.
+    /// `out` returns an error.
     fn write_picture(&self, flag: &str, found: &Self::Found, out: &mut dyn Write) -> io::Result<()> {
         let _ = (flag, found, out);
         Ok(())
     }
 }
 
-/// What deals out the work of a run, or notes what places do of work that nobody deals out.
+/// Deals out the work of a run, or records the work of places that nobody deals out.
 pub struct Dealer {
-    /// What the units are, in the plural.
+    /// Name of the units, in the plural.
     what: &'static str,
     asks_shares: bool,
 }
@@ -166,8 +167,8 @@ impl Dealer {
         Ok(WorkUnits::new(count, self.what, balance, RunMeter::new(self.asks_shares).await?))
     }
 
-    /// What notes the steps of a run whose kernel says itself which place takes which; `total` is their number, if
-    /// somebody knows it.
+    /// Returns the meter of the steps of a run whose kernel decides itself which place takes which; `total` is their
+    /// number, if known.
     ///
     /// # Errors
     /// A place has died.
@@ -186,7 +187,7 @@ impl Dealer {
         StepsGuard::begin(StepsTeller::new(0, what, 0), 0, true)
     }
 
-    /// What the places did of tasks that `isles::glb` has balanced.
+    /// Returns the work of the places on tasks that `isles::glb` has balanced.
     pub fn done_of(&self, balance: RunBalance) -> WorkDone {
         task_balance::work_done(balance, self.asks_shares)
     }
@@ -198,7 +199,7 @@ impl Drop for Dealer {
     }
 }
 
-/// What is told of a result at the end of its run, for people.
+/// Returns the text about a result at the end of its run, for people.
 fn told<A: Application>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
     // The loopback has a time of its own, in which computing takes none.
     let is_by_one_clock = machine != Machine::Loopback;
@@ -211,7 +212,7 @@ fn told<A: Application>(app: &A, found: &A::Found, work: &WorkDone, machine: Mac
     format!("{result}{steals}{shares}time   {seconds}\nspeed  {speed}")
 }
 
-/// What the frame itself is told.
+/// Arguments of the frame itself.
 #[derive(Args, Clone, Debug)]
 struct FrameArguments {
     #[command(flatten)]
@@ -227,14 +228,14 @@ struct FrameArguments {
 struct Document<'a, S, F> {
     run: RunHead<'a, S>,
     verification: Option<&'a Verification>,
-    /// How the places got their tasks, if `isles::glb` has balanced them.
+    /// Balance of the tasks, if `isles::glb` has balanced them.
     #[serde(skip_serializing_if = "Option::is_none")]
     balance: Option<&'a RunBalance>,
     #[serde(flatten)]
     result: F,
 }
 
-/// What was run.
+/// Description of the run.
 #[derive(Serialize)]
 struct RunHead<'a, S> {
     app: &'static str,
@@ -242,7 +243,7 @@ struct RunHead<'a, S> {
     facts: &'a RunFacts,
     #[serde(flatten)]
     settings: S,
-    /// What each place did, in order of the places; empty on a modelled chip.
+    /// Work of each place, in order of the places; empty on a modelled chip.
     shares: &'a [PlaceWork],
 }
 
@@ -301,7 +302,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     let (verification, balance) = (verification.as_ref(), work.balance.as_ref());
     let document = Document { run, verification, balance, result: &found };
     let json = serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
-    // What places did on a chip the summary of its run knows.
+    // The work of places on a chip is in the summary of its run.
     let drawn = DrawnRun { typed, document: summary.get().map_or(&json, String::as_str) };
     let written = outputs.write(RunOutcome {
         text: &format!("{text}\nmoved  {}", facts.moved()),

@@ -1,4 +1,4 @@
-//! Where results go: to people, and into files that can be written before anything runs.
+//! The destinations of results: people, and files that can be written before anything runs.
 //!
 //! People are told on standard output, or on standard error where that carries a file. Invariant: what fails keeps
 //! nothing else from being written, and a result that is not confirmed ends with exit code 1.
@@ -10,14 +10,14 @@ use isles::{Claim, Destination, Launch};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Where the results of an application go.
+/// Destinations of the results of an application.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct OutputArguments {
-    /// Where the JSON goes; - is standard output [default: a file in out/, named after the run]
+    /// File for the JSON; - is standard output [default: a file in out/, named after the run]
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 
-    /// Where the CSV goes; - is standard output [default: a file in out/, named after the run]
+    /// File for the CSV; - is standard output [default: a file in out/, named after the run]
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
 
@@ -45,7 +45,7 @@ pub(super) struct RunOutcome<'a> {
     /// Writes the picture that a flag asks for.
     pub picture: &'a dyn Fn(&str, &mut dyn Write) -> io::Result<()>,
     pub verification: Option<&'a Verification>,
-    /// Whether the run has written its own files, such as a trace.
+    /// `true` if the run has written its own files, such as a trace.
     pub has_run_files: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Outputs {
     pictures: Vec<(&'static str, Destination)>,
     /// Files that the run itself writes, such as a trace.
     of_run: Vec<PathBuf>,
-    /// Whether nothing else goes to standard output.
+    /// `true` if nothing else goes to standard output.
     is_free: bool,
 }
 
@@ -99,7 +99,7 @@ impl Outputs {
     }
 
     /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
-    /// That nobody reads is said when the result is told, since the run writes its files all the same.
+    /// A missing reader is reported with the result, since the run writes its files all the same.
     ///
     /// # Errors
     /// Standard output cannot be written.

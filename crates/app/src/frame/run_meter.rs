@@ -1,14 +1,14 @@
-//! What each place does of a run, noted where it is done.
+//! The work of each place of a run, recorded at that place.
 //!
 //! It knows nothing of who decides which place does what: a kernel may say so itself, or have its units dealt out as
-//! `work_units` does. Invariant: what each place did is no part of the answer.
+//! `work_units` does. Invariant: the work of each place is no part of the answer.
 
 use super::work_units::{PlaceWork, WorkDone};
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// What counts the steps of each place and the time that they take. Bodies that travel capture it.
+/// Counts the steps of each place and the time that they take. Bodies that travel capture it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct RunMeter {
     shares: PlaceLocal<PlaceWork>,
@@ -21,12 +21,12 @@ impl RunMeter {
         Ok(RunMeter { shares: PlaceLocal::new(PlaceWork::default).await?, asks_shares })
     }
 
-    /// What each place has done so far.
+    /// Returns the work of each place so far.
     pub(super) fn shares(&self) -> &PlaceLocal<PlaceWork> {
         &self.shares
     }
 
-    /// Whether a run tells what each place did.
+    /// Returns `true` if a run reports the work of each place.
     pub(super) fn asks_shares(&self) -> bool {
         self.asks_shares
     }
@@ -36,7 +36,7 @@ impl RunMeter {
         self.shares.lock().add_part(started, true);
     }
 
-    /// What the places did since `started`, a time of [`now`].
+    /// Returns the work of the places since `started`, a time of [`now`].
     ///
     /// # Errors
     /// A place has died.

@@ -1,4 +1,4 @@
-//! How far a run is, told to the terminal: the count that those who observe the run see, where somebody can.
+//! The progress of a run on the terminal: the count that those who observe the run see, where somebody can.
 //!
 //! Without observers the first process counts what it knows: on a modelled chip the steps of all places, else those
 //! that were dealt out, which about as many are done of. A run may name its phases; then steps are those of the phase.
@@ -27,7 +27,7 @@ thread_local! {
 struct CurrentPhase {
     /// Its name, and that of its current step, if there is one.
     names: Vec<String>,
-    /// When something was last told.
+    /// Time of the last output.
     told: Instant,
     line: PhaseLine,
 }
@@ -94,7 +94,7 @@ pub fn add_done(steps: u64) {
 /// Tells the terminal how far a run is.
 pub(super) struct StepsTeller {
     progress: Progress,
-    /// What was done in this process before.
+    /// Steps that were done in this process before.
     base: u64,
 }
 
@@ -108,7 +108,7 @@ impl StepsTeller {
         StepsTeller { progress: progress.after(before), base }
     }
 
-    /// Whether it is time to tell again.
+    /// Returns `true` if it is time to print again.
     pub(super) fn is_due(&self) -> bool {
         self.progress.is_due()
     }

@@ -1,4 +1,4 @@
-//! How applications whose tasks make tasks are balanced: the flags of `isles::glb`, and what it says, as the frame's.
+//! The balancing of applications whose tasks make tasks: the flags of `isles::glb`, and its report, as the frame's.
 //!
 //! Its own file because these applications share it and no other needs it. Invariant: a flag that is not said is the
 //! library's default.
@@ -30,7 +30,7 @@ pub struct BalanceArguments {
     #[arg(long, value_name = "Z", value_parser = value_parser!(u32).range(0..=i64::from(STEALS_MAX)))]
     lifelines: Option<u32>,
 
-    /// Of how many places a place chooses those that it asks at random, 1 or more
+    /// Number of places from which a place chooses those that it asks at random, 1 or more
     #[arg(long, value_name = "M", default_value_t = Parameters::default().victims_max,
           value_parser = value_parser!(u32).range(1..))]
     victims_max: u32,
@@ -65,7 +65,7 @@ impl BalanceArguments {
     }
 }
 
-/// What the places did, as the frame tells it; the shares only if it `asks_shares`.
+/// Returns the work of the places, as the frame reports it; the shares only if it `asks_shares`.
 pub(super) fn work_done(balance: RunBalance, asks_shares: bool) -> WorkDone {
     let place = |place: &Option<isles::glb::PlaceBalance>| match place {
         Some(place) => PlaceWork { units: place.tasks, seconds: place.busy.as_secs_f64() },
@@ -75,7 +75,7 @@ pub(super) fn work_done(balance: RunBalance, asks_shares: bool) -> WorkDone {
     WorkDone { seconds: balance.elapsed.as_secs_f64(), shares, balance: Some(balance) }
 }
 
-/// How the places got their tasks, for people: a line for all, and one for each place.
+/// Returns the text about the balance of tasks, for people: a line for all, and one for each place.
 pub(super) fn steals_text(balance: &RunBalance) -> String {
     let recovered = match balance.recovered {
         0 => String::new(),

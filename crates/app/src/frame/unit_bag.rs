@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// What computes units at the place where it is; a value that travels, with handles of what the places have.
+/// Kernel that computes units at the place where it is; a value that travels, with handles of the places' own data.
 pub trait UnitKernel: Clone + Serialize + DeserializeOwned + 'static {
     /// Computes the next part of `unit`, the first one unless it `is_begun`; returns whether the unit is over. Between
     /// two parts other places get their answers, and this place computes no other unit.

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-/// How units of work are assigned to the places.
+/// Assignment of units of work to the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Balance {
@@ -41,7 +41,7 @@ const ASKED_MAX: u64 = 64;
 #[derive(Clone, Serialize, Deserialize)]
 pub struct WorkUnits {
     count: u64,
-    /// What they are, in the plural.
+    /// Name of the units, in the plural.
     what: Cow<'static, str>,
     balance: Balance,
     next: Counter,
@@ -62,7 +62,8 @@ impl WorkUnits {
         WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
-    /// Whether places steal units from each other: then [`WorkUnits::balance`] computes them, and no place takes any.
+    /// Returns `true` if places steal units from each other: then [`WorkUnits::balance`] computes them, and no place
+    /// takes any.
     pub fn are_stolen(&self) -> bool {
         self.balance == Balance::Glb
     }
@@ -91,7 +92,7 @@ impl WorkUnits {
         }
     }
 
-    /// What the places did since `started`, a time of [`now`].
+    /// Returns the work of the places since `started`, a time of [`now`].
     ///
     /// # Errors
     /// A place has died.
@@ -107,11 +108,11 @@ pub struct UnitQueue<'a> {
     next: u64,
     /// Units that were taken together and not yet one by one, where the counter is far.
     taken: Range<u64>,
-    /// Those after them, if they have been asked for.
+    /// Units after them, if they have been asked for.
     coming: Option<Asked>,
-    /// When the unit under way was taken.
+    /// Time at which the unit under way was taken.
     started: Option<Instant>,
-    /// How far all are; the first place tells.
+    /// Progress of all units; the first place prints it.
     progress: Option<StepsTeller>,
 }
 
@@ -185,19 +186,19 @@ impl UnitQueue<'_> {
 /// Units that were asked for.
 type Asked = Pin<Box<dyn Future<Output = isles::Result<Range<u64>>>>>;
 
-/// What the places did.
+/// Work of the places.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WorkDone {
     /// Seconds that it took: of this host, or on a modelled chip of the chip.
     pub seconds: f64,
-    /// What each place did, in order of the places; empty on a modelled chip, where asking for it would be part of the
+    /// Work of each place, in order of the places; empty on a modelled chip, where asking for it would be part of the
     /// prediction.
     pub shares: Vec<PlaceWork>,
-    /// How the places got their tasks, if `isles::glb` has balanced them.
+    /// Balance of the tasks, if `isles::glb` has balanced them.
     pub balance: Option<RunBalance>,
 }
 
-/// What one place did.
+/// Work of one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceWork {
     /// Units that it took.

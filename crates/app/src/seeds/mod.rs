@@ -44,7 +44,7 @@ const SEED: &SettingRow = setting("seed");
 /// The setting that several runs cannot have but as a program says it.
 const WORK: &SettingRow = setting("work");
 
-/// What summaries say of a run, which is the same for all seeds, beside the settings that they keep by name.
+/// Fields of a summary that are the same for all seeds, beside the settings that it keeps by name.
 const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
 
 /// Runs the application `app` once for each of `number` seeds, and prints how the runs differ.
@@ -73,7 +73,7 @@ pub fn compare_program(
     })
 }
 
-/// Runs something with so many seeds; `run` returns the summary of one, which is told all of what was said.
+/// Runs a program with `number` seeds; `run` returns the summary of one, and gets all settings of the run.
 fn compare_runs(
     number: &str,
     (places, launch): (&PlaceArguments, &Launch),
@@ -162,7 +162,7 @@ fn outcome(seed: usize, summary: &Value) -> Option<SeedOutcome> {
     })
 }
 
-/// What all runs have in common, under the names that it has in the summary of one.
+/// Returns the settings that all runs have in common, under their names in the summary of one.
 fn settings(summary: &Value) -> Map<String, Value> {
     let kept = SETTINGS.iter().filter(|row| row.is_in_summary()).map(|row| row.name);
     let known =

@@ -1,4 +1,4 @@
-//! What several seeds came to, for people and as JSON.
+//! The outcomes of several seeds, for people and as JSON.
 //!
 //! Knows neither how runs are started nor what may be said with them. Invariant: a figure is that of its run, and how
 //! far they move is a share of the median.
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What a run with one seed came to.
+/// Outcome of a run with one seed.
 #[derive(Serialize)]
 pub struct SeedOutcome {
     pub seed: usize,
@@ -28,7 +28,7 @@ struct Document<'a> {
     energy_j: Option<ValueRange>,
 }
 
-/// How far a figure moves.
+/// Range of a figure over the seeds.
 #[derive(Serialize)]
 struct ValueRange {
     least: f64,
@@ -69,20 +69,20 @@ fn order(mut values: Vec<f64>) -> [f64; 3] {
     [values[0], median, values[last]]
 }
 
-/// A unit in which all figures of a column are told.
+/// Unit of all figures of a column.
 struct Unit {
     name: &'static str,
-    /// From which figure on it is taken.
+    /// Least figure for which it is taken.
     least: f64,
-    /// What it is in the unit of the figures.
+    /// Size of this unit, in the unit of the figures.
     size: f64,
 }
 
-/// Of picoseconds; milliseconds as long as the line at the end of a run says them.
+/// Units of picoseconds; milliseconds as long as the line at the end of a run says them.
 const TIMES: [Unit; 2] =
     [Unit { name: "s", least: 1e13, size: 1e12 }, Unit { name: "ms", least: 0.0, size: 1e9 }];
 
-/// Of joules.
+/// Units of joules.
 const ENERGIES: [Unit; 3] = [
     Unit { name: "J", least: 1.0, size: 1.0 },
     Unit { name: "mJ", least: 1e-3, size: 1e-3 },
@@ -90,7 +90,7 @@ const ENERGIES: [Unit; 3] = [
 ];
 
 impl Unit {
-    /// The one in which `figure` is told.
+    /// Returns the unit in which `figure` is written.
     fn of(units: &'static [Unit], figure: f64) -> &'static Unit {
         units.iter().find(|unit| figure >= unit.least).unwrap_or(&units[units.len() - 1])
     }
@@ -101,7 +101,7 @@ impl Unit {
     }
 }
 
-/// How far time and energy move; the latter if all runs have one.
+/// Returns the ranges of time and energy; the latter if all runs have one.
 fn spans(outcomes: &[SeedOutcome]) -> (ValueRange, Option<ValueRange>) {
     let times = outcomes.iter().map(|outcome| outcome.predicted_ps as f64).collect();
     let energies: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.energy_j).collect();
@@ -116,7 +116,7 @@ fn span(values: Vec<f64>) -> ValueRange {
 /// Writes all of it as one object.
 ///
 /// # Errors
-/// What `out` returns.
+/// `out` returns an error.
 pub fn write_json(
     out: &mut dyn Write,
     outcomes: &[SeedOutcome],

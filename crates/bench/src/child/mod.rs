@@ -1,4 +1,4 @@
-//! What runs in the processes that are timed: one child for each contender that is part of this binary.
+//! Programs of the processes that are timed: one child for each contender that is part of this binary.
 //!
 //! A process each, so that no peer warms, fragments or pins anything for the next. They print the lines of
 //! [`crate::output`] and know no target. Steps are repeated in batches until the clock is coarse no more; the first
@@ -129,7 +129,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("twin-program", twin::program),
 ];
 
-/// Whether there is a child of this name.
+/// Returns `true` if there is a child of this name.
 pub fn exists(name: &str) -> bool {
     CHILDREN.iter().any(|(known, _)| *known == name)
 }

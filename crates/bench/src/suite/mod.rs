@@ -22,7 +22,7 @@ use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
 use memory::{aggregation, shared, windows};
 
-/// What one command measures.
+/// Suite of measurements of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// Places on this host.

@@ -17,7 +17,7 @@ use crate::topology::CoreId;
 /// The most lines of a slot, as in OC-Bcast.
 const SLOT_LINES_MAX: u32 = 96;
 
-/// How a broadcast goes.
+/// Broadcast algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// The root sends to one after the other, blocking.
@@ -30,9 +30,9 @@ pub enum Algorithm {
     Binomial,
     /// Each gets a part, and the parts go round a ring of sends and receives.
     ScatterAllGather,
-    /// OC-Bcast: a pipelined tree, each with so many children that fetch from its buffer, told by a binary tree. Who
-    /// passes nothing on fetches straight into its memory and not by way of its own buffer: no source says so, but the
-    /// measured times do.
+    /// OC-Bcast: a pipelined tree of `fanout` children each, which fetch from the buffer of their parent and are
+    /// notified by a binary tree. A participant without children fetches straight into its memory and not by way of its
+    /// own buffer: no source says so, but the measured times do.
     Tree {
         /// Children of each participant, at least one.
         fanout: u32,
@@ -46,7 +46,7 @@ pub struct Broadcaster {
     root: CoreId,
 }
 
-/// Where things lie in a buffer whose slots so many others fetch from.
+/// Layout of a buffer with slots from which `fanout` others fetch.
 pub(super) struct Layout {
     fanout: u32,
     pub(super) slot_lines: u32,
@@ -67,7 +67,7 @@ impl Layout {
         slot
     }
 
-    /// The flag that the child at this position sets when it has fetched what is in a slot.
+    /// Returns the flag that the child at this position sets when it has fetched the contents of a slot.
     pub(super) fn done(&self, slot: u32, position: u32) -> u32 {
         Self::SLOTS + slot * self.fanout + position
     }
@@ -84,7 +84,7 @@ pub(super) struct TreeNeighbours {
     pub(super) children: Vec<CoreId>,
     /// Its position among the children of its parent.
     pub(super) position: u32,
-    /// Whom it tells when it has been told of a chunk.
+    /// Cores that it notifies when it has been notified of a chunk.
     pub(super) told_next: Vec<CoreId>,
 }
 
@@ -143,7 +143,7 @@ impl Broadcaster {
         (root.0 + rank) % self.here.participants
     }
 
-    /// Waits until so many children have fetched what is in a slot, and clears their flags.
+    /// Waits until `children` children have fetched the contents of a slot, and clears their flags.
     async fn all_done(&self, layout: &Layout, slot: u32, children: usize) {
         for position in 0..children as u32 {
             let line = layout.done(slot, position);
@@ -208,7 +208,7 @@ impl Broadcaster {
         }
     }
 
-    /// Says to the root that this one has fetched what was in a slot; all others are the root's children.
+    /// Tells the root that this participant has fetched the contents of a slot; all others are the root's children.
     async fn say_done(&self, layout: &Layout, root: CoreId, slot: u32) {
         let position = self.me().0 - u32::from(self.me() > root);
         self.here.set_flag(root, layout.done(slot, position), 1).await;

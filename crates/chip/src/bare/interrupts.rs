@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 pub struct InterruptPort {
     /// From raising to arrival when nobody else is there.
     alone: Picoseconds,
-    /// What each core takes at the port.
+    /// Time of each core at the port.
     each: Picoseconds,
     pub traits: Interrupts,
-    /// When the port is through with all who have asked for registers.
+    /// Time at which the port has served all that have asked for registers.
     through: Picoseconds,
     /// By core: who interrupts it and when that arrives, in that order.
     coming: Vec<VecDeque<(Picoseconds, CoreId)>>,
@@ -61,7 +61,7 @@ impl InterruptPort {
         Some(source)
     }
 
-    /// When the first interrupt that is not taken arrives, or did.
+    /// Returns the arrival time of the first interrupt that is not taken, in the past or the future.
     pub fn first(&self, core: CoreId) -> Option<Picoseconds> {
         self.coming[core.0 as usize].front().map(|(arrival, _)| *arrival)
     }

@@ -44,10 +44,10 @@ pub const LINE_BYTES: usize = 32;
 /// A line of a memory.
 pub type Line = [u8; LINE_BYTES];
 
-/// Why programs did not come to their end: these cores wait for what never comes.
+/// Deadlock of programs: the cores wait for events that never come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Who waits, and for which line of its own buffer; nothing: for an interrupt.
+    /// Waiting cores, each with the line of its own buffer it waits for; `None` if it waits for an interrupt.
     pub waiting: Vec<(CoreId, Option<u32>)>,
 }
 
@@ -68,14 +68,14 @@ impl std::error::Error for Deadlock {}
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The cores of a chip, and what they share.
+/// Cores of a chip, and their shared state.
 pub struct BareChip {
     board: Rc<RefCell<BareState>>,
 }
 
 impl BareChip {
-    /// The chip at one setting of its clocks, all memories zero and all caches empty; none if the chip has no lines of
-    /// 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
+    /// Returns the chip at one setting of its clocks, all memories zero and all caches empty; `None` if the chip has no
+    /// lines of 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
     pub fn new(chip: &Chip, preset: &Preset) -> Option<BareChip> {
         BareState::new(chip, preset).map(|board| BareChip { board: Rc::new(RefCell::new(board)) })
     }
@@ -86,7 +86,7 @@ impl BareChip {
         BareCore::new(id, Rc::clone(&self.board))
     }
 
-    /// What the time is.
+    /// Returns the present time.
     pub fn now(&self) -> Picoseconds {
         self.board.borrow().now
     }

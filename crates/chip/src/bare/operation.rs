@@ -32,7 +32,7 @@ impl BareCore {
         self.board.borrow_mut()
     }
 
-    /// Which core it is.
+    /// Returns the number of the core.
     pub fn id(&self) -> CoreId {
         self.id
     }
@@ -43,7 +43,7 @@ impl BareCore {
         BareCore::new(id, Rc::clone(&self.board))
     }
 
-    /// What the time is.
+    /// Returns the present time.
     pub fn now(&self) -> Picoseconds {
         self.board().now
     }
@@ -66,7 +66,7 @@ impl BareCore {
         }
     }
 
-    /// Computes for so many cycles.
+    /// Computes for `cycles` cycles.
     pub async fn compute(&self, cycles: u64) {
         let end = {
             let board = self.board();
@@ -94,8 +94,8 @@ impl BareCore {
         self.board().set_line(of, line, content);
     }
 
-    /// Looks at a line of its own message buffer, with so many cycles of instructions for each look, until it is
-    /// `ready`; what it then holds.
+    /// Looks at a line of its own message buffer, with `cycles` cycles of instructions for each look, until it is
+    /// `ready`; returns its contents.
     pub async fn wait_line(&self, line: u32, cycles: u64, ready: impl Fn(&Line) -> bool) -> Line {
         loop {
             let content = self.read_line(self.id, line).await;
@@ -116,8 +116,8 @@ impl BareCore {
         self.wait(lines, cycles, true).await;
     }
 
-    /// Waits until one of these lines of its own buffer is written, with so many cycles of instructions for each look.
-    /// A write that comes before the call is not seen.
+    /// Waits until one of these lines of its own buffer is written, with `cycles` cycles of instructions for each look.
+    /// A write before the call is not seen.
     pub async fn wait_written(&self, lines: Range<u32>, cycles: u64) {
         self.wait(lines, cycles, false).await;
     }
@@ -128,7 +128,7 @@ impl BareCore {
         self.suspended().await;
     }
 
-    /// Reads or writes the test-and-set register of `of`; what it holds is the caller's business.
+    /// Reads or writes the test-and-set register of `of`; its contents are the caller's business.
     pub async fn access_register(&self, of: CoreId) {
         let end = self.board().test_and_set_end(self.id, of);
         self.until(end).await;
@@ -249,7 +249,7 @@ impl BareCore {
         Some(source)
     }
 
-    /// What a line of its own message buffer holds, in no time.
+    /// Returns the contents of a line of its own message buffer, in no time.
     pub(super) fn own_line(&self, line: u32) -> Line {
         self.board().line(self.id, line)
     }
@@ -264,7 +264,7 @@ impl BareCore {
         }
     }
 
-    /// What private memory holds from this line on, in no time.
+    /// Returns `bytes` bytes of private memory from this line on, in no time.
     pub fn memory(&self, line: u64, bytes: usize) -> Vec<u8> {
         let mut board = self.board();
         let lines = (line..).take(bytes.div_ceil(LINE_BYTES));

@@ -11,25 +11,25 @@ use crate::topology::CoreId;
 /// A step of a participant. Lines are those of its private memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramStep {
-    /// Computes for so many cycles of the core's clock.
+    /// Computes for `cycles` cycles of the core's clock.
     Work {
-        /// How many.
+        /// Number of cycles.
         cycles: u64,
     },
     /// Sends bytes to a participant; over when they have been received.
     Send {
-        /// To whom.
+        /// Receiver.
         to: u32,
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
         /// The line that they begin at.
         line: u64,
     },
     /// Receives bytes from a participant.
     Receive {
-        /// From whom.
+        /// Sender.
         from: u32,
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
         /// The line that they are written from.
         line: u64,
@@ -38,12 +38,12 @@ pub enum ProgramStep {
     Add {
         /// Bytes of each list.
         bytes: usize,
-        /// Where the sums go.
+        /// First line of one list, which receives the sums.
         line: u64,
-        /// Where the other list is.
+        /// First line of the other list.
         other: u64,
     },
-    /// Waits until all participants have come to their next barrier.
+    /// Waits until all participants have reached their next barrier.
     Barrier,
 }
 
@@ -55,12 +55,12 @@ pub struct StaticProgram {
 }
 
 impl StaticProgram {
-    /// A program of so many participants that do nothing.
+    /// Returns a program of `participants` participants that do nothing.
     pub fn new(participants: u32) -> StaticProgram {
         StaticProgram { steps: vec![Vec::new(); participants as usize] }
     }
 
-    /// How many participate.
+    /// Returns the number of participants.
     pub fn participants(&self) -> u32 {
         self.steps.len() as u32
     }

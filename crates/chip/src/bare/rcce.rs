@@ -13,7 +13,7 @@
 use super::{BareCore, LINE_BYTES, Line};
 use crate::topology::CoreId;
 
-/// What the instructions of a library cost beside the accesses, in core cycles.
+/// Costs of a library's instructions beside the accesses, in core cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LibraryCosts {
     /// Of one call: a put, a get, the writing of a flag, a wait.
@@ -24,7 +24,7 @@ pub struct LibraryCosts {
     pub line: u64,
     /// Of a message whose end is no whole line, at each side.
     pub tail: u64,
-    /// Whether a get reads the line that it will write, so that the first cache takes the words.
+    /// `true` if a get reads the line that it will write, so that the first cache takes the words.
     pub prefetches: bool,
 }
 
@@ -39,7 +39,7 @@ impl LibraryCosts {
     /// Flags of RCCE and the copy of iRCCE: what the broadcasts of the papers were built with.
     pub const MIXED: LibraryCosts = LibraryCosts { call: Self::RCCE.call, ..Self::IRCCE };
 
-    /// What the hardware takes and nothing else: the copy that the times of lines were measured with.
+    /// Time of the hardware and nothing else: the copy that the times of lines were measured with.
     pub const BARE: LibraryCosts = LibraryCosts { call: 20, look: 20, line: 0, tail: 0, prefetches: true };
 }
 
@@ -48,14 +48,14 @@ impl LibraryCosts {
 pub struct Participant {
     /// Its core.
     pub core: BareCore,
-    /// How many participate.
+    /// Number of participants.
     pub participants: u32,
-    /// With what it copies.
+    /// Costs of the library with which it copies.
     pub library: LibraryCosts,
 }
 
 impl Participant {
-    /// Which one it is.
+    /// Returns the rank of the participant.
     pub fn rank(&self) -> u32 {
         self.core.id().0
     }
@@ -128,7 +128,7 @@ impl Participant {
         }
     }
 
-    /// Receives so many bytes into private memory, from a line on.
+    /// Receives `bytes` bytes into private memory, from line `memory` on.
     pub async fn receive(&self, from: u32, memory: u64, bytes: usize) {
         let (start, most) = self.chunk();
         let (me, from) = (self.core.id(), CoreId(from));
@@ -148,12 +148,12 @@ impl Participant {
     }
 }
 
-/// Where each chunk of a message begins, and its lines.
+/// Returns the first line of each chunk of a message, and its number of lines.
 pub(super) fn chunks(bytes: usize, most: u32) -> impl Iterator<Item = (u32, u32)> {
     line_chunks(bytes.div_ceil(LINE_BYTES) as u32, most)
 }
 
-/// The same of a message of so many lines.
+/// Returns the same for a message of `lines` lines.
 pub(crate) fn line_chunks(lines: u32, most: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..lines).step_by(most as usize).map(move |at| (at, most.min(lines - at)))
 }
@@ -165,7 +165,7 @@ pub(super) fn flag(value: u32) -> Line {
     line
 }
 
-/// What a flag says.
+/// Returns the value of a flag.
 pub(super) fn flag_value(line: &Line) -> u32 {
     u32::from_le_bytes([line[0], line[1], line[2], line[3]])
 }

@@ -25,8 +25,8 @@ impl Reducer {
         Reducer { here }
     }
 
-    /// Adds lists of words that lie in private memory from `memory` on: at the root, to its own. `scratch` is as long.
-    /// The root receives one after the other, blocking.
+    /// Adds lists of words in private memory from `memory` on: at the root, to its own. `scratch` is as long. The root
+    /// receives one after the other, blocking.
     pub async fn serial(&self, root: u32, memory: u64, scratch: u64, bytes: usize) {
         if self.here.rank() != root {
             return self.here.send(root, memory, bytes).await;

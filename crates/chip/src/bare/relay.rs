@@ -20,12 +20,12 @@ use std::collections::VecDeque;
 /// Slots of a buffer.
 const SLOTS: usize = Layout::SLOTS as usize;
 
-/// What is sent.
+/// Messages to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The first so many participants broadcast.
+    /// Number of participants that broadcast, from the first on.
     pub sources: u32,
-    /// A message of so many lines, which lie in private memory from line `source * lines` on.
+    /// Lines of a message, in private memory from line `source * lines` on.
     pub lines: u32,
     /// So often each, one after the other without waiting for the others to have it.
     pub times: u32,
@@ -114,13 +114,13 @@ impl Relay {
         self.slots.iter().position(|slot| slot.awaited.is_empty())
     }
 
-    /// Where a chunk lies in private memory, and its lines.
+    /// Returns the first line of a chunk in private memory, and its number of lines.
     fn place(&self, chunk: BroadcastChunk) -> (u64, u32) {
         let at = chunk.number % self.plan.lines.div_ceil(self.layout.slot_lines) * self.layout.slot_lines;
         (u64::from(chunk.source * self.plan.lines + at), self.layout.slot_lines.min(self.plan.lines - at))
     }
 
-    /// Whether a child has answered since its flag was looked at.
+    /// Returns `true` if a child has answered since its flag was looked at.
     fn has_news(&self) -> bool {
         let set = |slot: usize, position: &u32| {
             flag_value(&self.here.core.own_line(self.layout.done(slot as u32, *position))) != 0
@@ -170,7 +170,7 @@ impl Relay {
         self.here.core.interrupt(&children).await;
     }
 
-    /// Fetches what is new in the slots of one who has interrupted.
+    /// Fetches the new chunks in the slots of a parent that has interrupted.
     async fn fetch(&mut self, parent: CoreId) {
         self.here.core.compute(self.here.library.call).await;
         self.here.core.invalidate_buffers();
@@ -185,7 +185,7 @@ impl Relay {
         }
     }
 
-    /// Fetches one chunk, says so, and passes it on now or later.
+    /// Fetches one chunk, notifies its parent, and passes it on now or later.
     async fn take(&mut self, parent: CoreId, slot: usize, count: u32, chunk: BroadcastChunk) {
         let (memory, lines) = self.place(chunk);
         let (from, me) = (self.layout.slot(slot as u32), self.here.core.id());

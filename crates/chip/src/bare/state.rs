@@ -20,7 +20,7 @@ use std::rc::Rc;
 /// Words of a line, as a store moves them.
 const WORDS: u64 = LINE_BYTES as u64 / 4;
 
-/// What happens.
+/// Event of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreEvent {
     /// A core goes on.
@@ -33,10 +33,10 @@ pub enum CoreEvent {
 #[derive(Clone, Debug)]
 struct FlagWait {
     since: Picoseconds,
-    /// How long one look takes.
+    /// Time of one look.
     period: Picoseconds,
     lines: Range<u32>,
-    /// Whether a write to whatever buffer is news.
+    /// `true` if a write to any buffer is news.
     anywhere: bool,
     interruptible: bool,
 }
@@ -79,9 +79,9 @@ struct Times {
     second: Picoseconds,
     /// A write of a word that the second cache holds.
     second_store: Picoseconds,
-    /// For how long a line keeps a controller busy.
+    /// Time that a line keeps a controller busy.
     controller_line: Picoseconds,
-    /// For how long a line keeps the buffer of a tile busy.
+    /// Time that a line keeps the buffer of a tile busy.
     port: Picoseconds,
     /// A packet that carries a line.
     packet: Train,
@@ -108,7 +108,7 @@ impl Times {
     }
 }
 
-/// See the top of the file.
+/// State that the cores share.
 pub struct BareState {
     pub now: Picoseconds,
     /// The next event of each core, and behind them of each controller.
@@ -190,7 +190,7 @@ impl BareState {
         &self.sites[core.0 as usize].times
     }
 
-    /// The length of so many cycles of a core, to the picosecond above.
+    /// Returns the length of `cycles` cycles of a core, rounded up to the picosecond.
     pub fn cycles(&self, core: CoreId, cycles: u64) -> Picoseconds {
         let rate = self.times(core).core_rate;
         let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
@@ -251,7 +251,7 @@ impl BareState {
         }
     }
 
-    /// How long it takes to move a line between a core's tile and another one whose buffer or register it is.
+    /// Moves a line between a core's tile and another tile that owns the buffer or register; returns the time it takes.
     fn transfer(
         &mut self,
         core: CoreId,
@@ -271,33 +271,33 @@ impl BareState {
         span.over(topology.hops(from, to)) + (start - now)
     }
 
-    /// When a read of a line of the buffer of `of` ends that begins now.
+    /// Returns the end of a read, begun now, of a line of the buffer of `of`.
     pub fn read_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
         let span = self.times(core).line.read;
         self.now + self.transfer(core, span, from, to, from)
     }
 
-    /// When a write of a line into the buffer of `of` ends that begins now.
+    /// Returns the end of a write, begun now, of a line into the buffer of `of`.
     pub fn write_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
         let span = self.times(core).line.gap;
         self.now + self.transfer(core, span, from, to, to)
     }
 
-    /// When a write of a register of the interrupt controller ends that begins now.
+    /// Returns the end of a write, begun now, of a register of the interrupt controller.
     pub fn register_end(&mut self, core: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.port_tile);
         self.now + self.times(core).register.over(hops)
     }
 
-    /// When an access to the test-and-set register of `of` ends that begins now.
+    /// Returns the end of an access, begun now, to the test-and-set register of `of`.
     pub fn test_and_set_end(&self, core: CoreId, of: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.tile(of));
         self.now + self.times(core).register.over(hops)
     }
 
-    /// How long a look at a line of a core's own buffer takes.
+    /// Returns the time of a look at a line of a core's own buffer.
     pub fn own_read(&self, core: CoreId) -> Picoseconds {
         self.times(core).line.read.over(0)
     }
@@ -369,7 +369,7 @@ impl BareState {
         self.interrupts.as_mut()?.take(now, core)
     }
 
-    /// For how long a core that asks for the registers of the interrupt controller now waits for others.
+    /// Returns the time that a core which asks now for the registers of the interrupt controller waits for others.
     pub fn registers_wait(&mut self) -> Picoseconds {
         let now = self.now;
         self.interrupts.as_mut().map_or(Picoseconds::ZERO, |port| port.wait(now))
@@ -384,7 +384,8 @@ impl BareState {
         &mut self.site(core).private
     }
 
-    /// What a read of a private line at this level takes at the core, or nothing: then it waits for its controller.
+    /// Begins a read of a private line at this level. Returns the time it takes at the core, or `None` if the core
+    /// waits for its controller.
     pub fn begin_load(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
             // The copy that was measured had its private lines there: it is in the times of the buffer's lines.
@@ -436,7 +437,7 @@ impl BareState {
         self.begin_job(core, self.sites[core.0 as usize].controller, span, accesses);
     }
 
-    /// A core waits for a controller, for one line in so many accesses.
+    /// Lets a core wait for a controller, for one line in `accesses` accesses.
     fn begin_job(&mut self, core: CoreId, index: usize, span: HopCost, accesses: u64) {
         let tile = self.tile(core);
         let (now, topology, at) = (self.now, self.topology, self.controllers[index].tile);
@@ -470,7 +471,7 @@ impl BareState {
         core
     }
 
-    /// What a core that is not due waits for.
+    /// Returns a core that is not due, with the line it waits for; `None` if it waits for an interrupt.
     pub fn waits_for(&self, core: CoreId) -> (CoreId, Option<u32>) {
         let watch = self.sites[core.0 as usize].watch.as_ref();
         (core, watch.filter(|watch| !watch.lines.is_empty()).map(|watch| watch.lines.start))

@@ -21,7 +21,7 @@ pub enum LinkOrder {
     Reserved,
 }
 
-/// Where the private lines are that a program reads and writes.
+/// Location of the private lines that a program reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DataIn {
     /// In the first cache of their core.
@@ -39,7 +39,7 @@ impl DataIn {
     /// Ways of both caches in the model.
     const WAYS: u64 = 4;
 
-    /// Where so many bytes are sure to stay once they were used.
+    /// Returns where `bytes` bytes are guaranteed to stay once they were used.
     pub fn of_bytes(chip: &Chip, bytes: usize) -> DataIn {
         let caches = chip.caches();
         let holds =
@@ -67,7 +67,7 @@ pub struct AccessBounds {
     second_store: Picoseconds,
     controller_line: Picoseconds,
     port: Picoseconds,
-    /// How long a packet with a line holds a link.
+    /// Time that a packet with a line holds a link.
     hold: Picoseconds,
     words: u64,
 }
@@ -142,7 +142,7 @@ impl AccessBounds {
         Picoseconds(u64::try_from(scaled.div_ceil(u128::from(self.core_rate.hertz()))).unwrap_or(u64::MAX))
     }
 
-    /// What so many packets or accesses in the way cost one that takes `own` itself.
+    /// Returns the delay that `others` packets or accesses cause to one that takes `own` itself.
     fn in_the_way(&self, others: u64, own: Picoseconds) -> Picoseconds {
         match self.order {
             LinkOrder::Arrival => own * others,
@@ -201,8 +201,8 @@ impl AccessBounds {
         }
     }
 
-    /// One line between a core and its controller, in so many accesses: its own pace, or its share of the controller
-    /// among all that may be there.
+    /// Returns the bound of one line between a core and its controller, in `accesses` accesses: its own pace, or its
+    /// share of the controller among all that may be there.
     fn memory(&self, core: CoreId, cost: HopCost, accesses: u64) -> Terms {
         let (controller, tile) = self.interference.memory_of(core);
         let here = self.interference.tile(core);
@@ -215,7 +215,7 @@ impl AccessBounds {
         Terms::of(Term::Memory, alone + waited) + delay
     }
 
-    /// One look at a flag in the core's own buffer, with so many cycles of instructions.
+    /// Returns the bound of one look at a flag in the core's own buffer, with `cycles` cycles of instructions.
     pub fn look(&self, core: CoreId, cycles: u64) -> Terms {
         self.read(core, core) + self.instructions(cycles)
     }

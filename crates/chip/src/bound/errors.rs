@@ -7,7 +7,7 @@ use crate::file::Band;
 use crate::quantity::Picoseconds;
 use crate::{Chip, Preset};
 
-/// With which values of a chip's constants a bound is computed.
+/// Values of a chip's constants with which a bound is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constants {
     /// Those that stand in the file, which are those of the model.

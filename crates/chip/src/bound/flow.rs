@@ -13,11 +13,11 @@ use crate::topology::{TileId, Topology};
 /// Packets that enter at least `period` apart and hold a link for `hold` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeriodicFlow {
-    /// How long a packet holds a link, the recovery after it included.
+    /// Time that a packet holds a link, the recovery after it included.
     pub hold: Picoseconds,
     /// The least time between two packets at their source.
     pub period: Picoseconds,
-    /// By how much a packet may be later at the link than it would be if it had waited nowhere.
+    /// Longest delay of a packet at the link relative to one that has waited nowhere.
     pub jitter: Picoseconds,
 }
 
@@ -27,13 +27,13 @@ impl PeriodicFlow {
         (u128::from(self.hold.0) * 1_000_000_000).div_ceil(u128::from(self.period.0.max(1)))
     }
 
-    /// How many packets can reach the link in `[start, start + window]`, both ends included.
+    /// Returns the most packets that can reach the link in `[start, start + window]`, both ends included.
     fn arrivals(&self, window: Picoseconds) -> u64 {
         1 + (window + self.jitter).0 / self.period.0.max(1)
     }
 }
 
-/// Whether flows use less of a link than it has: if not, what waits there may grow without a bound.
+/// Returns `true` if flows use less of a link than it has; otherwise its queue may grow without a bound.
 pub fn is_bounded(flows: &[PeriodicFlow]) -> bool {
     flows.iter().map(PeriodicFlow::load).sum::<u128>() < 1_000_000_000
 }
@@ -102,7 +102,7 @@ pub struct TokenBucket {
 pub struct RateLatency {
     /// Units a unit of time.
     pub rate: f64,
-    /// How long it may give nothing.
+    /// Longest time without service.
     pub latency: f64,
 }
 
@@ -112,8 +112,8 @@ impl RateLatency {
         (flow.rate <= self.rate && self.rate > 0.0).then(|| self.latency + flow.burst / self.rate)
     }
 
-    /// What is left to a flow beside another one that is served first: rate `R - ρ`, latency `T + (σ + ρ T) / (R - ρ)`;
-    /// nothing if the other one takes all.
+    /// Returns the service left to a flow beside another one that is served first: rate `R - ρ`, latency `T + (σ + ρ T)
+    /// / (R - ρ)`; `None` if the other one takes all.
     pub fn beside(&self, other: TokenBucket) -> Option<RateLatency> {
         let rate = self.rate - other.rate;
         let latency = || self.latency + (other.burst + other.rate * self.latency) / rate;
@@ -139,8 +139,8 @@ pub fn time_division_bound(topology: &Topology, slot: Picoseconds, alone: Picose
     slot * u64::from(time_division_slots(topology)) + alone
 }
 
-/// When the `item`-th item of a burst, counted from 1, leaves a pipeline at the latest: each stage is `(work,
-/// message)`, and one item follows the other as the slowest stage lets it.
+/// Returns the latest time at which the `item`-th item of a burst, counted from 1, leaves a pipeline: each stage is
+/// `(work, message)`, and one item follows the other as the slowest stage lets it.
 pub fn pipeline_bound(stages: &[(Picoseconds, Picoseconds)], item: u64) -> Picoseconds {
     let stage = |(work, message): &(Picoseconds, Picoseconds)| *work + *message;
     let slowest = stages.iter().map(stage).max().unwrap_or(Picoseconds::ZERO);

@@ -105,19 +105,19 @@ impl Interference {
         }
     }
 
-    /// How many other cores may be met on the way from one tile to another.
+    /// Returns the number of other cores whose packets may be met on the way from one tile to another.
     pub(super) fn met_on(&self, core: CoreId, from: TileId, to: TileId) -> u64 {
         let all = self.topology.route(from, to);
         let users = all.fold(0, |users, link| users | self.links[self.topology.link_id(link).0 as usize]);
         others(users, core)
     }
 
-    /// How many other cores may access the buffer of a tile.
+    /// Returns the number of other cores that may access the buffer of a tile.
     pub(super) fn at_port(&self, core: CoreId, tile: TileId) -> u64 {
         others(self.ports[tile.0 as usize], core)
     }
 
-    /// How many other cores may access the memory behind a controller.
+    /// Returns the number of other cores that may access the memory behind a controller.
     pub(super) fn at_memory(&self, core: CoreId, controller: ControllerId) -> u64 {
         others(self.memories[controller.0 as usize], core)
     }

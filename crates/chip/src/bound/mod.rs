@@ -32,14 +32,14 @@ pub use terms::{Term, Terms};
 use crate::topology::{Port, TileId};
 use std::fmt;
 
-/// Why there is no bound.
+/// Reason why there is no bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoBound {
     /// The chip has more cores than can be kept apart.
     Cores {
-        /// How many it has.
+        /// Number of cores of the chip.
         cores: u32,
-        /// How many it may have.
+        /// Most cores that can be kept apart.
         most: u32,
     },
     /// The chip file has no such section or cost.
@@ -48,30 +48,30 @@ pub enum NoBound {
     ShortAccess,
     /// The program has more participants than the chip has cores, or so many that no room is left for messages.
     Participants {
-        /// How many participate.
+        /// Number of participants.
         participants: u32,
-        /// How many may.
+        /// Most participants allowed.
         most: u32,
     },
     /// Flows use all that a link has, so that what waits there may grow for ever.
     Overload {
         /// The tile that the link leaves.
         tile: TileId,
-        /// Towards where.
+        /// Direction of the link.
         port: Port,
-        /// Of which of the flows, by number.
+        /// Numbers of the flows that use the link.
         flows: Vec<usize>,
     },
     /// A step names a participant that is not there, or the one that takes it.
     Partner {
-        /// Whose step.
+        /// Participant that takes the step.
         participant: u32,
-        /// Whom it names.
+        /// Participant that the step names.
         partner: u32,
     },
     /// Participants wait for each other for ever.
     Stuck {
-        /// Who waits, at which step.
+        /// Waiting participants, each with its step.
         waiting: Vec<(u32, ProgramStep)>,
     },
 }

@@ -5,7 +5,7 @@
 
 use super::{ProgramStep, StaticProgram};
 
-/// How many participate in a control loop.
+/// Number of participants in a control loop.
 pub const CONTROL_LOOP: u32 = 4;
 
 /// The line that data begins at.
@@ -37,7 +37,7 @@ pub enum ParallelPattern {
 /// The size of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatternSize {
-    /// How many participate.
+    /// Number of participants.
     pub participants: u32,
     /// Bytes of each message; of a farm, of a share and of its result.
     pub bytes: usize,
@@ -76,7 +76,7 @@ impl ParallelPattern {
         }
     }
 
-    /// Whether it works, so that it can be compared with one core that does all of it.
+    /// Returns `true` if the pattern works, so that it can be compared with one core that does all of it.
     pub const fn works(self) -> bool {
         matches!(
             self,
@@ -136,7 +136,7 @@ impl ParallelPattern {
     }
 }
 
-/// The part of participant `at` of so much work, dealt out as evenly as whole cycles go.
+/// Returns the part of participant `at` of the work, dealt out as evenly as whole cycles go.
 fn share(work: u64, participants: u32, at: u32) -> u64 {
     let (count, at) = (u64::from(participants), u64::from(at));
     work / count + u64::from(at < work % count)

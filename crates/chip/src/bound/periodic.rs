@@ -13,15 +13,15 @@ use crate::{Chip, Preset};
 /// Lines that one core writes to another, at least `period` apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineFlow {
-    /// Who writes.
+    /// Core that writes.
     pub from: CoreId,
-    /// To whose buffer.
+    /// Core whose buffer is written.
     pub to: CoreId,
     /// The least time between two lines.
     pub period: Picoseconds,
 }
 
-/// What a line of a flow takes at most, from its entry until its last flit has arrived.
+/// Longest time of a flow's line, from its entry until its last flit has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowBound {
     /// With no other flow.

@@ -66,7 +66,7 @@ impl ProgramBounds {
         &self.accesses
     }
 
-    /// When each participant ends at the latest, if all begin together.
+    /// Returns the latest end of each participant, if all begin together.
     ///
     /// # Errors
     /// [`NoBound::Stuck`]: some wait for each other.
@@ -113,7 +113,7 @@ impl ProgramBounds {
         moved || self.barrier_if_all_are_there(program, run)
     }
 
-    /// Whether `to` is at the step that receives what `from` sends.
+    /// Returns `true` if `to` is at the step that receives what `from` sends.
     fn meets(&self, program: &StaticProgram, run: &Evaluation, from: u32, to: u32, bytes: usize) -> bool {
         let there = program.steps[to as usize].get(run.next[to as usize]);
         let Some(ProgramStep::Receive { from: source, bytes: length, .. }) = there else { return false };
@@ -135,7 +135,7 @@ impl ProgramBounds {
         self.accesses.instructions(self.library.call) + self.accesses.write(core, of)
     }
 
-    /// When who began to wait at `since` sees a flag that is written at `written`.
+    /// Returns the latest time at which a core that waits since `since` sees a flag that is written at `written`.
     fn seen(&self, core: CoreId, written: Terms, since: Terms) -> Terms {
         let look = self.accesses.look(core, self.library.look);
         let waits = since + self.accesses.instructions(self.library.call) + look;
@@ -164,7 +164,7 @@ impl ProgramBounds {
         self.accesses.instructions(if has_tail { self.library.tail } else { 0 })
     }
 
-    /// When sender and receiver of a message are through, from when they begin.
+    /// Returns the times at which sender and receiver of a message are done, from those at which they begin.
     fn message(&self, (from, to): (u32, u32), bytes: usize, (mut sender, mut receiver): Meeting) -> Meeting {
         let (from, to) = (CoreId(from), CoreId(to));
         for (_, lines) in line_chunks(bytes.div_ceil(self.line_bytes) as u32, self.chunk_lines) {
@@ -185,7 +185,7 @@ impl ProgramBounds {
         line.times(bytes.div_ceil(self.line_bytes) as u64)
     }
 
-    /// When each participant leaves a barrier, from when it comes to it.
+    /// Returns the times at which the participants leave a barrier, from those at which they reach it.
     ///
     /// The root's round may just have passed the last that comes: two rounds. Then it writes to one after the other.
     fn barrier(&self, begin: &[Terms]) -> Vec<Terms> {
@@ -208,7 +208,7 @@ impl ProgramBounds {
     }
 }
 
-/// When a sender and a receiver begin or end.
+/// Times at which a sender and a receiver begin or end.
 type Meeting = (Terms, Terms);
 
 struct Evaluation {

@@ -34,7 +34,7 @@ impl Term {
         Term::Polling,
     ];
 
-    /// What it is, for people.
+    /// Returns the name of the term, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Term::Work => "work",

@@ -47,7 +47,7 @@ fn message(bytes: usize, to: u32) -> StaticProgram {
     program
 }
 
-/// What is left of a bound if nobody is in the way.
+/// Returns the bound without the waits for others.
 fn alone(terms: Terms) -> Picoseconds {
     let waits = terms.part(Term::Links) + terms.part(Term::Ports);
     terms.total() - waits
@@ -158,7 +158,7 @@ fn a_program_that_does_not_fit_is_refused() {
     assert_eq!(refused(&program), "participant 1 names 1 as its partner, which is none");
 }
 
-/// What a core that does not participate does: accesses of random kinds, with random pauses.
+/// Runs a core that does not participate: accesses of random kinds, with random pauses.
 async fn disturb(core: BareCore, seed: u64, stop: Rc<Cell<bool>>) {
     let mut state = seed | 1;
     let mut next = |below: u64| {
@@ -180,7 +180,7 @@ async fn disturb(core: BareCore, seed: u64, stop: Rc<Cell<bool>>) {
     }
 }
 
-/// How long a program takes on the model, from the moment at which all begin until the last ends.
+/// Returns the time a program takes on the model, from the moment at which all begin until the last ends.
 fn measured(program: &StaticProgram, library: LibraryCosts, others: Option<u64>, lines: u64) -> Picoseconds {
     let chip = scc();
     let bare = BareChip::new(chip, chip.default_preset()).unwrap();

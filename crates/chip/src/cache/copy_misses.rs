@@ -12,7 +12,7 @@ use crate::quantity::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// How received lines are stored.
+/// Way in which received lines are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StorePolicy {
     /// A line is loaded before it is written, so that the first cache takes its words (iRCCE).
@@ -21,7 +21,7 @@ pub enum StorePolicy {
     Storing,
 }
 
-/// How often the accesses of one side of a copy go beyond the first cache, for each 65,536 lines copied.
+/// Accesses of one side of a copy that go beyond the first cache, for each 65,536 lines copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissCounts {
     /// Lines of the second cache.
@@ -44,7 +44,7 @@ pub struct CopyMisses {
 /// Rounds before the one that counts: then it goes on as it goes.
 const WARM: u32 = 2;
 
-/// What was counted in this process: every run asks for the same few sizes.
+/// Counts made in this process: every run asks for the same few sizes.
 static COUNTED: Mutex<BTreeMap<Sizes, CopyMisses>> = Mutex::new(BTreeMap::new());
 
 /// All that decides: bytes of a line and of both caches, lines of a message and of the buffer, and the copy.

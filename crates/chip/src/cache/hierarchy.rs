@@ -21,7 +21,7 @@ const BUFFERS: u64 = 1 << 40;
 /// So many lines are forgotten one by one; with more, it is faster to look at all.
 const PASSED_MAX: usize = 64;
 
-/// Where an access finds its line.
+/// Level at which an access finds its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// In the first cache.
@@ -32,10 +32,10 @@ pub enum Level {
     Memory,
 }
 
-/// What an access meets.
+/// Result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Where the line is.
+    /// Level at which the line was found.
     pub level: Level,
     /// Lines to be written back to memory for it.
     pub written_back: u32,
@@ -49,7 +49,7 @@ pub struct Hierarchy {
     page_lines: u64,
     /// Lines of message buffers that the first cache may hold, unless there were too many to note.
     passed: Vec<u64>,
-    /// Which core it is, for where its pages lie.
+    /// Seed of the core, which decides the location of its pages.
     seed: u64,
 }
 
@@ -66,7 +66,7 @@ impl Hierarchy {
         }
     }
 
-    /// Where a line lies behind its page.
+    /// Returns the location of a line behind its page.
     fn place(&self, line: u64) -> u64 {
         let page = (line / self.page_lines).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ self.seed.wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -142,7 +142,7 @@ mod tests {
         Hierarchy::new(&caches, 0)
     }
 
-    /// How many reads of a second pass over so many lines find them at each level.
+    /// Returns the number of a second pass's reads that find their line at each level, if `lines` lines are read.
     fn second_pass(lines: u64) -> [usize; 3] {
         let mut caches = caches();
         (0..lines).for_each(|line| _ = caches.read(line));

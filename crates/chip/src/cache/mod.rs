@@ -16,9 +16,9 @@ const WAYS: usize = 4;
 /// A line in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Which line.
+    /// Number of the line.
     pub line: u64,
-    /// Whether it has been written since it was taken in.
+    /// `true` if the line has been written since it was loaded.
     pub dirty: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache of so many lines, empty.
+    /// Returns an empty cache of `lines` lines.
     pub fn new(lines: usize) -> Cache {
         Cache { sets: vec![Set::default(); (lines / WAYS).max(1)] }
     }
@@ -63,7 +63,7 @@ impl Cache {
         &mut self.sets[(line % sets) as usize]
     }
 
-    /// Whether the cache holds the line; counts as a use of it.
+    /// Returns `true` if the cache holds the line; counts as a use of it.
     pub fn has(&mut self, line: u64) -> bool {
         let set = self.set(line);
         let at = set.find(line).map(|(at, _)| at);
@@ -76,7 +76,7 @@ impl Cache {
         found.is_some() && self.has(line)
     }
 
-    /// Whether the cache holds the line; no use of it.
+    /// Returns `true` if the cache holds the line; does not count as a use of it.
     pub fn holds(&self, line: u64) -> bool {
         let set = &self.sets[(line % self.sets.len() as u64) as usize];
         set.ways.iter().flatten().any(|way| way.line == line)

@@ -48,7 +48,7 @@ pub struct Chip {
     pub(crate) mesh_power: Option<MeshPower>,
     pub(crate) sources: BTreeMap<String, String>,
     pub(crate) constants: Vec<Constant>,
-    /// Of the text of its file, and of what was chosen of it.
+    /// Fingerprint of the text of its file and of the chosen options.
     pub(crate) fingerprint: u128,
     /// The text of its file.
     pub(crate) text: Arc<str>,
@@ -60,17 +60,17 @@ impl Chip {
         &self.name
     }
 
-    /// What it is, in a line.
+    /// Returns the description of the chip, in a line.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// What kind of core it has.
+    /// Returns the kind of its cores.
     pub fn core_kind(&self) -> &str {
         &self.core_kind
     }
 
-    /// Where its cores are.
+    /// Returns the layout of its cores.
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -80,7 +80,7 @@ impl Chip {
         &self.caches
     }
 
-    /// What operations of a core take by class.
+    /// Returns the times of a core's operations by class.
     pub const fn operations(&self) -> &Operations {
         &self.operations
     }
@@ -95,7 +95,7 @@ impl Chip {
         &self.memory
     }
 
-    /// What links carry.
+    /// Returns the properties of its links.
     pub const fn links(&self) -> &LinkTraits {
         &self.links
     }
@@ -110,7 +110,7 @@ impl Chip {
         self.interrupts.as_ref()
     }
 
-    /// How the clock of the cores may be divided, if it may.
+    /// Returns the dividers of the cores' clock, if it can be divided.
     pub const fn dividers(&self) -> Option<&Dividers> {
         self.dividers.as_ref()
     }
@@ -151,7 +151,7 @@ impl Chip {
         self.voltages.iter().find(|table| table.name == name)
     }
 
-    /// The power models, in the order of the file; none if nobody has published one.
+    /// Returns the power models, in the order of the file; empty if none is published.
     pub fn power_models(&self) -> &[PowerModel] {
         &self.power
     }
@@ -161,7 +161,7 @@ impl Chip {
         self.power.iter().find(|model| model.name == name)
     }
 
-    /// What the routers draw, if somebody has said so.
+    /// Returns the power of the routers, if it is published.
     pub const fn mesh_power(&self) -> Option<&MeshPower> {
         self.mesh_power.as_ref()
     }
@@ -171,25 +171,25 @@ impl Chip {
         &self.constants
     }
 
-    /// What the short name of a source stands for.
+    /// Returns the full form of a source's short name.
     pub fn source(&self, name: &str) -> Option<&str> {
         self.sources.get(name).map(String::as_str)
     }
 
-    /// The sources: short name and what it stands for.
+    /// Returns the sources: short name and full form.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.sources.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 }
 
 impl Chip {
-    /// A number made of the text of its file and of what was chosen of it: what differs has another one, for all
-    /// practical purposes.
+    /// Returns a number made of the text of its file and of the chosen options: different chips have different ones,
+    /// for all practical purposes.
     pub fn fingerprint(&self) -> u128 {
         self.fingerprint
     }
 
-    /// The same chip, with this preset as [`Chip::default_preset`]; none if its file has none of that name.
+    /// Returns the same chip with this preset as [`Chip::default_preset`]; `None` if its file has no such preset.
     pub fn with_preset(mut self, name: &str) -> Option<Chip> {
         let chosen = self.presets.iter().position(|preset| preset.name == name)?;
         if chosen != self.default_preset {
@@ -199,8 +199,8 @@ impl Chip {
         Some(self)
     }
 
-    /// The same chip, with this power model as the first, by which energy and caps are reckoned; none if its file has
-    /// none of that name.
+    /// Returns the same chip with this power model as the first, by which energy and caps are computed; `None` if its
+    /// file has no such model.
     pub fn with_power_model(mut self, name: &str) -> Option<Chip> {
         let chosen = self.power.iter().position(|model| model.name == name)?;
         if chosen > 0 {
@@ -210,8 +210,8 @@ impl Chip {
         Some(self)
     }
 
-    /// The same chip, whose power models all reckon with this voltage table instead of the one that each was fitted
-    /// with; none if its file has none of that name.
+    /// Returns the same chip with this voltage table for all power models instead of the one that each was fitted with;
+    /// `None` if its file has no such table.
     pub fn with_voltages(mut self, name: &str) -> Option<Chip> {
         self.voltage_table(name)?;
         if self.power.iter().any(|model| model.voltages != name) {

@@ -13,12 +13,12 @@ use crate::topology::{Coordinates, CoreId, TileId, Topology};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The clock source of the cores, and what it can be divided by.
+/// Clock source of the cores, and its allowed divisors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dividers {
-    /// What is divided.
+    /// Rate that is divided.
     pub source: Rate,
-    /// By what.
+    /// Allowed divisors.
     pub allowed: RangeInclusive<u32>,
 }
 
@@ -51,7 +51,7 @@ pub struct FrequencyDomainId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VoltageDomainId(pub u32);
 
-/// Which tiles share a clock, and which a supply: equal blocks of tiles.
+/// Equal blocks of tiles that share a clock, and those that share a supply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domains {
     /// The size of a block with one clock.
@@ -66,12 +66,12 @@ impl Chip {
         &self.domains
     }
 
-    /// How many frequency domains there are.
+    /// Returns the number of frequency domains.
     pub fn frequency_domains(&self) -> u32 {
         blocks(&self.topology, self.domains.frequency)
     }
 
-    /// How many voltage domains there are.
+    /// Returns the number of voltage domains.
     pub fn voltage_domains(&self) -> u32 {
         blocks(&self.topology, self.domains.voltage)
     }
@@ -87,7 +87,7 @@ impl Chip {
     }
 }
 
-/// How many blocks of that size the tiles make.
+/// Returns the number of blocks of that size in the chip.
 fn blocks(topology: &Topology, size: Coordinates) -> u32 {
     [0, 1, 2].map(|axis| topology.extent()[axis] / size[axis]).into_iter().product()
 }
@@ -104,38 +104,38 @@ fn block(topology: &Topology, size: Coordinates, tile: TileId) -> u32 {
 pub struct Interrupts {
     /// The tile that the port is at.
     pub tile: TileId,
-    /// How many targets the port serves at once without one waiting for another.
+    /// Number of targets that the port serves at once without one waiting for another.
     pub targets_free: u32,
-    /// How many targets one request may name.
+    /// Most targets of one request.
     pub targets_max: u32,
 }
 
 impl Interrupts {
-    /// How much later than alone an interrupt arrives that is through the port so long after it was raised, where each
-    /// target takes `each`: a few are through before the first one of them arrives.
+    /// Returns the delay of an interrupt that passes the port after `passing`, where each target takes `each`: a few
+    /// are through before the first one of them arrives.
     pub fn late(&self, passing: Picoseconds, each: Picoseconds) -> Picoseconds {
         Picoseconds(passing.0.saturating_sub(each.0.saturating_mul(u64::from(self.targets_free))))
     }
 }
 
-/// The server of files behind all cores: a disk, and the memory in which what was read or written stays.
+/// File server behind all cores: a disk, and the memory that keeps all that was read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileServer {
     /// Until the first byte of a file comes from the disk.
     pub cold_latency: Cost,
-    /// What each KiB takes the server then, whose time all cores share.
+    /// Time of the server for each KiB after that, which all cores share.
     pub cold_kib: Cost,
     /// The same of one that is in the server's memory.
     pub warm_latency: Cost,
-    /// What each KiB takes then.
+    /// Time of the server for each KiB after that.
     pub warm_kib: Cost,
-    /// What each KiB takes the core that asks, whoever else does: blocks of a network file system come one after the
-    /// other. Nothing if the file does not say.
+    /// Time of the calling core for each KiB, whatever others do: blocks of a network file system come one after the
+    /// other. Zero if the file does not state it.
     pub core_kib: Cost,
 }
 
 impl TimingTable<HopCost> {
-    /// From the raising of an interrupt of so many targets at once to the arrival at the last.
+    /// Returns the time from the raising of an interrupt of `targets` targets at once to the arrival at the last.
     pub fn interrupt(&self, targets: u32, port: &Interrupts) -> Option<Picoseconds> {
         let each = self.interrupt_more.unwrap_or_default().over(0);
         let passing = Picoseconds(each.0.saturating_mul(u64::from(targets)));
@@ -143,30 +143,30 @@ impl TimingTable<HopCost> {
     }
 }
 
-/// What a directed link carries.
+/// Properties of a directed link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkTraits {
     /// The unit of transfer.
     pub flit: Bytes,
-    /// How long a link is busy with one flit.
+    /// Time that a link is busy with one flit.
     pub flit_time: Cost,
-    /// How long the head of a packet takes from one router to the next.
+    /// Time of a packet's head from one router to the next.
     pub head: Cost,
     /// The most that a packet carries.
     pub payload_max: Bytes,
-    /// What a packet carries besides.
+    /// Bytes of a packet besides its payload.
     pub overhead: Bytes,
-    /// How long a link takes no packet after it has passed one.
+    /// Time after a packet during which a link takes no other.
     pub recovery: Cost,
 }
 
 impl LinkTraits {
-    /// Flits of a packet that carries so many bytes.
+    /// Returns the flits of a packet that carries `bytes` bytes.
     pub fn flits(&self, bytes: u64) -> u64 {
         (bytes + self.overhead.0).div_ceil(self.flit.0)
     }
 
-    /// How fast packets move at these clocks.
+    /// Returns the speed of packets at these clocks.
     pub fn pace(&self, clocks: &Clocks) -> LinkTiming {
         let length = |cost: &Cost| cost.at(clocks).over(0);
         LinkTiming {
@@ -197,24 +197,24 @@ pub struct Caches {
 /// Memory on the tiles that all cores may read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageBuffer {
-    /// What each core has of it.
+    /// Size for each core.
     pub size: Bytes,
     /// Test-and-set registers of each core.
     pub registers: u32,
-    /// How many cores may read from the buffer of one tile at once before they slow each other down; none if any number
-    /// may.
+    /// Number of cores that may read from the buffer of one tile at once before they slow each other down; `None` if
+    /// any number may.
     pub readers_free: Option<u32>,
 }
 
 impl MessageBuffer {
-    /// For how long an access to one line keeps the buffer of a tile busy, if reading one in the core's own takes
-    /// `read`.
+    /// Returns the time that an access to one line keeps the buffer of a tile busy, if reading one in the core's own
+    /// takes `read`.
     pub fn port_time(&self, read: Picoseconds) -> Picoseconds {
         self.readers_free.map_or(Picoseconds::ZERO, |readers| Picoseconds(read.0 / u64::from(readers)))
     }
 }
 
-/// Where memory controllers are and which tiles use which.
+/// Positions of memory controllers, and the controller that each tile uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Controllers {
     /// Each tile has its own.
@@ -227,19 +227,19 @@ pub(crate) enum Controllers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     pub(crate) controllers: Controllers,
-    /// How many cores may read from one controller at once before they slow each other down.
+    /// Number of cores that may read from one controller at once before they slow each other down.
     pub readers_free: u32,
-    /// What each core has of its own, if the file says so.
+    /// Private memory of each core, if the file states it.
     pub per_core: Option<Bytes>,
 }
 
 impl Chip {
-    /// Whether each tile has a memory of its own, behind a controller of its own.
+    /// Returns `true` if each tile has a memory of its own, behind a controller of its own.
     pub fn has_memory_at_each_tile(&self) -> bool {
         self.memory.controllers == Controllers::EachTile
     }
 
-    /// How many memory controllers there are.
+    /// Returns the number of memory controllers.
     pub fn controllers(&self) -> u32 {
         match &self.memory.controllers {
             Controllers::EachTile => self.topology.tiles(),
@@ -270,7 +270,7 @@ impl Chip {
     }
 }
 
-/// A setting of the clocks, with what was measured at it.
+/// Setting of the clocks, with the times measured at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preset {
     pub(crate) name: String,
@@ -354,22 +354,22 @@ impl fmt::Display for TooFastLine {
 }
 
 impl TimingTable<HopCost> {
-    /// How long a read takes over so many hops, if there is such memory.
+    /// Returns the time of a read over `hops` hops, if there is such memory.
     pub fn read(&self, mode: Mode, hops: u32) -> Option<Picoseconds> {
         self.access(mode).map(|access| access.read.over(hops))
     }
 
-    /// How long a write takes over so many hops until the next may be issued.
+    /// Returns the time of a write over `hops` hops until the next may be issued, if there is such memory.
     pub fn write(&self, mode: Mode, hops: u32) -> Option<Picoseconds> {
         self.access(mode).map(|access: &Access<HopCost>| access.gap.over(hops))
     }
 
-    /// How long a core is busy with beginning a write.
+    /// Returns the time a core is busy with beginning a write, if there is such memory.
     pub fn issue(&self, mode: Mode) -> Option<Picoseconds> {
         self.access(mode).map(|access| access.issue.over(0))
     }
 
-    /// How long the software flush of so many lines of the second cache takes: line by line, or all at once if that
+    /// Returns the time of a software flush of `lines` lines of the second cache: line by line, or all at once if that
     /// is shorter.
     pub fn flush(&self, lines: u32) -> Option<Picoseconds> {
         let each = self.flush_line?.over(0).0.saturating_mul(u64::from(lines));

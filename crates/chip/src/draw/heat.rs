@@ -42,31 +42,31 @@ const STYLE: &str = "<style>text{font:15px sans-serif;text-anchor:middle;fill:#2
 /// One directed link, and how much of the time it was taken.
 #[derive(Clone, Debug)]
 pub struct LinkHeat {
-    /// Which link.
+    /// The link.
     pub link: Link,
     /// The share of the time that it was taken, from 0 to 1.
     pub share: f64,
-    /// What is shown when one points at it.
+    /// Text shown under the pointer.
     pub about: String,
 }
 
 /// One tile, and how much of the time its cores were busy.
 #[derive(Clone, Debug)]
 pub struct TileHeat {
-    /// Which tile.
+    /// The tile.
     pub tile: TileId,
     /// The mean share of its cores, from 0 to 1; `None` if nothing ran on any of them.
     pub share: Option<f64>,
-    /// What is shown when one points at it.
+    /// Text shown under the pointer.
     pub about: String,
     /// The share of the time that the memory controller at this tile was taken, if there is one.
     pub controller: Option<f64>,
 }
 
-/// Whether there can be a picture of `chip` with its links in colours; to know before a long run.
+/// Checks that `chip` can be drawn with its links in colours; meant to be called before a long run.
 ///
 /// # Errors
-/// [`TooLarge`]: nobody could read it.
+/// [`TooLarge`]: the picture would be unreadable.
 pub fn check_heat(chip: &Chip) -> Result<(), TooLarge> {
     TooLarge::check(chip, TILES_MAX)
 }
@@ -137,8 +137,7 @@ fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
     corners.map(point).join(" ")
 }
 
-/// From where to where a link is drawn: between the edges of tiles, to the switch, or a short way over the end of a
-/// torus.
+/// Returns the ends of a drawn link: between the edges of tiles, to the switch, or a short way over the end of a torus.
 fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
     let own = middle(chip, link.tile);
     let below = |(x, y): (u32, u32)| (x, y + PITCH * 5 / 8);
@@ -212,10 +211,10 @@ fn draw_tile(chip: &Chip, heat: &TileHeat, out: &mut String) {
 /// The side of a memory controller, at the corner of its tile.
 const CONTROLLER: u32 = 16;
 
-/// What the legend takes.
+/// Height of the legend.
 const LEGEND_HEIGHT: u32 = 146;
 
-/// What colours, arrows and fillings mean, from `top` on.
+/// Draws the legend of colours, arrows and fillings, from `top` on.
 fn legend(links: &[LinkHeat], tiles: &[TileHeat], top: u32, out: &mut String) {
     const STEP: u32 = 60;
     const PATCH: u32 = 14;

@@ -18,7 +18,7 @@ use std::fmt;
 /// The drawing of a chip would be too large to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// What the chip has.
+    /// Columns, rows and levels of the chip.
     pub tiles: Coordinates,
     /// The most columns, rows and levels that are drawn.
     pub allowed: Coordinates,

@@ -86,7 +86,7 @@ pub(super) fn switch(chip: &Chip, out: &mut String) {
         writeln!(out, "<text class=\"marked\" x=\"{}\" y=\"{}\">switch</text>", MARGIN + width / 2, y + 14);
 }
 
-/// Where the line of a link over the end of a torus stops.
+/// Returns the end of a link's line over the end of a torus.
 pub(super) fn stub(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
     match port {
         Port::North => (x, y.saturating_sub(PITCH / 2)),

@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// The most columns, rows and levels that are drawn.
 const TILES_MAX: Coordinates = [8, 16, 4];
 
-/// What the chip is, in a few lines.
+/// Returns a summary of the chip, in a few lines.
 pub fn summary(chip: &Chip) -> String {
     let topology = chip.topology();
     let shape = match topology.shape() {
@@ -47,7 +47,8 @@ pub fn summary(chip: &Chip) -> String {
     out
 }
 
-/// What the chip draws by each model, with all cores at the rate of a preset: because the models disagree, all of them.
+/// Returns the power of the chip by each model, with all cores at the rate of a preset: the models disagree, so all are
+/// listed.
 pub fn powers(chip: &Chip) -> String {
     let mut rates: Vec<Rate> = chip.presets().iter().map(|preset| preset.clocks().core).collect();
     rates.sort();
@@ -128,7 +129,7 @@ fn boxes(chip: &Chip, row: u32, level: u32, width: usize) -> String {
     lines.map(|line| line + "\n").concat()
 }
 
-/// What lies below a row: the links to the next one, or the switch.
+/// Returns the lines below a row: the links to the next one, or the switch.
 fn below(chip: &Chip, row: u32, width: usize) -> String {
     let topology = chip.topology();
     let [columns, ..] = topology.extent();
@@ -146,7 +147,7 @@ fn below(chip: &Chip, row: u32, width: usize) -> String {
     }
 }
 
-/// What the letters mean.
+/// Returns the meaning of the letters.
 fn legend(chip: &Chip) -> String {
     let mut out = "\nV: voltage domain   M: memory controller (on a rim: it stands there)".to_owned();
     if chip.has_memory_at_each_tile() {

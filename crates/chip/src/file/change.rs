@@ -10,15 +10,15 @@ use crate::chip::{Chip, Preset, digest};
 use crate::cost::Clocks;
 use crate::quantity::Rate;
 
-/// What stands for a line's time at a controller in presets that do not say it.
+/// Key that stands for a line's time at a controller in presets that do not state it.
 const MEMORY_READERS: &str = "memory.readers_free";
 
-/// What of a chip cannot be changed so.
+/// Change that a chip does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeError {
-    /// What was asked for: a key with its value, or a text without one.
+    /// Change that was asked for: a key with its value, or a text without one.
     pub asked: String,
-    /// What is allowed.
+    /// Allowed values.
     pub allowed: String,
 }
 
@@ -82,7 +82,7 @@ impl Chip {
         }))
     }
 
-    /// What is allowed, if that is not.
+    /// Returns the chip with one constant changed; otherwise the error is the text of the allowed values.
     fn with_constant(&self, (key, value): (&str, &str), preset: &str) -> Result<Chip, String> {
         let constant = self.constant(key, preset).ok_or_else(|| self.keys_like(key))?;
         let has_line = |preset: &Preset| preset.times().controller_line.is_some();

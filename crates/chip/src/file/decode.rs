@@ -200,7 +200,7 @@ fn buffer(mut part: Section<'_>, findings: &mut Findings<'_>) -> Option<MessageB
     Some(MessageBuffer { size: size?, registers: registers.or(none)?, readers_free: readers })
 }
 
-/// How many cores may read at once.
+/// Returns the number of cores that may read at once.
 fn readers(value: &DeValue<'_>) -> Result<u32, Reason> {
     count(value, 1, Topology::CORES_MAX)
 }
@@ -377,7 +377,7 @@ fn domains(
     Some(Domains { frequency: frequency?, voltage: voltage? })
 }
 
-/// What `[clocks]` says.
+/// Contents of `[clocks]`.
 struct ClockSection {
     dividers: Option<(Dividers, usize)>,
     default: Option<(String, usize)>,
@@ -406,7 +406,7 @@ fn check_default(default: Option<&(String, usize)>, names: &[String], findings: 
     }
 }
 
-/// What a look at a register costs is said of cores that have one: protocols take it for a sign that they do.
+/// Checks that only a chip with registers states the cost of a look at one: protocols take it for a sign of them.
 fn check_registers(presets: &[(Preset, usize)], buffer: Option<&MessageBuffer>, findings: &mut Findings<'_>) {
     let said = presets.iter().filter(|(preset, _)| preset.costs().test_and_set.is_some());
     for (preset, at) in said.filter(|_| buffer.is_some_and(|buffer| buffer.registers == 0)) {

@@ -16,7 +16,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("xeon-cluster", include_str!("../../../../chips/xeon-cluster.toml")),
 ];
 
-/// Why there is no such chip.
+/// Error of the search for a chip.
 #[derive(Debug)]
 pub enum FindError {
     /// It is the name of no chip; a path has a `/` or ends in `.toml`.
@@ -61,7 +61,7 @@ impl Chip {
     }
 }
 
-/// Whether it is the path of a chip file, not the name of a chip.
+/// Returns `true` if `name` is the path of a chip file, not the name of a chip.
 pub fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }

@@ -36,7 +36,7 @@ pub struct Fault {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong and what is allowed, without a line break.
+    /// Description of the fault and of the allowed values, without a line break.
     pub text: String,
 }
 
@@ -63,11 +63,11 @@ pub struct Constant {
     pub band: Band,
     /// The short name of its source.
     pub source: String,
-    /// What else there is to say.
+    /// Note on the constant, if any.
     pub note: Option<String>,
     /// The line of the file.
     pub line: usize,
-    /// Where in the text of the file the value stands.
+    /// Range of the value in the text of the file.
     pub(crate) at: Range<usize>,
 }
 
@@ -106,5 +106,5 @@ impl Chip {
     }
 }
 
-/// Where FNV-1a with 128 bits starts.
+/// Offset basis of FNV-1a with 128 bits.
 const DIGEST_START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// What was found so far.
+/// Findings so far.
 pub struct Findings<'t> {
     file: &'t str,
-    /// Where each line begins.
+    /// Offset of each line.
     lines: Vec<usize>,
     faults: Vec<Fault>,
     /// The constants, as they were read.
@@ -71,7 +71,7 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// How well a constant can be known.
+/// Precision with which a constant can be known.
 #[derive(Clone, Copy)]
 pub enum Precision {
     /// Built or counted: without a word it is exact.
@@ -83,13 +83,13 @@ pub enum Precision {
 /// A table of the file that is being read.
 pub struct Section<'t> {
     path: String,
-    /// Where its name stands.
+    /// Offset of its name.
     at: usize,
     table: &'t DeTable<'t>,
     asked: Vec<String>,
     source: Option<String>,
     error: Option<&'t Spanned<DeValue<'t>>>,
-    /// What stands here unless the section says it itself.
+    /// Values used for keys that the section lacks.
     base: Option<&'t DeTable<'t>>,
 }
 
@@ -120,7 +120,7 @@ impl<'t> Section<'t> {
         self.error = self.error.or(base.error);
     }
 
-    /// Where the name of the section stands.
+    /// Returns the offset of the section's name.
     pub const fn at(&self) -> usize {
         self.at
     }
@@ -132,7 +132,7 @@ impl<'t> Section<'t> {
         if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
     }
 
-    /// What stands under a key, which from now on may stand there: where its name begins, and the value.
+    /// Returns the value of a key and the offset of its name; the key is allowed from now on.
     fn entry(&mut self, key: &str) -> Option<(usize, &'t Spanned<DeValue<'t>>)> {
         self.asked.push(key.to_owned());
         let found = self.entries().find(|(name, _)| name.get_ref() == key);
@@ -144,7 +144,7 @@ impl<'t> Section<'t> {
         self.table.iter().chain(self.base.into_iter().flatten())
     }
 
-    /// Whether there is such a key; does not ask for it.
+    /// Returns `true` if there is such a key; does not make it an allowed key.
     pub fn has(&self, key: &str) -> bool {
         self.entries().any(|(name, _)| name.get_ref() == key)
     }
@@ -291,7 +291,7 @@ impl<'t> Section<'t> {
         value
     }
 
-    /// Where a constant stands, and its parts. Apart, because what is generic is compiled for each constant.
+    /// Returns the offset of a constant, and its parts. Separate, because generic code is compiled for each constant.
     fn constant_parts(
         &mut self,
         findings: &mut Findings<'_>,

@@ -7,10 +7,10 @@
 use crate::cost::{Amount, Clocks, Cost};
 use crate::quantity::{Bytes, Microvolts, Microwatts, PICOSECONDS_PER_SECOND, Rate};
 
-/// Why a text is no quantity of the wanted kind.
+/// Reason why a text is no quantity of the wanted kind.
 pub type Reason = String;
 
-/// What a unit measures.
+/// Dimension of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     Time,
@@ -47,7 +47,7 @@ const UNITS: &[(&str, Dimension, u64)] = &[
 ];
 
 impl Dimension {
-    /// What may be written, with an example.
+    /// Returns the allowed form, with an example.
     pub const fn allowed(self) -> &'static str {
         match self {
             Self::Time => "a time in ps, ns, us, ms or s, such as \"105 ns\"",
@@ -71,7 +71,7 @@ impl Dimension {
     }
 }
 
-/// What may be written as a cost.
+/// Allowed form of a cost.
 pub const COST_ALLOWED: &str = "a sum of times (ps, ns, us, ms, s) and cycles of core, mesh or memory, \
      each once or for each hop, such as \"105 ns + 5 ns/hop\" or \"45 cycles of core + 8 cycles/hop of mesh\"";
 
@@ -82,7 +82,7 @@ struct Decimal {
     places: u32,
 }
 
-/// What is said of a number below zero.
+/// Text of the fault for a number below zero.
 const NEGATIVE: &str = "it is negative, not zero or more";
 
 impl Decimal {
@@ -136,7 +136,7 @@ fn quantity(text: &str, wanted: Dimension) -> Result<u64, Reason> {
     number.of(size)
 }
 
-/// Adds what is allowed to a reason.
+/// Appends the allowed form to a reason.
 fn allow(reason: Reason, allowed: &str) -> Reason {
     format!("{reason}; allowed: {allowed}")
 }
@@ -183,7 +183,7 @@ pub fn cost(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
     sum(text, clocks).map_err(|reason| allow(reason, COST_ALLOWED))
 }
 
-/// The same without what is allowed.
+/// Parses a cost; the reason lacks the allowed form.
 fn sum(text: &str, clocks: Option<&Clocks>) -> Result<Cost, Reason> {
     let mut cost = Cost::default();
     for part in text.split('+') {
@@ -248,7 +248,7 @@ fn of_clock<'a>(
     }
 }
 
-/// How many billionths of a cycle a time is, to the nearest.
+/// Returns a time in billionths of a cycle, to the nearest.
 fn nanocycles(picoseconds: u64, rate: Rate) -> Result<u64, Reason> {
     let divisor = 1_000 * u128::from(rate.divider());
     let scaled = u128::from(picoseconds) * u128::from(rate.hertz());
@@ -275,7 +275,7 @@ pub fn coefficient(text: &str, unit: &str) -> Result<f64, Reason> {
     Err(allow(reason, &allowed()))
 }
 
-/// How far a constant may be from the truth.
+/// Error of a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
     /// It is what the hardware was built to.
@@ -284,13 +284,13 @@ pub enum Band {
     Percent(f64),
     /// So much either way, in the smallest unit of the constant's kind.
     Absolute(u64),
-    /// Up to so many times smaller or larger.
+    /// Up to this many times smaller or larger.
     Factor(f64),
     /// Nobody has said.
     Unknown,
 }
 
-/// What may be written as an error.
+/// Allowed forms of an error.
 pub const BAND_ALLOWED: &str =
     "\"exact\", per cent such as \"5 %\", a quantity such as \"5 ns\", \"factor 9\" or \"unknown\"";
 

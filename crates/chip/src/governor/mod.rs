@@ -27,11 +27,11 @@ use phase::PhaseAware;
 use std::fmt;
 use std::str::FromStr;
 
-/// How often a governor is asked. Ten times a voltage change of the SCC would be too rare to follow a program, and
-/// dividers change at once.
+/// Interval between two calls of a governor. Ten times a voltage change of the SCC would be too long to follow a
+/// program, and dividers change at once.
 pub const INTERVAL: Picoseconds = Picoseconds(1_000_000_000);
 
-/// Which policy, as it is asked for.
+/// Requested policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Clocks stay as the setting of the chip has them.
@@ -47,10 +47,10 @@ pub enum Policy {
     Capped(Microwatts),
 }
 
-/// What a policy may be called, for messages.
+/// Names of the policies, for messages.
 pub const POLICIES: &str = "fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS such as capped:60W";
 
-/// What the power of a cap may be, for messages.
+/// Allowed powers of a cap, for messages.
 const CAPS: &str = "a power with its unit, such as capped:60W or capped:800mW";
 
 impl FromStr for Policy {
@@ -84,7 +84,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Why a policy cannot govern a chip.
+/// Reason why a policy cannot govern a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GovernorError {
     /// The clocks of the chip cannot be divided.
@@ -102,7 +102,7 @@ pub enum GovernorError {
     Cap {
         /// The least power that can be kept.
         least: Microwatts,
-        /// With how many places.
+        /// Number of places.
         places: u32,
     },
 }
@@ -124,14 +124,14 @@ impl fmt::Display for GovernorError {
 
 impl std::error::Error for GovernorError {}
 
-/// What a governor must know of its chip.
+/// Properties of the chip that a governor must know.
 #[derive(Clone, Debug)]
 pub struct GovernorContext {
     /// The gears.
     pub gears: Gears,
     /// The powers of a core, if anybody has published them.
     pub table: Option<PowerTable>,
-    /// What the chip draws besides its cores.
+    /// Power of the chip besides its cores.
     pub constant: Microwatts,
     /// Of each voltage domain how many of its cores have places, and how many have none.
     pub cores: Vec<[u32; 2]>,
@@ -152,7 +152,7 @@ impl GovernorContext {
     }
 }
 
-/// What the cores with places of one voltage domain did since the governor was asked last.
+/// Activity of a voltage domain's cores that have places, since the last call of the governor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
     /// The share of time in which the busiest core did anything but look for messages, in thousandths.
@@ -161,25 +161,25 @@ pub struct Observation {
     pub computing: u32,
     /// The share of all cores' time that they moved lines or handled messages, in thousandths.
     pub moving: u32,
-    /// Whether nothing of the domain is under way.
+    /// `true` if no change of the domain is under way.
     pub settled: bool,
 }
 
-/// What a governor wants.
+/// Change ordered by a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// All clocks of a domain in a gear, at the voltage that it needs.
     Shift {
-        /// Which domain.
+        /// Number of the domain.
         domain: usize,
-        /// In which gear.
+        /// Its new gear.
         gear: GearId,
     },
     /// All clocks of a domain in a gear that its present voltage carries.
     Divide {
-        /// Which domain.
+        /// Number of the domain.
         domain: usize,
-        /// In which gear.
+        /// Its new gear.
         gear: GearId,
     },
 }
@@ -240,12 +240,13 @@ impl Governor {
         })
     }
 
-    /// Whether it ever wants anything.
+    /// Returns `true` if the governor never orders a change.
     pub fn is_fixed(&self) -> bool {
         matches!(self, Governor::Fixed)
     }
 
-    /// What it wants after an interval, with an observation of each voltage domain. It takes all that it says for done.
+    /// Returns the orders after an interval, given an observation of each voltage domain. Assumes that all of them are
+    /// carried out.
     pub fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
         match self {
             Governor::Fixed => Vec::new(),

@@ -20,7 +20,7 @@ const LONG_REST: u32 = 50;
 /// Thousandths of load below which a domain rests.
 const RESTING: u32 = 50;
 
-/// What a domain does.
+/// Phase of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     Rest,
@@ -40,14 +40,14 @@ impl Phase {
     }
 }
 
-/// What is known of one domain.
+/// History of one domain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PhaseHistory {
     history: Vec<Phase>,
-    /// How often which phase followed a history, in the order of `Phase`.
+    /// Number of times each phase followed a history, in the order of `Phase`.
     followers: BTreeMap<Vec<Phase>, [u32; 3]>,
     rested: u32,
-    /// Whether its voltage was lowered.
+    /// `true` if its voltage was lowered.
     lowered: bool,
     gear: Option<GearId>,
 }

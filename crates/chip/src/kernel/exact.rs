@@ -9,7 +9,7 @@ use crate::quantity::Picoseconds;
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When it enters.
+    /// Time at which it enters.
     pub from: Picoseconds,
     /// The links that it passes, in order.
     pub path: Vec<usize>,
@@ -17,8 +17,8 @@ pub struct Packet {
     pub flits: u64,
 }
 
-/// When the last flit of each packet arrives. Headers that reach a link at one time are served in the order of
-/// `packets`.
+/// Returns the arrival time of each packet's last flit. Headers that reach a link at one time are served in the order
+/// of `packets`.
 pub fn arrivals(links: usize, pace: LinkTiming, packets: &[Packet]) -> Vec<Picoseconds> {
     let tie_break = TieBreak::new(0);
     let mut free = vec![Picoseconds(0); links];

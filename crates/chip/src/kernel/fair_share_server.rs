@@ -18,14 +18,14 @@ const FRACTION_BITS: u32 = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(u64);
 
-/// What a client wants.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// How many units.
+    /// Number of units.
     pub units: u32,
-    /// What one unit takes with nobody else there.
+    /// Time of one unit without contention.
     pub alone: Picoseconds,
-    /// For how long one unit keeps the server busy.
+    /// Time that one unit keeps the server busy.
     pub served: Picoseconds,
 }
 
@@ -61,7 +61,8 @@ impl FairShareServer {
         id
     }
 
-    /// When the next job ends, if no further client comes before; of jobs that end together, the first that came.
+    /// Returns the end of the next job, if no further client comes before; of jobs that end together, the first that
+    /// came.
     pub fn next_end(&self) -> Option<(Picoseconds, JobId)> {
         let clients = self.clients.len() as u64;
         let end = |client: &Client| {
@@ -105,7 +106,7 @@ mod tests {
         Job { units, alone: Picoseconds(alone), served: Picoseconds(served) }
     }
 
-    /// When each job ends.
+    /// Returns the end of each job.
     fn ends(jobs: &[Coming]) -> Vec<u64> {
         let (mut server, mut ends) = (FairShareServer::default(), vec![0; jobs.len()]);
         let mut order: Vec<usize> = (0..jobs.len()).collect();

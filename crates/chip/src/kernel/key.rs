@@ -9,7 +9,7 @@
 use crate::quantity::Picoseconds;
 use std::fmt;
 
-/// What kind of event this is; of events at one time the first kind comes first.
+/// Class of an event; of events at one time the first class comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum EventClass {
@@ -32,7 +32,7 @@ impl Key {
     /// After all events: the key of what does not happen. [`TieBreak::key`] never gives it.
     pub(super) const NEVER: Key = Key(u128::MAX);
 
-    /// When it happens.
+    /// Returns the time of the event.
     #[inline]
     pub fn time(self) -> Picoseconds {
         Picoseconds((self.0 >> 64) as u64)
@@ -44,7 +44,7 @@ impl Key {
     }
 }
 
-/// How events of one time and class are ordered: by owner, or permuted by a seed.
+/// Order of events of one time and class: by owner, or permuted by a seed.
 ///
 /// An answer that moves with the seed depends on an order that the chip does not fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +88,10 @@ fn scramble(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// What the lanes begin with: digits of pi. A lane of nothing would let the first event pass unseen.
+/// Initial values of the lanes: digits of pi. With a lane of zero the first event would have no effect.
 const LANES: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-/// What a description is mixed with, digits of pi as well; its first three bits, which a kind has, are none.
+/// Salt mixed into a description, digits of pi as well; its first three bits, where the kind is, are zero.
 const SALT: u64 = 0x0409_3822_299f_31d0;
 
 /// 128 bits over the keys, kinds and sizes of all events so far, and how many there were.
@@ -119,7 +119,7 @@ impl Digest {
         self.events += 1;
     }
 
-    /// How many events there were.
+    /// Returns the number of events.
     pub fn events(&self) -> u64 {
         self.events
     }

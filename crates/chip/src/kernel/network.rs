@@ -8,19 +8,19 @@
 use super::Timeline;
 use crate::quantity::Picoseconds;
 
-/// How fast packets move.
+/// Speed of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkTiming {
     /// A header from one router to the next, link included.
     pub hop: Picoseconds,
     /// One flit over one link.
     pub flit: Picoseconds,
-    /// What a link needs after each packet before it takes the next one.
+    /// Time that a link needs after each packet before it takes the next one.
     pub recovery: Picoseconds,
 }
 
 impl LinkTiming {
-    /// What a packet takes over `hops` links when nobody is in its way.
+    /// Returns the time of a packet over `hops` links without contention.
     pub fn alone(self, hops: usize, flits: u64) -> Picoseconds {
         Picoseconds(self.hop.0 * hops as u64 + self.flit.0 * flits)
     }
@@ -29,14 +29,14 @@ impl LinkTiming {
 /// Packets of one length, one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
-    /// How many they are.
+    /// Number of packets.
     pub packets: u64,
     /// Flits of each.
     pub flits: u64,
 }
 
 impl Train {
-    /// How long a link is taken by them, the recovery after the last one included.
+    /// Returns the time that they hold a link, the recovery after the last one included.
     fn hold(self, pace: LinkTiming) -> Picoseconds {
         Picoseconds((pace.flit.0 * self.flits + pace.recovery.0) * self.packets)
     }
@@ -51,9 +51,9 @@ pub struct Network {
 
 #[derive(Clone, Debug, Default)]
 struct Link {
-    /// When it is taken.
+    /// Times at which it is taken.
     timeline: Timeline,
-    /// How many flits have passed it.
+    /// Number of flits that have passed it.
     flits: u64,
 }
 
@@ -86,17 +86,17 @@ impl Network {
         header - alone
     }
 
-    /// How fast packets move.
+    /// Returns the speed of packets.
     pub fn pace(&self) -> LinkTiming {
         self.pace
     }
 
-    /// How many flits have passed each link, in the order of their numbers.
+    /// Returns the number of flits that have passed each link, in the order of their numbers.
     pub fn flits(&self) -> impl Iterator<Item = u64> + '_ {
         self.links.iter().map(|link| link.flits)
     }
 
-    /// How many flits have passed `link`.
+    /// Returns the number of flits that have passed `link`.
     pub fn flits_of(&self, link: usize) -> u64 {
         self.links[link].flits
     }

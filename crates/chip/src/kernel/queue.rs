@@ -13,11 +13,11 @@ use std::hint::select_unpredictable;
 /// The times of owners without an event: after all others, and of each owner its own, so that no two are equal.
 const NEVER: u64 = u64::MAX - u32::MAX as u64;
 
-/// What decides between events of one time: the low half of a key, whose last bits, the sequence number, are replaced
-/// by the owner's number. One owner has one event here, so that number never decides.
+/// Rank among events of one time: the low half of a key, whose last bits, the sequence number, are replaced by the
+/// owner's number. One owner has one event here, so the sequence number never decides.
 type EventRank = u64;
 
-/// When an event is, and its rank.
+/// Time of an event, and its rank.
 type Entry = (u64, EventRank);
 
 /// The children of one node: the earliest event below each.
@@ -66,7 +66,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// No event of any of so many owners.
+    /// Returns a queue of `owners` owners without events.
     pub fn new(owners: usize) -> Queue {
         // Sides without a child are at no time either, each at its own.
         let nobody = HeapNode { times: [0, 1, 2, 3].map(|side| u64::MAX - side), ranks: [EventRank::MAX; 4] };

@@ -337,7 +337,7 @@ fn latency(packets: &[Packet], arrivals: &[Picoseconds]) -> u64 {
 }
 
 impl Train {
-    /// When its last packet enters if its first does so at `from`.
+    /// Returns the time at which its last packet enters if its first does so at `from`.
     fn last(self, from: Picoseconds) -> Picoseconds {
         from + (PACE.flit * self.flits + PACE.recovery) * (self.packets - 1)
     }

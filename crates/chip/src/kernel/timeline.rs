@@ -35,7 +35,7 @@ pub struct Timeline {
     kept: IntervalStore,
 }
 
-/// Where the stretches are.
+/// Storage of the stretches.
 #[derive(Clone, Debug, Default)]
 enum IntervalStore {
     /// Nothing has been asked for yet.
@@ -51,9 +51,9 @@ enum IntervalStore {
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))] // The rows of short numbers fill one line of the host's caches.
 struct Rows {
-    /// When they start, rounded down.
+    /// Starts of the stretches, rounded down.
     starts: i16x16,
-    /// When they end, rounded up.
+    /// Ends of the stretches, rounded up.
     ends: i16x16,
     stretches: [BusyInterval; ROW],
 }
@@ -87,7 +87,7 @@ impl BusyInterval {
 }
 
 impl Rows {
-    /// What seems to be in the way.
+    /// Returns the entries that may be in the way.
     #[inline(always)]
     fn alarms(&self, stretch: BusyInterval) -> Entries {
         let (start, end) = stretch.rounded();
@@ -105,7 +105,7 @@ impl Rows {
         (self.starts.as_array_mut()[index], self.ends.as_array_mut()[index]) = (start, end);
     }
 
-    /// Of what raised an alarm, a stretch that is in the way of this one, which then cannot begin before that ends.
+    /// Returns one of the `alarms`, a stretch that is in the way of this one, which then cannot begin before that ends.
     #[inline]
     fn in_the_way(&self, stretch: BusyInterval, mut alarms: Entries) -> Option<usize> {
         while alarms != 0 {

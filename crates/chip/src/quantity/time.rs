@@ -90,7 +90,7 @@ impl FromStr for Picoseconds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cycles(pub u64);
 
-/// The rate of a clock, exact: so many hertz, divided by a whole number.
+/// Rate of a clock, exact: hertz divided by a whole number.
 ///
 /// The SCC's tiles run at 1,600 MHz divided by 2 to 16; "533 MHz" is a third of it.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +106,7 @@ impl Rate {
     /// The largest divider.
     pub const DIVIDER_MAX: u32 = 1 << 16;
 
-    /// `hertz / divider`; nothing if that is no rate (a zero) or beyond [`Rate::HERTZ_MAX`] or
+    /// Returns `hertz / divider`; `None` if that is not a rate (a zero) or beyond [`Rate::HERTZ_MAX`] or
     /// [`Rate::DIVIDER_MAX`].
     pub const fn new(hertz: u64, divider: u32) -> Option<Self> {
         if hertz == 0 || hertz > Self::HERTZ_MAX || divider == 0 || divider > Self::DIVIDER_MAX {
@@ -120,7 +120,7 @@ impl Rate {
         self.hertz
     }
 
-    /// What the hertz are divided by.
+    /// Returns the divider of the hertz.
     pub const fn divider(self) -> u32 {
         self.divider
     }

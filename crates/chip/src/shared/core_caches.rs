@@ -20,7 +20,7 @@ pub(super) struct CachedLine {
     pub(super) dirty: bool,
 }
 
-/// What one core has of the memory.
+/// Memory lines in one core's caches.
 #[derive(Clone, Debug)]
 pub(super) struct CoreCaches {
     pub(super) first: Cache,

@@ -60,7 +60,7 @@ impl History {
         }
     }
 
-    /// What the line holds at `time`.
+    /// Returns the contents of the line at `time`.
     pub(super) fn at(&self, time: Picoseconds) -> LineVersion {
         let mut image = self.folded;
         for change in self.later.iter().take_while(|change| change.at <= time) {

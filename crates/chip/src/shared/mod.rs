@@ -29,7 +29,7 @@ use std::ops::Range;
 /// Bytes of a line.
 pub const LINE_BYTES: usize = 32;
 
-/// How cores see a stretch of memory.
+/// Cache policy of a stretch of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CachePolicy {
     /// Past all caches: every access goes to memory, word by word. Never stale.
@@ -43,7 +43,7 @@ pub enum CachePolicy {
     Through,
 }
 
-/// What an access moved.
+/// Lines and words that an access moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessTraffic {
     /// Lines that the first cache had.
@@ -64,13 +64,13 @@ pub struct AccessTraffic {
 
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// What is in memory.
+    /// Contents of memory.
     memory: History,
-    /// What would be there if every write went there at once.
+    /// Contents that memory would have if every write reached it at once.
     newest: History,
 }
 
-/// See the top of the file.
+/// Memory that all cores share and nothing keeps coherent.
 #[derive(Clone, Debug)]
 pub struct SharedMemory {
     sides: Vec<CoreCaches>,
@@ -83,7 +83,7 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Memory of zeros, under so many cores with empty caches.
+    /// Returns memory of zeros, under `cores` cores with empty caches.
     pub fn new(caches: &Caches, cores: u32) -> SharedMemory {
         let nobody = Write { core: CoreId(0), at: Picoseconds::ZERO };
         SharedMemory {
@@ -181,7 +181,7 @@ impl SharedMemory {
         moved
     }
 
-    /// `core` writes back what it has changed of these bytes' lines in its caches, and forgets them.
+    /// Writes back everything that `core` has changed of these bytes' lines in its caches, and forgets the lines.
     pub fn flush(&mut self, (core, now): (CoreId, Picoseconds), address: Range<u64>) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if address.is_empty() {
@@ -204,7 +204,7 @@ impl SharedMemory {
         &self.stale
     }
 
-    /// How many stale reads there were.
+    /// Returns the number of stale reads.
     pub fn stale_number(&self) -> u64 {
         self.stale_number
     }

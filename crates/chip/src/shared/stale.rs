@@ -10,19 +10,19 @@ use crate::quantity::Picoseconds;
 use crate::topology::CoreId;
 use std::ops::Range;
 
-/// How many stale reads are kept; of the others only their number.
+/// Most stale reads that are kept; the others are only counted.
 pub const STALE_LISTED_MAX: usize = 100;
 
 /// A write, as a report names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Who wrote.
+    /// Core that wrote.
     pub core: CoreId,
-    /// When.
+    /// Time of the write.
     pub at: Picoseconds,
 }
 
-/// Why a read missed a write.
+/// Cause of a read that missed a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleCause {
     /// The memory has it; the reader's cache has an older copy.
@@ -43,7 +43,7 @@ impl StaleCause {
         }
     }
 
-    /// What the program lacks, in words.
+    /// Returns the remedy for the program, in words.
     pub const fn advice(self) -> &'static str {
         match self {
             StaleCause::OldCopy => "the reader has an old copy: invalidate or flush before the read",
@@ -58,19 +58,19 @@ impl StaleCause {
 /// A read that missed a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleRead {
-    /// Who read.
+    /// Core that read.
     pub core: CoreId,
-    /// When.
+    /// Time of the read.
     pub at: Picoseconds,
     /// The first byte that was old.
     pub address: u64,
-    /// What the read found there, and what it should have.
+    /// Value that the read found there; `newest` is the one it should have found.
     pub found: u8,
     /// See `found`.
     pub newest: u8,
     /// The newest write to that byte.
     pub missed: Write,
-    /// Why.
+    /// Cause of the miss.
     pub cause: StaleCause,
 }
 
@@ -117,7 +117,7 @@ impl SharedMemory {
         }
     }
 
-    /// Where a write is that was missed.
+    /// Returns why a write was missed.
     fn cause(&self, now: Picoseconds, line: u64, (at, id): (usize, WriteId)) -> StaleCause {
         if self.memory_at(line, now).writes[at] == id {
             return StaleCause::OldCopy;

@@ -20,54 +20,54 @@ use std::fmt;
 pub enum SupplyChange {
     /// A frequency domain runs in another gear.
     Rate {
-        /// From when on.
+        /// Time of the change.
         time: Picoseconds,
-        /// Which domain.
+        /// The domain.
         clock: FrequencyDomainId,
-        /// In which gear.
+        /// Its new gear.
         gear: GearId,
     },
     /// A voltage domain counts as being at another step.
     Voltage {
-        /// From when on.
+        /// Time of the change.
         time: Picoseconds,
-        /// Which domain.
+        /// The domain.
         supply: VoltageDomainId,
-        /// At which step.
+        /// Its new step.
         step: VoltageStepId,
     },
 }
 
-/// What the controller does for a request.
+/// Voltage change that the controller makes for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
     /// The domain.
     pub supply: VoltageDomainId,
-    /// When it begins: at once, or when earlier requests are done.
+    /// Start of the change: at once, or when earlier requests are done.
     pub start: Picoseconds,
-    /// When the voltage is the new one.
+    /// Time from which the voltage is the new one.
     pub end: Picoseconds,
-    /// From which step.
+    /// Step before the change.
     pub from: VoltageStepId,
-    /// To which step.
+    /// Step after the change.
     pub to: VoltageStepId,
 }
 
-/// What comes of a request.
+/// Response to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SupplyResponse {
     /// All that changes, in the order of time.
     pub changes: Vec<SupplyChange>,
-    /// What the controller does, if it has to.
+    /// Voltage change of the controller, if one is needed.
     pub transition: Option<Transition>,
 }
 
-/// Why a request was refused; nothing has changed.
+/// Error of a request; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupplyError {
     /// A change of this voltage domain is under way.
     UnderWay {
-        /// Until when.
+        /// End of that change.
         until: Picoseconds,
     },
     /// The present voltage does not carry that rate.
@@ -92,9 +92,9 @@ impl std::error::Error for SupplyError {}
 struct Supply {
     step: VoltageStepId,
     clocks: Vec<FrequencyDomainId>,
-    /// When its last change is done.
+    /// End of its last change.
     settled: Picoseconds,
-    /// When anything was asked for last: what is asked for later by somebody whose clock is behind counts from then.
+    /// Time of the last request: a later one from a core whose clock is behind counts from then.
     asked: Picoseconds,
 }
 
@@ -106,13 +106,13 @@ pub struct Supplies {
     supplies: Vec<Supply>,
     /// The gear of each frequency domain.
     clocks: Vec<GearId>,
-    /// When the controller has done all that it was asked for.
+    /// Time at which the controller has completed all requests.
     free: Picoseconds,
 }
 
 impl Supplies {
-    /// The domains of `chip`, all in the first of `gears`; none if its clocks cannot be divided, or if tiles with one
-    /// clock have several supplies.
+    /// Returns the domains of `chip`, all in the first of `gears`; `None` if its clocks cannot be divided, or if tiles
+    /// with one clock have several supplies.
     pub fn of(chip: &Chip, gears: &Gears) -> Option<Supplies> {
         chip.dividers()?;
         let mut owner = vec![None; chip.frequency_domains() as usize];
@@ -153,7 +153,7 @@ impl Supplies {
         self.supplies[supply.0 as usize].step
     }
 
-    /// When the last change of a voltage domain is done, or was.
+    /// Returns the end of a voltage domain's last change, in the past or the future.
     pub fn settled(&self, supply: VoltageDomainId) -> Picoseconds {
         self.supplies[supply.0 as usize].settled
     }

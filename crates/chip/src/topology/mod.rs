@@ -22,10 +22,10 @@ pub struct CoreId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TileId(pub u32);
 
-/// Where a tile is: column, row, level.
+/// Position of a tile: column, row, level.
 pub type Coordinates = [u32; 3];
 
-/// How tiles are joined.
+/// Shape of the network that joins the tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A grid; each tile is joined to its neighbours, and packets go along x, then y, then z.
@@ -66,7 +66,7 @@ pub struct Link {
     pub port: Port,
 }
 
-/// Where a link begins or ends.
+/// End of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// A tile's router.
@@ -91,15 +91,15 @@ impl Topology {
     /// The most cores that a chip may have: identities and tables stay small.
     pub const CORES_MAX: u32 = 1 << 20;
 
-    /// So many columns, rows and levels of tiles with so many cores each; nothing if one of them is zero or the
-    /// cores are more than [`Topology::CORES_MAX`].
+    /// Returns the topology of `extent` columns, rows and levels of tiles with `cores_per_tile` cores each; `None` if
+    /// one of them is zero or the cores are more than [`Topology::CORES_MAX`].
     pub fn new(shape: Shape, extent: Coordinates, cores_per_tile: u32) -> Option<Self> {
         let numbers = [extent[0], extent[1], extent[2], cores_per_tile];
         let cores = numbers.into_iter().try_fold(1_u32, u32::checked_mul)?;
         (1..=Self::CORES_MAX).contains(&cores).then_some(Self { shape, extent, cores_per_tile })
     }
 
-    /// How tiles are joined.
+    /// Returns the shape of the network.
     pub const fn shape(&self) -> Shape {
         self.shape
     }
@@ -114,17 +114,17 @@ impl Topology {
         self.cores_per_tile
     }
 
-    /// How many tiles there are.
+    /// Returns the number of tiles.
     pub const fn tiles(&self) -> u32 {
         self.extent[0] * self.extent[1] * self.extent[2]
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     pub const fn cores(&self) -> u32 {
         self.tiles() * self.cores_per_tile
     }
 
-    /// Whether there is such a core.
+    /// Returns `true` if there is such a core.
     pub const fn has_core(&self, core: CoreId) -> bool {
         core.0 < self.cores()
     }
@@ -148,14 +148,14 @@ impl Topology {
         inside.then(|| TileId((at[2] * rows + at[1]) * columns + at[0]))
     }
 
-    /// Where a tile of this chip is.
+    /// Returns the position of a tile of this chip.
     #[inline]
     pub const fn coordinates(&self, tile: TileId) -> Coordinates {
         let [columns, rows, _] = self.extent;
         [tile.0 % columns, tile.0 / columns % rows, tile.0 / columns / rows]
     }
 
-    /// How many links a packet crosses between two tiles of this chip; from a tile to itself, none.
+    /// Returns the number of links that a packet crosses between two tiles of this chip; zero from a tile to itself.
     pub fn hops(&self, from: TileId, to: TileId) -> u32 {
         self.route(from, to).remaining()
     }
@@ -175,7 +175,7 @@ impl Topology {
         }
     }
 
-    /// How long a table must be that has a row for each [`LinkId`]. At the rim of a mesh some rows stay unused.
+    /// Returns the length of a table that has a row for each [`LinkId`]. At the rim of a mesh some rows stay unused.
     pub const fn link_slots(&self) -> u32 {
         self.tiles() * self.ports().len() as u32
     }
@@ -198,7 +198,7 @@ impl Topology {
         links.filter(move |link| topology.ends(*link).is_some())
     }
 
-    /// Where a link begins and where it ends; nothing if it would leave the chip.
+    /// Returns the start and the end of a link; `None` if it would leave the chip.
     pub fn ends(&self, link: Link) -> Option<(Stop, Stop)> {
         let here = Stop::Tile(link.tile);
         match link.port {

@@ -14,25 +14,25 @@ pub struct Route {
     legs: Legs,
 }
 
-/// What remains to be crossed.
+/// Links that remain to be crossed.
 #[derive(Clone, Debug)]
 enum Legs {
     /// The way along each axis.
     Axes([Leg; 3]),
-    /// How many of the two links by the switch.
+    /// Number of remaining links, of the two by the switch.
     Switch(u32),
 }
 
 /// The way along one axis.
 #[derive(Clone, Copy, Debug)]
 struct Leg {
-    /// How many links.
+    /// Number of links.
     links: u32,
     /// The port that they leave by.
     port: Port,
-    /// How many of them come before the one that goes round the end of a torus, if one does.
+    /// Number of links before the one that goes round the end of a torus, if one does.
     before_round: u32,
-    /// What a link adds to the number of a tile, modulo 2^32.
+    /// Addend to the number of a tile for each link, modulo 2^32.
     step: u32,
     /// The same of the link that goes round the end.
     round: u32,
@@ -53,7 +53,7 @@ impl Route {
         Self { at: from, to, legs }
     }
 
-    /// How many links remain.
+    /// Returns the number of remaining links.
     #[inline]
     pub(super) fn remaining(&self) -> u32 {
         match &self.legs {

@@ -14,7 +14,7 @@ use isles_plot::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a figure takes of the JSON of `isles bench`.
+/// Fields of the JSON of `isles bench` that a figure uses.
 #[derive(Deserialize)]
 pub struct BenchResults {
     suite: String,
@@ -109,7 +109,7 @@ impl BenchRow {
         Some((stem, digits.parse::<f64>().ok()? * factor))
     }
 
-    /// Whether its size is one of bytes.
+    /// Returns `true` if its size is in bytes.
     fn is_of_bytes(&self) -> bool {
         self.name.ends_with(['k', 'm'])
     }

@@ -15,14 +15,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
 
-/// A file with what it holds.
+/// File with its contents.
 pub struct InputFile {
     /// As it was named.
     pub path: String,
     pub content: Content,
 }
 
-/// What a file holds, by its shape.
+/// Contents of a file, by its shape.
 pub enum Content {
     /// JSON of `isles run`.
     Run(RunResults),
@@ -74,7 +74,7 @@ pub fn holding<'a, T>(
 /// Most bytes of a file; no picture has so many points.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// What a file may hold.
+/// Allowed contents of a file.
 const ALLOWED: &str = "the JSON of isles run, repro, bench or --summary, the CSV of isles sweep or repro, or a CSV \
                        with a line of names and lines of numbers";
 
@@ -124,7 +124,7 @@ impl InputFile {
     }
 }
 
-/// What a JSON document holds; the fault in words.
+/// Returns the contents of a JSON document, or the fault in words.
 fn from_json(text: &str) -> Result<Content, String> {
     let value: Value = serde_json::from_str(text).map_err(|fault| format!("is no JSON ({fault})"))?;
     let schema = value["schema"].as_str().unwrap_or_default();
@@ -156,7 +156,7 @@ pub fn fields<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|fault| format!("lacks what its schema promises ({fault})"))
 }
 
-/// What a CSV holds; the fault in words.
+/// Returns the contents of a CSV, or the fault in words.
 fn from_csv(text: &str) -> Result<Content, String> {
     let table = CsvTable::parse(text)?;
     if ["experiment", "figure", "published", "ours", "band", "basis"].iter().all(|name| table.has(name)) {

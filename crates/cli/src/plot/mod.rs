@@ -25,12 +25,12 @@ use std::path::Path;
 /// The arguments of `isles plot`.
 #[derive(Args)]
 pub struct Arguments {
-    /// What Isles wrote: JSON of run, repro, bench or --summary, CSV of sweep or repro; or any CSV with a line of
-    /// names, the first column being what the others are over. Several of one shape are compared
+    /// Files written by Isles: JSON of run, repro, bench or --summary, CSV of sweep or repro; or any CSV with a line of
+    /// names, whose first column is the horizontal axis. Several of one shape are compared
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
 
-    /// Where the picture goes, as SVG; - is standard output
+    /// File for the picture, as SVG; - is standard output
     #[arg(long, value_name = "FILE")]
     out: String,
 
@@ -46,7 +46,7 @@ pub struct Arguments {
     said: Option<String>,
 }
 
-/// What can be chosen of a figure.
+/// Options of a figure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlotRequest {
     /// The kind of picture [default: what suits the figures]
@@ -75,7 +75,7 @@ enum Kind {
     Plane,
 }
 
-/// What a run spends.
+/// Resource that a run spends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Spent {
     /// Seconds.
@@ -142,13 +142,13 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     picture.write_as(out, arguments.said.as_deref())
 }
 
-/// A figure with what is known of its figures.
+/// Figure with the origin of its values.
 pub struct Picture {
     figure: Figure,
     origin: InputOrigin,
 }
 
-/// Where the figures of a file are from, as far as it says.
+/// Origin of a file's figures, as far as the file states it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct InputOrigin {
     chip: Option<String>,
@@ -157,7 +157,7 @@ struct InputOrigin {
 }
 
 impl InputOrigin {
-    /// What all say alike.
+    /// Returns the parts on which all origins agree.
     fn common(origins: &[InputOrigin]) -> InputOrigin {
         let mut common = origins.first().cloned().unwrap_or_default();
         for other in origins {
@@ -236,7 +236,7 @@ impl Picture {
     }
 }
 
-/// Values of which the largest is so many times the least are shown on a logarithmic axis, if all are above zero.
+/// Least ratio of the largest value to the least for a logarithmic axis, if all are above zero.
 const LOG_FROM: f64 = 30.0;
 
 /// The scale that suits the values.

@@ -16,7 +16,7 @@ use isles_plot::{
 };
 use serde::Deserialize;
 
-/// What a figure takes of the rows of `isles repro`.
+/// Fields of the rows of `isles repro` that a figure uses.
 #[derive(Deserialize)]
 pub struct ReproResults {
     /// The modelled chip, if the file says it.
@@ -27,11 +27,11 @@ pub struct ReproResults {
 #[derive(Clone, Deserialize)]
 struct ReproRow {
     experiment: String,
-    /// What that is, in a line.
+    /// Description of the experiment, in a line.
     #[serde(default)]
     about: String,
     figure: String,
-    /// What the figure is over; files of earlier builds do not say it, and have no curve.
+    /// Quantities of the horizontal axis; files of earlier builds lack them, and have no curve.
     #[serde(default)]
     over: Vec<FigureQuantity>,
     unit: String,
@@ -110,7 +110,7 @@ impl ReproResults {
 }
 
 impl ReproRow {
-    /// Where ours must lie.
+    /// Returns the interval in which our value must be.
     fn allowed(&self) -> Option<Interval> {
         let published = self.published?;
         if self.band == "at most" {
@@ -216,7 +216,7 @@ fn bars(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> Option<Figure> {
     }))
 }
 
-/// Where the first of `all` is for which `is_it` holds; one that is made at the end if there is none.
+/// Returns the index of the first of `all` for which `is_it` holds; adds one at the end if there is none.
 fn position<T>(all: &mut Vec<T>, is_it: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> usize {
     all.iter().position(is_it).unwrap_or_else(|| {
         all.push(make());
@@ -224,7 +224,7 @@ fn position<T>(all: &mut Vec<T>, is_it: impl Fn(&T) -> bool, make: impl FnOnce()
     })
 }
 
-/// What the experiment of that name is, for a title: as its rows say, if they do.
+/// Returns the description of the experiment for a title: from its rows, otherwise its name.
 fn about(name: &str, chosen: &[(String, Vec<ReproRow>)]) -> String {
     let said =
         chosen.iter().flat_map(|(_, rows)| rows).find(|row| row.experiment == name && !row.about.is_empty());
@@ -356,7 +356,7 @@ fn most_frequent<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     counts.iter().rev().max_by_key(|(_, count)| *count).map(|(text, _)| *text)
 }
 
-/// What is measured in a unit.
+/// Returns the quantity that is measured in a unit.
 fn what_is_in(unit: &str) -> &'static str {
     match unit {
         "s" | "ms" | "µs" | "ns" | "ps" => "Time",

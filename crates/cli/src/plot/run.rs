@@ -12,7 +12,7 @@ use isles_plot::{Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a figure takes of the JSON of a run.
+/// Fields of the JSON of a run that a figure uses.
 #[derive(Deserialize)]
 pub struct RunResults {
     run: RunHeadFields,
@@ -43,19 +43,19 @@ impl RunResults {
         InputOrigin { chip, seed: run.random_seed, measured: measured_by(&run.version) }
     }
 
-    /// What was computed.
+    /// Returns the name of the computation.
     fn what(&self) -> String {
         let app = self.run.app.as_deref().unwrap_or("run");
         self.run.graph.as_ref().map_or_else(|| app.to_owned(), |graph| format!("{app}, {graph}"))
     }
 }
 
-/// Who measured it, if it was another version than this one.
+/// Returns the version that measured it, if it was another one than this.
 fn measured_by(version: &str) -> Option<String> {
     (version != env!("CARGO_PKG_VERSION")).then(|| format!("run by Isles {version}"))
 }
 
-/// What a figure takes of the summary of a run on a modelled chip.
+/// Fields of the summary of a run on a modelled chip that a figure uses.
 #[derive(Deserialize)]
 pub struct ChipSummary {
     version: String,
@@ -167,7 +167,7 @@ fn over_places(runs: &[(&InputFile, &RunResults)], request: &PlotRequest) -> Res
     Ok(scaling(&all, request.what))
 }
 
-/// What one thing takes, by the number of places.
+/// Time or energy of one thing, by the number of places.
 pub struct SpentByPlaces {
     name: String,
     /// Places, and seconds or joules.
@@ -183,7 +183,7 @@ impl SpentByPlaces {
         }
     }
 
-    /// What it takes with one place.
+    /// Returns the time or energy with one place.
     fn alone(&self) -> Option<f64> {
         let one = self.spent.iter().find(|(places, _)| *places == 1.0);
         one.map(|(_, spent)| *spent).filter(|spent| *spent > 0.0)
@@ -254,7 +254,7 @@ fn seconds(place: &PlaceFields, category: &str) -> f64 {
     place.ledger_ps.get(category).map_or(0.0, |time| *time as f64 / 1e12)
 }
 
-/// Where the time of each place of one run went.
+/// Draws the time of each place of one run, by category.
 fn time_by_place(summary: &ChipSummary) -> Figure {
     let series = |name: String| {
         let values = summary.by_place.iter().map(|place| Some(seconds(place, &name))).collect();
@@ -271,7 +271,7 @@ fn time_by_place(summary: &ChipSummary) -> Figure {
     })
 }
 
-/// Where the time of a place went on the average, run by run.
+/// Draws the mean time of a place, run by run.
 fn time_by_run(summaries: &[(&InputFile, &ChipSummary)]) -> Figure {
     let names: Vec<String> = {
         let mut names: Vec<String> = Vec::new();
@@ -305,7 +305,7 @@ fn time_by_run(summaries: &[(&InputFile, &ChipSummary)]) -> Figure {
 /// A part of the energy of a run: its name, and where it stands.
 type EnergyPart = (&'static str, fn(&ModelFields) -> f64);
 
-/// Where the energy went: of one run by place, of several in all.
+/// Draws the energy: of one run by place, of several in all.
 fn energy(summaries: &[(&InputFile, &ChipSummary)]) -> Result<Figure, Failure> {
     if let [(file, summary)] = summaries {
         let joules: Vec<Option<f64>> = summary.by_place.iter().map(|place| place.energy_j).collect();

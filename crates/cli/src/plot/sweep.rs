@@ -10,7 +10,7 @@ use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
 use isles_app::Failure;
 use isles_plot::{Axis, Curve, CurvePoint, Figure, Origin, Plane, PlanePoint, PlaneSeries, Series};
 
-/// A sweep: what was tried, and where.
+/// Sweep: the settings tried, and on which machine.
 pub struct SweepResults {
     rows: Vec<SweepRow>,
     /// The program without its arguments, and the machine; nothing where the file does not say them.
@@ -37,13 +37,13 @@ impl SweepResults {
         InputOrigin { chip: self.machine.clone(), ..InputOrigin::default() }
     }
 
-    /// What was tried on which machine, as the end of a title.
+    /// Returns the program and the machine that were tried, as the end of a title.
     fn subject(&self) -> Option<String> {
         Some(format!(": {} on {}", self.program.as_ref()?, self.machine.as_ref()?))
     }
 }
 
-/// One setting and what it came to.
+/// One setting and its result.
 struct SweepRow {
     places: f64,
     /// The clock, or the governor.
@@ -196,7 +196,7 @@ fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> F
     })
 }
 
-/// By how much the values of a series differ, which an axis that begins elsewhere than at zero does not show.
+/// Returns the spread of a series, which an axis that begins elsewhere than at zero does not show.
 fn spread(series: &Series) -> String {
     let values = || series.points.iter().map(|point| point.y);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));

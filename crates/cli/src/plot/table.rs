@@ -57,7 +57,7 @@ impl CsvTable {
         Ok(CsvTable { names, rows })
     }
 
-    /// Whether there is a column of that name.
+    /// Returns `true` if there is a column of that name.
     pub fn has(&self, name: &str) -> bool {
         self.names.iter().any(|other| other == name)
     }
@@ -124,7 +124,7 @@ impl CsvTable {
         self.names[column].escape_debug()
     }
 
-    /// Whether all cells of a column are numbers.
+    /// Returns `true` if all cells of a column are numbers.
     fn is_numeric(&self, column: usize) -> bool {
         self.column(column).all(|cell| cell.parse::<f64>().is_ok())
     }
@@ -203,7 +203,7 @@ fn value_axis(tables: &Tables<'_>, values: impl IntoIterator<Item = f64>) -> Axi
     Axis::new(label, unit, scale_for(values))
 }
 
-/// What a series is called: its column, its file, or both.
+/// Returns the name of a series: its column, its file, or both.
 fn series_name(tables: &Tables<'_>, file: &InputFile, table: &CsvTable, column: usize) -> String {
     let (label, _) = split_unit(&table.names[column]);
     match (tables.len(), table.names.len()) {

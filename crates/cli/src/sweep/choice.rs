@@ -5,7 +5,7 @@ use super::refusal;
 use isles_app::Failure;
 use isles_chip::quantity::{Microjoules, Microwatts, Picoseconds};
 
-/// What the choice must keep.
+/// Limits that the choice must keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     pub cap: Option<Microwatts>,
@@ -14,7 +14,7 @@ pub struct Limits {
     pub deadline: Option<Picoseconds>,
     /// The deadline as it was written.
     pub deadline_said: Option<String>,
-    /// What a run may take.
+    /// Most energy of a run.
     pub battery: Option<Microjoules>,
     /// The battery as it was written.
     pub battery_said: Option<String>,
@@ -39,32 +39,32 @@ impl Limits {
         })
     }
 
-    /// Whether a setting never draws more than it may.
+    /// Returns `true` if a setting never draws more power than the cap.
     pub fn is_under_cap(&self, point: &Point) -> bool {
         self.cap.is_none_or(|cap| point.peak_watts <= cap.watts())
     }
 
-    /// Whether its result is there in time.
+    /// Returns `true` if the result of a setting meets the deadline.
     pub fn is_in_time(&self, point: &Point) -> bool {
         !self.is_late(point.seconds)
     }
 
-    /// Whether a time is beyond the deadline.
+    /// Returns `true` if a time is beyond the deadline.
     fn is_late(&self, seconds: f64) -> bool {
         self.deadline.is_some_and(|deadline| seconds > deadline.0 as f64 / 1e12)
     }
 
-    /// Whether a battery has its energy.
+    /// Returns `true` if the battery has enough energy for a setting.
     pub fn is_in_battery(&self, point: &Point) -> bool {
         self.battery.is_none_or(|battery| point.joules <= battery.joules())
     }
 
-    /// Whether it keeps all of them.
+    /// Returns `true` if a setting keeps all limits.
     pub fn allow(&self, point: &Point) -> bool {
         self.is_under_cap(point) && self.is_in_time(point) && self.is_in_battery(point)
     }
 
-    /// What must be kept, in words; empty if there is nothing.
+    /// Returns the limits in words; empty if there are none.
     fn words(&self) -> String {
         let parts = [
             self.cap_said.as_ref().map(|cap| format!("stay under {cap}")),
@@ -75,12 +75,12 @@ impl Limits {
     }
 }
 
-/// What is chosen.
+/// The chosen setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Which of the points.
+    /// Index of the point.
     pub number: usize,
-    /// By which rule, in words.
+    /// Rule of the choice, in words.
     pub reason: String,
 }
 
@@ -110,7 +110,7 @@ pub fn choose(limits: &Limits, points: &[Point]) -> Result<Choice, String> {
     Ok(Choice { number, reason: format!("{rule} of the {allowed} {settings} (of {}) {among}", points.len()) })
 }
 
-/// What no setting keeps, with the nearest that one does.
+/// Returns the limit that no setting keeps, with the nearest value that one does.
 fn nothing(limits: &Limits, points: &[Point]) -> String {
     let tried = points.len();
     let least = |of: fn(&Point) -> f64, among: &dyn Fn(&Point) -> bool| {
@@ -147,7 +147,7 @@ fn nothing(limits: &Limits, points: &[Point]) -> String {
     format!("--cap is {cap:?}; allowed: at least {least}W, the lowest peak of {tried} settings")
 }
 
-/// Whether no other point is better in time or energy and not worse in the other.
+/// Returns `true` if no other point is better in time or energy and not worse in the other.
 pub fn is_efficient(point: &Point, points: &[Point]) -> bool {
     !points.iter().any(|other| {
         let no_worse = other.seconds <= point.seconds && other.joules <= point.joules;

@@ -47,18 +47,18 @@ pub fn combinations(source: &str, said: Option<&str>) -> Result<Vec<Vec<Constant
     Ok(all)
 }
 
-/// What a run is told of a combination.
+/// Returns a combination as the argument of a run.
 pub fn told(constants: &[Constant]) -> String {
     let one = |constant: &Constant| format!("{}={}", constant.key, constant.value);
     constants.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The flags that say it again.
+/// Returns the flags that repeat the combination.
 pub fn flags(constants: &[Constant]) -> String {
     constants.iter().map(|Constant { key, value }| format!(" --set '{key}={value}'")).collect()
 }
 
-/// The values of a list; or what is allowed.
+/// Returns the values of a list, or the allowed form.
 fn values(list: &str) -> Result<Vec<String>, String> {
     if list.starts_with('[') {
         return Ok(vec![list.to_owned()]);

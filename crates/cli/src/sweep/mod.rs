@@ -39,7 +39,7 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
 
-    /// What the application is told, see `isles run NAME --help`; without --app a program of yours and its arguments
+    /// Arguments of the application, see `isles run NAME --help`; without --app a program of yours and its arguments
     #[arg(last = true, value_name = "WORDS")]
     words: Vec<String>,
 
@@ -51,7 +51,7 @@ struct Arguments {
     #[arg(long, value_name = "WATTS", allow_hyphen_values = true)]
     cap: Option<String>,
 
-    /// When the result must be there, in the time of the chip, such as 90s
+    /// Deadline of the result, in the time of the chip, such as 90s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     deadline: Option<String>,
 
@@ -85,16 +85,16 @@ struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// Where all figures go as CSV; - is standard output, and the table goes to standard error
+    /// File for all figures as CSV; - is standard output, and the table goes to standard error
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
 
-    /// Where a picture goes as SVG: time against energy, or the speed-up if only places vary; - is standard output
+    /// File for a picture as SVG: time against energy, or the speed-up if only places vary; - is standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
 
     // Last, because it has a heading of its own.
-    /// What all runs are told of the chip.
+    /// Options of the chip for all runs.
     #[command(flatten)]
     chip: ChipArguments,
 }
@@ -116,7 +116,7 @@ impl Arguments {
     }
 }
 
-/// What some flags say here: a divider is the default and not the chip's own clock, and a tape is of one run.
+/// Help of flags that differs here: a divider is the default and not the chip's own clock, and a tape is of one run.
 const GOVERNOR_HELP: &str = "A governor to try, in place of the dividers or beside those that are named: fixed, \
     fixed:DIVIDER, on-demand, phase-aware, capped:WATTS";
 const SET_HELP: &str = "Constants of the chip to try, by keys of `isles chip show`: links.flit_time=1,2,4 or \
@@ -192,9 +192,9 @@ struct SweepContext<'a> {
     machine: &'a str,
     /// Flags that all runs have, besides machine, places and governor.
     said: Vec<Flag<'a>>,
-    /// What is tried of its constants; one combination at least, which may be empty.
+    /// Combinations of constants to try; at least one, which may be empty.
     constants: Vec<Vec<Constant>>,
-    /// Whether `--set` has several values: then places and dividers are tried only if they are named.
+    /// `true` if `--set` has several values: then places and dividers are tried only if they are named.
     varies_constants: bool,
     places_max: u32,
     /// None if its clocks cannot be divided.

@@ -10,16 +10,16 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// What `--region` is told for the whole run.
+/// Value of `--region` for the whole run.
 const WHOLE_RUN: &str = "none";
 
-/// What is tried.
+/// Setting to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Constants of the chip in the place of those of its file.
     pub constants: Vec<Constant>,
     pub places: u32,
-    /// What sets the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
+    /// Policy of the clocks: one divider for all cores with places, at the voltage that it needs, or a governor.
     pub policy: GovernorPolicy,
 }
 
@@ -31,11 +31,11 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What came of it.
+/// Result of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub setting: Setting,
-    /// The clock in MHz and the voltage; none if no divider was named.
+    /// Clock in MHz and voltage; `None` if no divider was named.
     pub clock: Option<(f64, f64)>,
     pub seconds: f64,
     pub joules: f64,
@@ -43,7 +43,7 @@ pub struct Point {
     pub peak_watts: f64,
     /// Mean power of the whole run by each model of the chip, the first of which all other figures are by.
     pub models: Vec<(String, f64)>,
-    /// The marked region of which time, energy and mean power are; none if they are of the whole run.
+    /// Marked region to which time, energy and mean power belong; `None` if they are of the whole run.
     pub region: Option<String>,
 }
 
@@ -54,16 +54,16 @@ impl Point {
     }
 }
 
-/// Whose runs are tried.
+/// Program whose runs are tried.
 pub enum Subject {
-    /// An application of the suite, and what it is told.
+    /// An application of the suite, and its arguments.
     Application { name: &'static str, own: Vec<String> },
     /// A program that somebody has built with Isles, and its arguments.
     Program { program: String, own: Vec<String> },
 }
 
 impl Subject {
-    /// What is asked for.
+    /// Returns the subject that the arguments name.
     ///
     /// # Errors
     /// There is no such application, or nothing is named.
@@ -123,7 +123,7 @@ impl Subject {
     }
 }
 
-/// What all runs have in common.
+/// Runner of settings, with all that their runs have in common.
 pub struct Runner<'a> {
     pub subject: &'a Subject,
     pub context: &'a SweepContext<'a>,

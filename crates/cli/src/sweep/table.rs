@@ -49,7 +49,7 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
         + &note_of_battery(limits, chosen)
 }
 
-/// What the mark of some settings means; nothing if none has it.
+/// Returns the meaning of the mark at some settings; empty if none has it.
 fn note_of_jumps(jumps: &[bool]) -> String {
     let (number, tried) = (jumps.iter().filter(|jumps| **jumps).count(), jumps.len());
     if number == 0 {
@@ -62,14 +62,14 @@ fn note_of_jumps(jumps: &[bool]) -> String {
     )
 }
 
-/// How often a battery has the energy of the choice; nothing without a battery.
+/// Returns how many runs of the choice a battery has the energy for; empty without a battery.
 fn note_of_battery(limits: &Limits, chosen: &Point) -> String {
     let (Some(battery), Some(said)) = (limits.battery, &limits.battery_said) else { return String::new() };
     let runs = (battery.joules() / chosen.joules).floor();
     format!("battery: {said} has the energy of {runs:.0} such runs\n")
 }
 
-/// Of what time and energy are, if not of the whole run.
+/// Returns the note on the region that time and energy are of; empty if they are of the whole run.
 fn note_of_region(points: &[Point]) -> String {
     let region = points.iter().find_map(|point| point.region.as_deref());
     let note = |region| {
@@ -116,7 +116,8 @@ fn remarks((limits, jumps): (&Limits, &[bool]), points: &[Point], number: usize,
     said.join(", ")
 }
 
-/// What all rows of a CSV have in common: the program with its arguments, the machine, and the flags of all runs.
+/// Columns with the same value in all rows of a CSV: the program with its arguments, the machine, and the flags of all
+/// runs.
 pub type Origin = [(&'static str, String); 3];
 
 /// All settings, in the order in which they were tried.

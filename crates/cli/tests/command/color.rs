@@ -14,7 +14,7 @@ const WARNING: &str = "\x1b[1;33mwarning\x1b[0m: ";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// What the command writes to a terminal that is its standard output and error, and that says it is `kind`.
+/// Returns the output of the command on a terminal of type `kind`, which is its standard output and error.
 fn on_a_terminal(mut command: Command, kind: &str) -> String {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();

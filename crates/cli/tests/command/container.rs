@@ -16,7 +16,7 @@ const ENDS: [(Signal, i32); 2] = [(Signal::TERM, 143), (Signal::INT, 130)];
 /// A run over two processes that takes longer than any test.
 const LONG_RUN: &str = "--graph rmat-high --machine processes --places 2 --json -";
 
-/// Whether there can be containers here.
+/// Returns `true` if containers are possible here.
 fn has_containers() -> bool {
     let mut command = Command::new("unshare");
     command.args(CONTAINER).arg("true").stderr(Stdio::null());
@@ -53,7 +53,7 @@ fn assert_ends(program: &str, line: &str, prepare: impl Fn(&Scene), has_begun: i
     }
 }
 
-/// Whether the places of a run have started.
+/// Returns `true` if the places of a run have started.
 fn has_places(scene: &Scene) -> bool {
     !scene.places().is_empty()
 }

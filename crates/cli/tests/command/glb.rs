@@ -7,7 +7,7 @@ use crate::scene::{Random, Running, Scene, busy_ns, has_thread, is_over, kill, u
 use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What `isles run` with these arguments writes as JSON.
+/// Returns the JSON of `isles run` with these arguments.
 fn document(line: &str) -> Value {
     let scene = Scene::new("glb");
     let ended = scene.run(&words(&format!("run {line} --json - --csv /dev/null")));
@@ -120,7 +120,7 @@ fn what_cannot_be_searched_is_refused_in_a_line_that_says_what_is_allowed() {
     }
 }
 
-/// What is searched while places are killed: a build for debugging takes seconds for a million nodes.
+/// Search during which places are killed, and its nodes: a debug build takes seconds for a million nodes.
 const KILLED: (&str, u64) =
     if cfg!(debug_assertions) { ("--depth 9", 1_031_269) } else { ("--tree T1", 4_130_071) };
 

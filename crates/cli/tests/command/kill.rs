@@ -171,7 +171,7 @@ fn assert_over(ended: &Ended, place: u32) {
     }
 }
 
-/// What becomes of a run of which one process was stopped.
+/// Fate of a run of which one process was stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     /// It goes on.
@@ -267,7 +267,7 @@ fn until_started(scene: &Scene, running: &Running, place: u32) -> Option<i32> {
     pid
 }
 
-/// Whether a process is in the state that the system calls by this letter.
+/// Returns `true` if a process is in the state that the system calls by this letter.
 fn is_in(pid: i32, wanted: char) -> bool {
     state(pid) == Some(wanted)
 }

@@ -3,7 +3,7 @@
 use crate::scene::{Scene, words};
 use serde_json::Value;
 
-/// What `isles run pi` with these arguments writes as JSON.
+/// Returns the JSON of `isles run pi` with these arguments.
 fn document(arguments: &[&str]) -> Value {
     let scene = Scene::new("pi");
     let ended = scene.run(&[&["run", "pi", "--json", "-", "--csv", "/dev/null"], arguments].concat());

@@ -13,7 +13,7 @@ fn run(scene: &Scene, line: &str) -> Ended {
     ended
 }
 
-/// What is in a picture.
+/// Contents of a picture.
 struct Picture {
     title: String,
     /// All lines of text.
@@ -163,7 +163,7 @@ fn the_rows_of_repro_are_a_parity_and_one_experiment_a_curve() {
     assert!(piped.stderr.contains("lines: one line of a message buffer"), "the table gives way: {piped:?}");
 }
 
-/// Where the marks of a picture are.
+/// Returns the positions of a picture's marks.
 fn places(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).unwrap();
     document.descendants().filter_map(|node| node.attribute("transform")).map(str::to_owned).collect()
@@ -184,7 +184,7 @@ fn the_picture_on_the_page_is_what_the_command_draws() {
     );
 }
 
-/// What a session of the bench writes, with these rows: names, what is better, and medians of Isles and of two peers.
+/// Returns the JSON of a bench session with these rows: names, what is better, and medians of Isles and of two peers.
 fn session(rows: &[(&str, &str, f64, [f64; 2])]) -> String {
     let figure = |name: &str, value: f64| {
         format!(

@@ -174,7 +174,7 @@ fn a_recorded_run_on_a_chip_is_the_same_run() {
     assert_eq!(digest(&plain), digest(&recorded));
 }
 
-/// What a process has had of the processors, by the accounts of the system: hundredths of a second.
+/// Returns the processor time of a process, by the accounts of the system: in hundredths of a second.
 fn time_used(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(") ").unwrap();

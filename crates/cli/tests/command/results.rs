@@ -132,7 +132,7 @@ fn a_file_that_does_not_fit_is_what_it_was() {
     }
 }
 
-/// What has something to say on standard output.
+/// Commands that write to standard output.
 const TALKERS: [&str; 6] = [
     RUN,
     "run bc --graph karate --machine threads --json - --csv /dev/null",

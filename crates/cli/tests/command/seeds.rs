@@ -86,7 +86,7 @@ fn the_summary_of_several_seeds_has_the_settings_the_runs_and_how_far_they_move(
     }
 }
 
-/// What a digest covers is what the world records; this is all that a user sees.
+/// Compares everything that a user sees; a digest covers only what the world records.
 #[test]
 fn one_seed_says_the_same_to_the_last_byte_in_another_process() {
     let run = |padding: &str| {

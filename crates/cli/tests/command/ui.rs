@@ -67,7 +67,7 @@ fn address_in(line: &str) -> Option<(u16, String)> {
     Some((port.parse().ok()?, token.to_owned()))
 }
 
-/// What the server answers to a program with the token.
+/// Returns the answer of the server to a program with the token.
 fn get((port, token): &(u16, String), path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");

@@ -8,7 +8,7 @@ use build::{Checkout, version};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether there is a git here; the sources can be built and tested without.
+/// Returns `true` if git is installed; the sources can be built and tested without it.
 fn has_git() -> bool {
     Command::new("git").arg("--version").output().is_ok()
 }
@@ -23,7 +23,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// What git says in `at`, with no settings but these.
+    /// Runs git in `at` with no settings but these, and returns its output.
     fn git(&self, at: &str, arguments: &str) -> String {
         let mut git = Command::new("git");
         git.current_dir(self.0.join(at)).envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("HOME", "/nowhere")]);

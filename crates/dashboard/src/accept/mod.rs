@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-/// How long the headers of a request may take.
+/// Time limit for the headers of a request.
 const HEADER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Most bytes of a request line with its headers, and most headers.
@@ -34,15 +34,15 @@ const HEADERS_MAX: usize = 64;
 /// Bytes that the system keeps for a reader that does not take them.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// How long sent bytes may stay untaken, in milliseconds.
+/// Time for which sent bytes may stay untaken, in milliseconds.
 const STALL_MS: u32 = 5_000;
 
-/// How long to wait when the system gives no more descriptors.
+/// Pause when the system gives no more descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// What answers the requests of connections.
+/// A server of the requests of connections.
 pub(crate) trait Answering: Send + Sync + 'static {
-    /// Who may ask.
+    /// Returns the guard, which decides who may ask.
     fn guard(&self) -> &Guard;
 
     /// Answers a request, whoever has sent it.
@@ -125,7 +125,7 @@ fn too_many() -> Answer {
 
 /// Answers the requests of one connection.
 async fn answer(stream: TcpStream, server: Arc<impl Answering>, connection: OpenConnection) {
-    // Where the system does not take an option, the connection works as well, with other bounds.
+    // If the system does not take an option, the connection works as well, with other bounds.
     let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
     let _ = set_tcp_user_timeout(&stream, STALL_MS);
     let _ = set_tcp_nodelay(&stream, true);
@@ -146,6 +146,6 @@ async fn answer(stream: TcpStream, server: Arc<impl Answering>, connection: Open
         .header_read_timeout(HEADER_LIMIT)
         .max_buf_size(HEADERS_BYTES_MAX)
         .max_headers(HEADERS_MAX);
-    // What a peer does wrong ends its connection; there is nobody to tell.
+    // A fault of the peer ends its connection; there is nobody to tell.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -23,13 +23,13 @@ use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// Where queries are sent.
+/// Path of the endpoint for queries.
 const ENDPOINT: &str = "/sparql";
 
 /// Longest body of a request: a long query.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
-/// What is served, and where.
+/// Options of a SPARQL server: the program, its arguments, and the port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparqlOptions {
     /// The program that answers: `isles-rdf`.
@@ -40,7 +40,7 @@ pub struct SparqlOptions {
     pub port: u16,
 }
 
-/// What all requests share.
+/// State that all requests share.
 struct SparqlServer {
     guard: Guard,
     answerer: Answerer,

@@ -13,7 +13,7 @@ pub(crate) struct SparqlRequest {
     pub(crate) accept: Vec<String>,
 }
 
-/// Why a request is refused: the status, a title, and what is wrong.
+/// Refusal of a request: the status, a title, and the fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal(pub(crate) StatusCode, pub(crate) &'static str, pub(crate) String);
 

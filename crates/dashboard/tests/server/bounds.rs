@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Whether the other end has closed the connection; waits for it.
+/// Returns `true` if the other end has closed the connection; waits for it.
 fn is_closed(mut stream: &TcpStream) -> bool {
     let mut bytes = [0; 512];
     loop {

@@ -1,4 +1,4 @@
-//! Who may ask what: each row of the guard, and each route without a token.
+//! Access to the server: each row of the guard, and each route without a token.
 
 use crate::scene::{Run, Server};
 

@@ -1,4 +1,4 @@
-//! What is answered: the run, its snapshots, its end, its past, its metrics; and that the document says so.
+//! The answers of the server: the run, its snapshots, its end, its past, its metrics; and that the document says so.
 
 use crate::scene::{NEVER, Run, Server, next};
 use isles_telemetry::{

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long anything may take before it counts as never.
+/// Time after which anything counts as never.
 pub const NEVER: Duration = Duration::from_secs(60);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -122,7 +122,7 @@ pub struct Server {
     pub child: Child,
     pub port: u16,
     pub token: String,
-    /// That of who may only look, where others may do more.
+    /// Token of those who may only look, if others may do more.
     pub view_token: Option<String>,
     /// The name that is its alone.
     pub name: String,
@@ -146,7 +146,7 @@ impl Server {
             lines.trim().rsplit_once("#token=").unwrap().1.to_owned()
         });
         let (name, port) = host.rsplit_once(':').unwrap();
-        // What else it says is of no interest, but somebody has to take it.
+        // The rest of its output is of no interest, but somebody has to take it.
         std::thread::spawn(move || _ = errors.read_to_string(&mut String::new()));
         Server {
             child,

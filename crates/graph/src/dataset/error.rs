@@ -6,12 +6,12 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a known graph could not be had.
+/// Reason why a known graph could not be had.
 #[derive(Debug)]
 pub enum DatasetError {
     /// No known graph has that name.
     UnknownName {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
     },
     /// No variable of the environment says where the cache is.
@@ -20,7 +20,7 @@ pub enum DatasetError {
     UnwritableCache {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
     /// A program that downloads or unpacks is not installed.
@@ -29,7 +29,7 @@ pub enum DatasetError {
         tool: &'static str,
         /// The package it would have been used on.
         package: String,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
     /// The package lists of this machine do not know the package.

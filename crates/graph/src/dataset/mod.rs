@@ -33,7 +33,7 @@ const CATALOGUE: &str = include_str!("../../data/datasets.toml");
 pub struct Dataset {
     /// The name to fetch it by.
     pub name: String,
-    /// What its vertices and edges are.
+    /// Description of its vertices and edges.
     pub about: String,
     /// The Debian package that holds it.
     pub package: String,
@@ -43,13 +43,13 @@ pub struct Dataset {
     pub path: String,
     /// SHA-256 of that file, in lower-case hexadecimal.
     pub sha256: String,
-    /// Whether its edges lead one way.
+    /// `true` if its edges lead one way.
     pub directed: bool,
     /// Number of vertices.
     pub vertices: u64,
     /// Number of edges, parallel ones merged.
     pub edges: u64,
-    /// Whether its edges carry weights.
+    /// `true` if its edges carry weights.
     pub weighted: bool,
     /// The licence, as the package states it.
     pub licence: String,
@@ -78,7 +78,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Dataset>, toml::de::Error> {
     toml::from_str::<Catalogue>(text).map(|catalogue| catalogue.graph)
 }
 
-/// Where a known graph is at this moment.
+/// Location of a known graph at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// Part of the program.
@@ -90,7 +90,7 @@ pub enum Presence {
 }
 
 impl Dataset {
-    /// Where this graph is at this moment; a file with other contents than recorded is none.
+    /// Returns the location of this graph at this moment; a file with other contents than recorded counts as none.
     pub fn presence(&self) -> Presence {
         if built_in(&self.name).is_some() {
             return Presence::BuiltIn;
@@ -187,7 +187,7 @@ impl Scratch {
     }
 }
 
-/// What the names of scratch folders begin with; the number of the process follows.
+/// Prefix of the names of scratch folders; the number of the process follows.
 const SCRATCH_PREFIX: &str = ".fetch-";
 
 /// Removes the scratch folders of processes that were killed. What cannot be removed, or judged, stays.
@@ -201,7 +201,7 @@ fn sweep(cache: &Path) {
     stale.for_each(|entry| _ = std::fs::remove_dir_all(entry.path()));
 }
 
-/// Whether a process of that number may be running; where the system does not say, it may.
+/// Returns `true` if a process of that number may be running; also if the system does not say.
 fn is_running(process: u32) -> bool {
     !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{process}")).exists()
 }

@@ -32,7 +32,7 @@ impl Folder {
         self.tool(tool, &format!("PATH=/usr/bin:/bin exec {tool} \"$@\""))
     }
 
-    /// What a child that fetches `name` with these tools reports.
+    /// Returns the report of a child that fetches `name` with these tools.
     fn fetch(&self, name: &str) -> String {
         self.fetch_aloud(name).0
     }

@@ -69,9 +69,9 @@ fn name_of(text: &str) -> Option<&'static str> {
     is_dimacs.then_some("a DIMACS file")
 }
 
-/// Whether the first line of a text in small letters means to be that of a Matrix Market file.
+/// Returns `true` if the first line of a text in small letters is nearly that of a Matrix Market file.
 ///
-/// What begins as such a file is recognised before; here are a missing sign, a blank, a missing word.
+/// A correct beginning of such a file is recognised before; here are a missing sign, a blank, a missing word.
 fn is_nearly_matrix_market(text: &str) -> bool {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let letters: String = first.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();

@@ -24,22 +24,22 @@ const BYTES_MAX: u64 = 1 << 32;
 /// Byte order marks, of UTF-8 and of UTF-16 in both orders.
 const MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
 
-/// How many bytes are read at once; between two readings it is seen whether going on makes sense.
+/// Number of bytes that are read at once; between two reads it is checked whether going on makes sense.
 const PORTION_BYTES: u64 = 1 << 20;
 
-/// From how many bytes on a line that has not ended is refused.
+/// Longest line in bytes; one that has not ended by then is refused.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// How two readers of the same file may differ.
+/// Options in which two readers of the same file may differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// What to do with the weights of a file.
+    /// Use of the weights of a file.
     pub weights: Weights,
-    /// Whether the edges of an edge list lead one way only; the other formats say so themselves.
+    /// `true` if the edges of an edge list lead one way only; the other formats say so themselves.
     pub directed: bool,
 }
 
-/// What to do with the weights of a file.
+/// Use of the weights of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weights {
     /// Every edge has length one. The default: published weights are more often strengths than lengths.
@@ -52,7 +52,7 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// Whether the weights of a file are used.
+    /// Returns `true` if the weights of a file are used.
     pub fn are_read(self) -> bool {
         self != Weights::Ignored
     }
@@ -98,7 +98,7 @@ impl Graph {
     }
 }
 
-/// What the first bytes of a file say that it is.
+/// Format of a file, judged by its first bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Gzip,
@@ -187,7 +187,7 @@ fn has_prefix_ignoring_case(bytes: &[u8], prefix: &[u8]) -> bool {
     bytes.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// Whether the first kilobyte holds no control characters but white space.
+/// Returns `true` if the first kilobyte holds no control characters but white space.
 fn looks_like_text(bytes: &[u8]) -> bool {
     bytes.iter().take(1024).all(|&byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
@@ -213,7 +213,7 @@ pub fn open(name: &str, options: &ReadOptions) -> Result<Graph, OpenError> {
     Graph::read_with(name, options)
 }
 
-/// Whether [`open`] would read `name` as a file.
+/// Returns `true` if [`open`] would read `name` as a file.
 pub fn is_file(name: &str) -> bool {
     Rmat::parse(name).is_none() && dataset::find(name).is_none() && Path::new(name).exists()
 }
@@ -223,19 +223,19 @@ pub fn weights_remark(file: &str) -> String {
     format!("the weights of {file} are not used; --weights file uses them")
 }
 
-/// Why a graph could not be opened.
+/// Reason why a graph could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
     /// There is no such file and no graph of that name.
     NoSuchGraph {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
     },
     /// The file exists but gives no graph.
     Graph {
         /// The file, or the name of the graph.
         origin: String,
-        /// What is wrong.
+        /// Fault of the file.
         error: GraphError,
     },
     /// The name describes a graph to generate, wrongly.

@@ -9,7 +9,7 @@ use crate::prelude::*;
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::try_join_all;
 
-/// What is asked of one owner: where the elements lie in its part, and which of the request each is.
+/// Elements requested from each owner: their coordinates in its part, and their positions in the request.
 type ByOwner = OrderedMap<usize, (Vec<[usize; 3]>, Vec<usize>)>;
 
 impl<T: Element, const N: usize> DistArray<T, N> {

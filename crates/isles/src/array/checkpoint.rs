@@ -135,7 +135,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(())
     }
 
-    /// What the member of rank 0 found, at every member.
+    /// Broadcasts the finding of the member of rank 0 to every member.
     async fn agree(&self, found: std::result::Result<(), String>) -> Result<()> {
         let found = (self.team.rank() == 0).then_some(found);
         self.team.broadcast(0, found).await?.map_err(failed)
@@ -267,7 +267,7 @@ fn fault_of(path: &Path, fault: impl fmt::Display) -> String {
     format!("{}: {fault}", path.display())
 }
 
-/// Where an element lies in the file.
+/// Returns the position of an element in the file, in bytes.
 fn position<T>(element: usize) -> u64 {
     HEAD_BYTES + (element * size_of::<T>()) as u64
 }

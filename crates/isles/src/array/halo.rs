@@ -16,17 +16,17 @@ use std::task::Poll;
 /// Elements of a halo that lie side by side at one owner, along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HaloPiece {
-    /// Where they go, from the first element of the halo.
+    /// Target position, from the first element of the halo.
     to: usize,
-    /// Which part of the axis has them.
+    /// Number of the part of the axis that has them.
     owner: usize,
-    /// Where in it, from its first own element.
+    /// Source position, from the first own element of the owner.
     from: usize,
     len: usize,
 }
 
 impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
-    /// What the part `of` of an axis has around it, from the lower end on.
+    /// Returns the pieces of halo around part `of` of an axis, from the lower end on.
     fn halo_pieces(&self, axis: usize, of: usize) -> Vec<HaloPiece> {
         let (cut, width) = (&self.layout.axes[axis], self.pad()[axis]);
         let (extent, len) = (cut.extent, cut.len(of));
@@ -73,7 +73,7 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
         self.layout.rank_of(parts)
     }
 
-    /// What this member sends along an axis, and to whom.
+    /// Returns the elements this member sends along an axis, with the rank that gets them.
     fn halo_sent(&self, axis: usize) -> Vec<(usize, Vec<T>)> {
         let me = self.parts()[axis];
         let mut sent = Vec::new();

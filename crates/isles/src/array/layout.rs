@@ -1,4 +1,4 @@
-//! How an array lies on the members of a team: axis by axis, in whole numbers.
+//! Layout of an array on the members of a team: axis by axis, in whole numbers.
 //!
 //! An axis is cut into parts by a [`Distribution`], and the parts of all axes form a grid of members. Nothing here
 //! moves an element. An owner is found by multiplication and a correction instead of a division, because that is asked
@@ -10,7 +10,7 @@ use super::ArrayError;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// How one axis of an array is cut into parts.
+/// Distribution of one axis of an array over the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Distribution {
     /// It is not cut.
@@ -21,7 +21,7 @@ pub enum Distribution {
     Parts(usize),
     /// Indices are dealt out one by one.
     Cyclic,
-    /// Indices are dealt out in blocks of so many.
+    /// Indices are dealt out in blocks of this length.
     BlockCyclic(usize),
 }
 

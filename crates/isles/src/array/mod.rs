@@ -53,7 +53,7 @@ use part::PartShape;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How many elements of others each part has around its own.
+/// Widths of the halo: number of elements of others that each part has around its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halo {
     width: usize,
@@ -63,7 +63,7 @@ pub struct Halo {
 }
 
 impl Halo {
-    /// A halo of so many elements at each end of each axis. Beyond the ends of the array it stays as it is.
+    /// A halo of `width` elements at each end of each axis. Beyond the ends of the array it stays as it is.
     pub const fn new(width: usize) -> Halo {
         Halo { width, is_periodic: false, without: 0 }
     }
@@ -97,39 +97,39 @@ impl Halo {
     }
 }
 
-/// Why an array cannot be had, or an element of it.
+/// Reason why there is no such array, or no such element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayError {
     /// An axis has no index, or too many to count.
     Extent {
-        /// Which axis.
+        /// Number of the axis.
         axis: usize,
         /// Its extent.
         extent: usize,
     },
     /// Blocks of no index are to be dealt out.
     EmptyBlock {
-        /// Along which axis.
+        /// Number of the axis.
         axis: usize,
     },
     /// No axis is cut, and there are several members.
     NotCut {
-        /// How many members.
+        /// Number of members.
         members: usize,
     },
     /// The members form no grid with as many parts of an axis as were said.
     Grid {
-        /// How many members.
+        /// Number of members.
         members: usize,
     },
     /// A halo is asked for along an axis that is dealt out.
     HaloOfDealt {
-        /// Which axis.
+        /// Number of the axis.
         axis: usize,
     },
     /// The array has more bytes than the memory of this host, if that can be counted at all.
     TooLarge {
-        /// Whether it has halos.
+        /// `true` if the array has halos.
         has_halo: bool,
         /// Bytes of the array with its halos; nothing if they are more than can be counted.
         bytes: Option<u64>,
@@ -140,7 +140,7 @@ pub enum ArrayError {
     OutOfBounds {
         /// Its index.
         index: Vec<usize>,
-        /// What each index must be below.
+        /// Extents of the array; each index must be below its extent.
         extents: Vec<usize>,
     },
     /// Two arrays are to have the same extents or the same distribution, and have not.
@@ -187,7 +187,7 @@ impl fmt::Display for ArrayError {
 
 impl std::error::Error for ArrayError {}
 
-/// What a task is told of a misuse.
+/// Returns the error of a task that misuses an array.
 fn misused(error: ArrayError) -> Error {
     Error::new(ErrorKind::Misused, error.to_string())
 }
@@ -206,7 +206,7 @@ pub struct DistArray<T: 'static, const N: usize> {
     parts: PlaceLocal<ArrayPart<T, N>>,
     team: Team,
     layout: ArrayLayout,
-    /// Whether each member can read each part where it lies, because all are parts of a window that all have mapped.
+    /// `true` if each member can read each part in place, because all are parts of a window that all have mapped.
     is_near: bool,
 }
 
@@ -370,7 +370,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
-    /// Whether another array lies on the same places.
+    /// Returns `true` if another array is on the same places.
     fn is_beside<U>(&self, other: &DistArray<U, N>) -> bool {
         self.team.places().eq(other.team.places())
     }
@@ -380,7 +380,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 }
 
-/// How an array of elements of type `T` lies on a team.
+/// Returns the layout of an array of elements of type `T` on a team.
 ///
 /// # Errors
 /// There is no such array.
@@ -405,8 +405,8 @@ fn layout_of<T, const N: usize>(
     Ok(layout)
 }
 
-/// Checks that an array of so many elements of type `T` in each axis may fit into the memory of this host, as
-/// [`DistArray::new`] does: for who wants to know it before a run.
+/// Checks that an array with these extents of elements of type `T` may fit into the memory of this host, as
+/// [`DistArray::new`] does: for programs that need to know it before a run.
 ///
 /// # Errors
 /// [`ArrayError::TooLarge`].

@@ -16,7 +16,7 @@ const TILE: usize = 32;
 /// Indices that two members share along an axis, as places in the parts of both.
 type Shared = Vec<(usize, usize, usize)>;
 
-/// What `source` and `target` runs have in common: where each piece lies in the one, in the other, and how long it is.
+/// Returns the pieces that `source` and `target` runs have in common: position in each, and length.
 fn shared(source: &[Run], target: &[Run]) -> Shared {
     let (mut one, mut other) = (source.iter().peekable(), target.iter().peekable());
     let mut pieces = Vec::new();
@@ -36,7 +36,7 @@ fn shared(source: &[Run], target: &[Run]) -> Shared {
     pieces
 }
 
-/// What one member has and another is to have, by the axes of the target; with the axis of the source for each.
+/// Elements that one member has and another needs, by the axes of the target; with the axis of the source for each.
 struct Overlap {
     along: [Shared; 3],
     axes: [usize; 3],
@@ -74,16 +74,16 @@ impl Overlap {
 
 /// A part of a box that is read at once: lines that lie side by side at their owner.
 pub(super) struct Tile {
-    /// Where the first line begins in the part of its owner.
+    /// Position of the first line in the part of its owner.
     pub(super) at: usize,
     /// From one line to the next there.
     pub(super) stride: usize,
-    /// How long a line is, and how many there are.
+    /// Length of a line, and number of lines.
     pub(super) line: usize,
     pub(super) lines: usize,
-    /// Where its first element goes in the target.
+    /// Coordinates of its first element in the target.
     to: [usize; 3],
-    /// Whether a line goes along the last axis of the target; else along the one before.
+    /// `true` if a line goes along the last axis of the target; else along the one before.
     is_along: bool,
 }
 
@@ -284,7 +284,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(())
     }
 
-    /// What of this member's part goes to another, in the order of the target.
+    /// Packs the elements of this member's part that go to another, in the order of the target.
     fn pack_row(&self, overlap: &Overlap, row: &mut Vec<T>) {
         row.resize(overlap.size(), bytemuck::Zeroable::zeroed());
         let (part, mut rest) = (self.read(), row.as_mut_slice());
@@ -296,7 +296,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         });
     }
 
-    /// Where what comes of another member lies in this member's part.
+    /// Returns the lines of this member's part that elements of another member go to.
     fn lines_of(&self, overlap: &Overlap) -> Lines {
         let part = self.read();
         let mut lines = Vec::new();
@@ -313,7 +313,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
 
 /// Lines of a part into which what comes goes, one after the other.
 struct Lines {
-    /// Where each begins, and how long it is.
+    /// Start and length of each.
     lines: Vec<(usize, usize)>,
     /// The one that is being filled, and how much of it is.
     line: usize,

@@ -29,16 +29,16 @@ const LINES: &str = file!().split_at(file!().len() - "open.rs".len()).0;
 pub struct OpenArray<'a, T: 'static, const N: usize> {
     array: &'a DistArray<T, N>,
     window: OpenWindow<T>,
-    /// That of each rank.
+    /// Shape of the part of each rank.
     shapes: Vec<PartShape>,
 }
 
 /// Elements that lie side by side in the array and at their owner.
 struct Piece {
     rank: usize,
-    /// Where in the part of `rank`.
+    /// Position in the part of `rank`.
     at: usize,
-    /// Which of the elements that are asked for.
+    /// Range of the requested elements that it covers.
     elements: Range<usize>,
 }
 

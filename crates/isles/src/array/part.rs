@@ -23,22 +23,22 @@ impl Region {
     }
 }
 
-/// How long a part is in each axis.
+/// Extents of a part in each axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PartShape {
-    /// How many elements its place owns.
+    /// Number of elements its place owns, in each axis.
     owned: [usize; 3],
     /// Width of the halo; 0 in axes that the array lacks.
     pad: [usize; 3],
 }
 
 impl PartShape {
-    /// That of member `rank` of an array of `N` axes.
+    /// Returns the shape of the part of member `rank` of an array of `N` axes.
     pub(super) fn new<const N: usize>(layout: &ArrayLayout, rank: usize, halo: Halo) -> PartShape {
         PartShape { owned: layout.lengths(rank), pad: three(halo.widths::<N>(), 0) }
     }
 
-    /// How many elements it has, with its halo.
+    /// Returns the number of elements, with the halo.
     pub(super) fn len(&self) -> usize {
         (0..3).map(|axis| self.owned[axis] + 2 * self.pad[axis]).product()
     }
@@ -50,7 +50,7 @@ impl PartShape {
         [line * (self.owned[1] + 2 * self.pad[1]), line, 1]
     }
 
-    /// Where an element that the place owns lies.
+    /// Returns the position of an element that the place owns.
     #[inline]
     pub(super) fn start(&self, local: &[usize; 3], steps: &[usize; 3]) -> usize {
         (0..3).map(|axis| (local[axis] + self.pad[axis]) * steps[axis]).sum()
@@ -69,7 +69,7 @@ pub struct ArrayPart<T: 'static, const N: usize> {
     /// The line that opened the array, if it is open.
     pub(super) opened: Option<&'static Location<'static>>,
     pub(super) layout: ArrayLayout,
-    /// Which part of each axis this is.
+    /// Number of this part in each axis.
     parts: [usize; 3],
     shape: PartShape,
     pub(super) is_periodic: bool,
@@ -112,7 +112,7 @@ impl<T: NoUninit + AnyBitPattern, const N: usize> ArrayPart<T, N> {
         }
     }
 
-    /// Whether the part lies in a window.
+    /// Returns `true` if the part is in a window.
     pub(super) fn is_in_window(&self) -> bool {
         self.values.is_of_window()
     }
@@ -235,12 +235,12 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
         (offset / line + 1) * line
     }
 
-    /// What this place owns.
+    /// Returns the region that this place owns.
     pub(super) fn whole(&self) -> Region {
         Region { start: self.shape.pad, len: self.shape.owned }
     }
 
-    /// Where an element that this place owns lies, by its coordinates in three axes.
+    /// Returns the position of an element that this place owns, by its coordinates in three axes.
     pub(super) fn place_of(&self, local: [usize; 3]) -> usize {
         self.shape.start(&local, &self.steps())
     }
@@ -269,7 +269,7 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
             .expect("a part lies in its elements")
     }
 
-    /// What `ndarray` calls the shape of the own elements, and where they begin.
+    /// Returns the shape of the own elements in terms of `ndarray`, and the position of the first.
     fn shape(&self) -> (ndarray::StrideShape<ndarray::IxDyn>, usize) {
         use ndarray::{IxDyn, ShapeBuilder};
         let shape = IxDyn(&self.extents()).strides(IxDyn(&self.strides()));
@@ -304,7 +304,7 @@ impl<T: Copy + 'static, const N: usize> ArrayPart<T, N> {
         self.rows = rows;
     }
 
-    /// Where the lines of a region begin.
+    /// Returns the positions at which the lines of a region begin.
     fn lines_of(&self, region: &Region) -> impl Iterator<Item = usize> + use<T, N> {
         let (Region { start, len }, steps) = (*region, self.steps());
         (start[0]..start[0] + len[0]).flat_map(move |first| {

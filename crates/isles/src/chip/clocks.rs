@@ -43,7 +43,7 @@ impl Drop for ChipScope {
     }
 }
 
-/// What the chip answers, for the place that asks; `otherwise` where there is no chip.
+/// Returns the chip's answer for the place that asks; `otherwise` if there is no chip.
 pub(crate) fn ask<R>(otherwise: R, question: impl FnOnce(&ChipWorld, PlaceId) -> R) -> R {
     ask_for(otherwise, || PlaceId(here().index() as u32), question)
 }
@@ -113,8 +113,8 @@ pub fn set_supply_governor(policy: GovernorPolicy) -> Result<bool, ClockError> {
     ask(Ok(false), |world, place| world.change_supply_governor(place, policy).map(|()| true))
 }
 
-/// What chooses the rates of the supply of this place now: a governor of its own, or that of the chip; `None` on a real
-/// machine.
+/// Returns the policy that chooses the rates of this place's supply now: its own governor, or that of the chip;
+/// `None` on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -122,7 +122,7 @@ pub fn supply_governor() -> Option<GovernorPolicy> {
     ask(None, |world, place| Some(world.supply_policy(place)))
 }
 
-/// What chooses the rates of the chip now; `None` on a real machine.
+/// Returns the policy that chooses the rates of the chip now; `None` on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.
@@ -144,7 +144,7 @@ pub fn supply() -> Option<SupplyReading> {
     })
 }
 
-/// What is known of the supply of a core.
+/// Readings of the supply of a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SupplyReading {
     /// Its number: cores with the same one change together.
@@ -192,7 +192,7 @@ pub fn halt(limit: Duration) -> bool {
     })
 }
 
-/// By what the clock of this place's core is divided now; `None` if it cannot be divided, and on a real machine.
+/// Returns the divider of the clock of this place's core now; `None` if it cannot be divided, and on a real machine.
 ///
 /// # Panics
 /// On a chip, outside of a task.

@@ -1,4 +1,5 @@
-//! How the collectives of teams go on a modelled chip: as they were asked for by name, or as the model says is best.
+//! The algorithms of team collectives on a modelled chip: as they were asked for by name, or as the model says is
+//! best.
 //!
 //! The model is asked by trying: the first broadcast of a length to so many members is played on cores of the same chip
 //! with the same protocol configuration, once for each tree and chunk, before it is done; the shortest is used from
@@ -40,7 +41,7 @@ const SHAPES: [Shape; 7] =
 /// Most children of a member in a tree by name.
 const CHILDREN_MAX: u32 = 255;
 
-/// How broadcasts of teams go on a modelled chip.
+/// Broadcast algorithm of teams on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Broadcast {
     /// As the model says is best for the length and the number of members.
@@ -50,12 +51,13 @@ pub enum Broadcast {
     By(Shape),
     /// A part of a slice to each member, and from there to all; a single value goes down a binomial tree.
     ScatterAllGather,
-    /// Down a tree with so many children each by interrupts, whatever the places on the way are doing; a single value
-    /// goes down that tree by messages. Only with the protocol `doorbell`, whose other messages have fewer lines then.
+    /// Down a tree of this many children each by interrupts, whatever the places on the way are doing; a single value
+    /// goes down that tree by messages. Only with the protocol `doorbell`, whose other messages have fewer lines
+    /// then.
     Asynchronous(u32),
 }
 
-/// How reductions of teams to one member go on a modelled chip.
+/// Algorithm that reduces to one member of a team on a modelled chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reduce {
     /// As the model says is best.
@@ -68,7 +70,7 @@ pub enum Reduce {
 }
 
 impl Broadcast {
-    /// What it needs of the chip beside the protocol of messages.
+    /// Returns the protocol of messages, with the relays that the broadcast needs.
     pub(crate) fn protocol_config(self, protocol: Protocol) -> ProtocolConfig {
         let relays = if let Broadcast::Asynchronous(children) = self { Some(children) } else { None };
         ProtocolConfig { protocol, relays }
@@ -128,7 +130,7 @@ impl Reduce {
 }
 
 impl ModelledChip {
-    /// Checks that broadcasts can go as asked for among so many places.
+    /// Checks that broadcasts can use the chosen algorithm among `places` places.
     pub(crate) fn check_broadcast(
         self,
         broadcast: &Setting<Broadcast>,
@@ -150,10 +152,10 @@ impl ModelledChip {
     }
 }
 
-/// What is known for so many members and a length.
+/// Known choices, by number of members and length.
 type ChoiceCache<T> = RefCell<OrderedMap<(usize, usize), T>>;
 
-/// Where a run is: what trials have in common with it.
+/// Setting of a run that its trials share.
 #[derive(Clone)]
 pub(crate) struct TrialContext {
     pub(crate) chip: ModelledChip,
@@ -161,7 +163,7 @@ pub(crate) struct TrialContext {
     pub(crate) placement: Placement,
 }
 
-/// What was asked for, and what the model has said so far.
+/// Algorithms asked for, and choices the model has made so far.
 pub(crate) struct CollectiveChoice {
     ground: TrialContext,
     broadcast: Broadcast,
@@ -239,7 +241,7 @@ impl Collectives for CollectiveChoice {
     }
 }
 
-/// Collectives of one length among so many cores.
+/// Trial of collectives of one length, among `members` cores.
 struct Trial {
     ground: TrialContext,
     members: usize,

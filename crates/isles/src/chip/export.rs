@@ -1,4 +1,4 @@
-//! What a run on a modelled chip writes: whether it can be had of it, and writing it.
+//! The files that a run on a modelled chip writes: the check that the run has them, and the writing.
 //!
 //! The formats are those of `isles_transport_chip::export` and `isles_chip::draw`; here are the check before a run
 //! begins and the files after it. Invariant: a file has its name only when all of it is there, also a trace, which is
@@ -86,7 +86,7 @@ pub(crate) fn begin(
     Ok(begun)
 }
 
-/// What is known of a run when it has ended.
+/// Record of a run that has ended.
 pub(crate) struct ChipRun {
     pub(crate) report: Report,
     pub(crate) regions: Vec<RegionFacts>,
@@ -208,7 +208,7 @@ impl ChipRun {
         draw::heat(chip.chip(), &caption, &links, &tiles)
     }
 
-    /// How much of the run the cores of `tile` were busy; one without a place never was.
+    /// Returns the share of the run for which the cores of `tile` were busy; a core without a place never was.
     fn tile_heat(&self, chip: ModelledChip, tile: TileId) -> TileHeat {
         let (topology, report) = (chip.chip().topology(), &self.report);
         let whole = (report.time.0 as f64).max(1.0);
@@ -231,7 +231,7 @@ impl ChipRun {
     }
 }
 
-/// What the run took while a place was in a region.
+/// Returns the time and costs of the run while a place was in a region.
 fn facts_of(region: &MeasuredRegion, report: &Report) -> RegionFacts {
     let time = |time: Duration| {
         Picoseconds(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1_000))

@@ -35,7 +35,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// What a place does when it is interrupted.
+/// Action of a place when it is interrupted.
 type Action = Rc<RefCell<dyn FnMut(Place)>>;
 
 thread_local! {

@@ -1,7 +1,7 @@
-//! Launches on modelled chips: what a program says of them, and what a run tells and writes when it has ended.
+//! Launches on modelled chips: the settings of a program, and the report and the files of a run that has ended.
 //!
-//! How places take turns, `drive` knows. Invariant: what a run on a chip prints goes to standard
-//! error, so that the program's own output is that of any other machine.
+//! The turns of places are in `drive`. Invariant: all that a run on a chip prints goes to standard error, so that the
+//! program's own output is that of any other machine.
 
 use super::clocks::ChipScope;
 use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
@@ -37,54 +37,54 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 impl Launch {
-    /// How messages cross a modelled chip; of no meaning on another machine.
+    /// Sets the protocol by which messages cross a modelled chip; ignored on other machines.
     pub fn protocol(mut self, protocol: Protocol) -> Launch {
         self.chip.protocol = Setting::new("the protocol", Some(protocol));
         self
     }
 
-    /// Which place runs on which core of a modelled chip; of no meaning on another machine. Whether the chip has these
-    /// cores, and enough of them, is seen when the run starts.
+    /// Sets which place runs on which core of a modelled chip; ignored on other machines. The run checks at its start
+    /// that the chip has these cores, and enough of them.
     pub fn placement(mut self, placement: Placement) -> Launch {
         self.chip.placement = Setting::new("the placement", placement);
         self
     }
 
-    /// What chooses the rates of the cores of a modelled chip; of no meaning on another machine.
+    /// Sets the policy that chooses the rates of the cores of a modelled chip; ignored on other machines.
     pub fn governor(mut self, policy: Policy) -> Launch {
         self.chip.governor = Setting::new("the governor", policy);
         self
     }
 
-    /// What places do on a modelled chip while they wait for messages; of no meaning on another machine.
+    /// Sets how places idle on a modelled chip while they wait for messages; ignored on other machines.
     pub fn rest(mut self, rest: IdlePolicy) -> Launch {
         self.chip.rest = rest;
         self
     }
 
-    /// How broadcasts of teams go on a modelled chip; of no meaning on another machine.
+    /// Sets the broadcast algorithm of teams on a modelled chip; ignored on other machines.
     pub fn broadcast(mut self, broadcast: Broadcast) -> Launch {
         self.chip.broadcast = Setting::new("the broadcast", broadcast);
         self
     }
 
-    /// How reductions of teams go on a modelled chip; of no meaning on another machine.
+    /// Sets the reduction algorithm of teams on a modelled chip; ignored on other machines.
     pub fn reduce(mut self, reduce: Reduce) -> Launch {
         self.chip.reduce = reduce;
         self
     }
 
-    /// Which place will run on which core of a modelled chip.
+    /// Returns the placement of the run on the cores of a modelled chip.
     pub fn chosen_placement(&self) -> &Placement {
         &self.chip.placement.value
     }
 
-    /// What will choose the rates of the cores of a modelled chip.
+    /// Returns the policy that will choose the rates of the cores of a modelled chip.
     pub fn chosen_governor(&self) -> Policy {
         self.chip.governor.value
     }
 
-    /// Where the time of the program's code on a modelled chip will come from.
+    /// Returns the source of the time of the program's code on a modelled chip.
     pub fn chosen_work(&self) -> &CodeTime {
         &self.chip.work.value
     }
@@ -394,7 +394,7 @@ fn heading(chip: ModelledChip, launch: &Launch, report: &ChipReport, host: Durat
     )
 }
 
-/// The preset of the clocks, and what else a run was told that is not as without a word.
+/// Returns the preset of the clocks, and the other settings of a run that are not the defaults.
 fn describe_settings(chip: ModelledChip, launch: &Launch) -> String {
     let preset = chip.chip().default_preset().name().to_owned();
     let said = [

@@ -14,7 +14,7 @@ use isles_transport_chip::{CoreMap, Costs, Placement, Protocol, half_ping_pong};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-/// What the name of a machine that is a chip begins with.
+/// Prefix of the name of a machine that is a chip.
 const PREFIX: &str = "chip:";
 
 /// Places of a run that does not say how many, at most: a program that was not written for thousands would take long.
@@ -29,14 +29,14 @@ pub struct ModelledChip {
     chip: &'static Chip,
 }
 
-/// How many places can run on a chip by one protocol.
+/// Number of places that can run on a chip by one protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolRoom {
     /// The protocol.
     pub protocol: Protocol,
     /// The most places; 0 if the chip does not carry it.
     pub places: u32,
-    /// Why not one more, unless a run can have no more or the chip has no more cores.
+    /// Reason for the limit; `None` if a run can have no more places, or the chip has no more cores.
     pub limit: Option<String>,
 }
 
@@ -113,7 +113,8 @@ impl ModelledChip {
         Ok(ModelledChip { machine, costs: Box::leak(Box::new(costs)), chip: Box::leak(Box::new(chip)) })
     }
 
-    /// How many places can run on `chip`, and the protocol by which: its own, or the first that carries any.
+    /// Returns the number of places that can run on `chip`, and the protocol used: its own, or the first that carries
+    /// any.
     ///
     /// # Errors
     /// None can; the text says what its file lacks.
@@ -124,7 +125,7 @@ impl ModelledChip {
         found.map(|room| (room.places, room.protocol)).ok_or(own)
     }
 
-    /// How many places can run on `chip` by each protocol, its own first.
+    /// Returns the number of places that can run on `chip` by each protocol, its own first.
     ///
     /// # Errors
     /// It carries no messages at all; the text says what its file lacks.
@@ -242,27 +243,27 @@ impl ModelledChip {
         self.chip
     }
 
-    /// What its operations cost.
+    /// Returns the costs of its operations.
     pub(crate) fn costs(self) -> &'static Costs {
         self.costs
     }
 
-    /// How messages cross it between so many places if nobody says how: its own protocol, or, where that does not carry
-    /// so many, the first that does.
+    /// Returns the protocol between `places` places if none is set: the chip's own or, if that does not carry that
+    /// many, the first that does.
     pub(crate) fn default_protocol(self, places: u32) -> Protocol {
         let own = self.costs.default_protocol();
         let fits = |protocol: &Protocol| self.costs.check_protocol(*protocol, places).is_ok();
         [own].into_iter().chain(Protocol::ALL).find(fits).unwrap_or(own)
     }
 
-    /// Why messages between so many places do not cross it by its own protocol, if they do not.
+    /// Returns the reason why messages between `places` places do not cross it by its own protocol, if they do not.
     pub(crate) fn default_protocol_lack(self, places: u32) -> Option<String> {
         let own = self.costs.default_protocol();
         let lack = self.costs.check_protocol(own, places).err()?;
         Some(format!("{own} does not carry {places} places ({lack})"))
     }
 
-    /// How many cores it has.
+    /// Returns the number of cores.
     pub fn cores(self) -> u32 {
         self.costs.cores()
     }
@@ -284,8 +285,8 @@ impl ModelledChip {
         (most, format!(", {why} of {}", self.machine))
     }
 
-    /// What a message of `bytes` bytes takes from the first core to core `other` and through `protocol`, without a
-    /// runtime: half of a ball's way there and back. The cores between wait.
+    /// Returns the time of a message of `bytes` bytes from the first core to core `other` through `protocol`, without
+    /// a runtime: half of a ball's way there and back. The cores between wait.
     ///
     /// # Errors
     /// The chip cannot carry the protocol, or has no such core.
@@ -300,7 +301,7 @@ impl ModelledChip {
             .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 
-    /// Checks that the chip carries a protocol among so many places; `source` is where it was written.
+    /// Checks that the chip carries a protocol among `places` places; `source` is where it was written.
     pub(crate) fn check_protocol(
         self,
         source: &str,
@@ -322,7 +323,7 @@ impl ModelledChip {
 }
 
 impl ModelledChip {
-    /// Puts so many places on cores.
+    /// Puts `places` places on cores.
     pub(crate) fn core_map(
         self,
         placement: &Setting<Placement>,
@@ -345,7 +346,7 @@ impl ModelledChip {
     }
 }
 
-/// What a machine that is a chip may be called.
+/// Returns the names of machines that are chips, for a refusal.
 fn names() -> String {
     let names = BUILT_IN.iter().map(|(name, _)| format!("{PREFIX}{name}"));
     format!("{}, {PREFIX}FILE.toml", names.collect::<Vec<_>>().join(", "))

@@ -22,14 +22,14 @@ const EVERY: Duration = Duration::from_millis(200);
 /// Turns between two looks at the clock of the host.
 const TURNS: u32 = 256;
 
-/// Who observes a run on a chip.
+/// Observers of a run on a chip.
 pub(crate) struct ChipObservation {
     observation: Observation,
     locals: Vec<Rc<Local>>,
     turns: Cell<u32>,
     last: Cell<Instant>,
     cores: Vec<CoreId>,
-    /// What the chip had drawn at the last look; none if nothing is known of its power.
+    /// Energy that the chip had drawn at the last look; `None` if nothing is known of its power.
     energy: Option<RefCell<EnergyReading>>,
 }
 
@@ -122,7 +122,7 @@ fn nanojoules(energy: Attojoules) -> u64 {
     u64::try_from(energy.0 / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
-/// How the tiles lie, if they lie in rows.
+/// Returns the mesh of the tiles, if they are in rows.
 fn mesh_of(topology: &Topology, name: &str) -> Option<MeshDescription> {
     let [columns, rows, levels] = topology.extent();
     let is_flat = matches!(topology.shape(), Shape::Mesh | Shape::Torus) && levels == 1;
@@ -130,7 +130,7 @@ fn mesh_of(topology: &Topology, name: &str) -> Option<MeshDescription> {
     is_flat.then(|| MeshDescription { columns, rows, cores_per_tile, name: name.to_owned() })
 }
 
-/// What is told of a link between two tiles.
+/// Returns the sample of a link between two tiles.
 fn link_sample(load: &LinkLoad) -> Option<LinkSample> {
     match load.ends {
         (Stop::Tile(from), Stop::Tile(to)) => {

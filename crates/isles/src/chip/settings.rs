@@ -1,4 +1,4 @@
-//! What a user says of runs on modelled chips: how it is read, and whether it goes with a machine.
+//! The user's settings for runs on modelled chips: how they are read, and whether they go with a machine.
 //!
 //! It knows words and where they were written; what a chip can do, [`ModelledChip`] says. Invariant: what is refused is
 //! named by the flag or variable that said so.
@@ -14,7 +14,7 @@ use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
 
-/// What a launch says of runs on modelled chips.
+/// Settings of a launch for runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChipSettings {
     /// Constants in the place of those of the chip's file, as `KEY=VALUE; KEY=VALUE`.
@@ -25,14 +25,14 @@ pub(crate) struct ChipSettings {
     pub(crate) voltages: Option<Setting<String>>,
     /// The chip's own, if none is said.
     pub(crate) protocol: Setting<Option<Protocol>>,
-    /// Which place runs on which core.
+    /// Core of each place.
     pub(crate) placement: Setting<Placement>,
-    /// What chooses the rates of cores.
+    /// Policy that chooses the rates of cores.
     pub(crate) governor: Setting<Policy>,
     pub(crate) rest: IdlePolicy,
     pub(crate) broadcast: Setting<Broadcast>,
     pub(crate) reduce: Reduce,
-    /// Where the time of the program's code comes from.
+    /// Source of the time of the program's code.
     pub(crate) work: Setting<CodeTime>,
     /// Arguments of the process that are no flags of the run, as a tape keeps them.
     pub(crate) own_arguments: Vec<Vec<u8>>,
@@ -63,7 +63,7 @@ impl ChipSettings {
         self.own_arguments = work::own_arguments(flags);
     }
 
-    /// Of these, what tests keep to: the protocol.
+    /// Returns the settings that tests keep to: the protocol.
     pub(crate) fn of_test(self) -> ChipSettings {
         ChipSettings { protocol: self.protocol, ..ChipSettings::default() }
     }
@@ -119,12 +119,13 @@ impl ChipSettings {
         chip.check_policy(&self.governor, &core_map)
     }
 
-    /// So many places on the cores of `chip`.
+    /// Puts `places` places on the cores of `chip`.
     pub(crate) fn core_map(&self, chip: ModelledChip, places: u32) -> Result<CoreMap, ConfigError> {
         chip.core_map(&self.placement, places)
     }
 
-    /// The protocol between so many places: the one that was said, or the chip's own, or one that carries so many.
+    /// Returns the protocol between `places` places: the one that was set, or the chip's own, or one that carries
+    /// that many.
     pub(crate) fn protocol_on(&self, chip: ModelledChip, places: u32) -> Protocol {
         self.protocol.value.unwrap_or_else(|| chip.default_protocol(places))
     }
@@ -160,7 +161,7 @@ impl ChipSettings {
         SETTINGS.iter().filter_map(told)
     }
 
-    /// What a run on `chip` reads for these settings.
+    /// Returns the files that a run on `chip` reads for these settings.
     pub(crate) fn reads(&self, chip: ModelledChip) -> impl Iterator<Item = Claim> {
         let file = chip.file();
         let tape = if let CodeTime::Tape(path) = &self.work.value { Some(path) } else { None };

@@ -36,7 +36,7 @@ use isles_services::{IncoherentMemory, MemoryStretch};
 use isles_transport_chip::MemoryRegion;
 use serde::{Deserialize, Serialize};
 
-/// How the model calls a kind.
+/// Returns the model's name of a kind.
 fn policy(kind: MemoryKind) -> CachePolicy {
     match kind {
         MemoryKind::Uncached => CachePolicy::Uncached,
@@ -58,7 +58,8 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// A stretch of so many bytes. `None` on a real machine, and on a chip whose file does not say what memory costs.
+    /// Reserves a stretch of `bytes` bytes. `None` on a real machine, and on a chip whose file does not say what
+    /// memory costs.
     ///
     /// # Panics
     /// On a chip, outside of a task.
@@ -68,12 +69,12 @@ impl SharedMemory {
         Some(SharedMemory { start, bytes, kind, controller })
     }
 
-    /// How many bytes it has.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How cores see it.
+    /// Returns the kind: how cores see this memory.
     pub fn kind(&self) -> MemoryKind {
         self.kind
     }

@@ -30,7 +30,7 @@ use std::panic::Location;
 use worker::{PlaceBags, place, work};
 
 thread_local! {
-    /// How the runs that were begun in this thread were balanced, all together: for the report of a program.
+    /// Balance of all runs begun in this thread, taken together: for the report of a program.
     static BALANCE: RefCell<Option<RunBalance>> = const { RefCell::new(None) };
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn take_balance() -> Option<RunBalance> {
 /// which tasks are in which bag depends on the run. So merging results must be associative and commutative, as counting
 /// and the greatest of numbers are, and the sum of floating-point numbers is not.
 pub trait Bag: Clone + Serialize + DeserializeOwned + 'static {
-    /// What the tasks come to.
+    /// Combined result of the tasks.
     type Result;
 
     /// Processes up to `count` tasks, which may add others; returns how many. Fewer than `count`, which is at least 1,
@@ -64,7 +64,7 @@ pub trait Bag: Clone + Serialize + DeserializeOwned + 'static {
     /// Takes in the tasks and the results of another bag.
     fn merge(&mut self, other: Self);
 
-    /// What the tasks came to.
+    /// Returns the combined result of the tasks.
     fn result(self) -> Self::Result;
 }
 
@@ -92,10 +92,10 @@ pub fn run_with<B: Bag>(parameters: Parameters, bag: B) -> impl Future<Output = 
     async move { balance(parameters, bag).await.map_err(|error| of_library(fault_of_bag(error), LINES, caller)) }
 }
 
-/// What the lines of this library begin with.
+/// Path prefix of the source lines of this library.
 const LINES: &str = file!().split_at(file!().len() - "mod.rs".len()).0;
 
-/// What the bag has done, if that is among the errors of several places.
+/// Returns the bag's fault, if that is among the errors of several places; else the error itself.
 fn fault_of_bag(error: Error) -> Error {
     let is_of_bag = |cause: &Error| matches!(cause.kind(), ErrorKind::Misused | ErrorKind::Panicked);
     let fault = error.causes().into_iter().find(is_of_bag);
@@ -152,7 +152,7 @@ fn all_members() -> Vec<usize> {
     (0..place_count()).collect()
 }
 
-/// What keeps a new run exact, at this place.
+/// Returns the state that keeps a new run exact, at this place.
 fn safety() -> Safety {
     Safety::new(here().index(), &all_members())
 }
@@ -190,7 +190,7 @@ async fn collect<B: Bag>(bags: &PlaceBags<B>, members: &[usize]) -> Result<Vec<(
     Ok(collected)
 }
 
-/// What this place has: a copy, in case that another one dies before all are collected.
+/// Returns the bag and counts of this place; a copy, in case another place dies before all are collected.
 fn bag_and_counts<B: Bag>(bags: &PlaceBags<B>) -> (Option<B>, PlaceBalance) {
     let mut own = bags.lock();
     let bag = if own.is_resilient() { own.bag.clone() } else { own.bag.take() };

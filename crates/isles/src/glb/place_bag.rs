@@ -1,4 +1,4 @@
-//! What a place has of a run: its bag, the balancer that decides, and the counts.
+//! The state of a run at one place: its bag, the balancer that decides, and the counts.
 //!
 //! Puts the pure balancer and the program's bag together. Invariant: a bag with tasks has a worker, or the method that
 //! put them there has returned that one is to be started.
@@ -31,25 +31,25 @@ pub(super) struct PlaceBag<B> {
     parameters: Parameters,
     /// The tasks and the results; `None` until the first ones come.
     pub(super) bag: Option<B>,
-    /// Whether the last batch has left no task, and none has come since.
+    /// `true` if the last batch has left no task, and none has come since.
     is_empty: bool,
     balancer: Balancer,
     random: Random,
     pub(super) batch: Batch,
     pub(super) counts: PlaceBalance,
-    /// When the worker last got tasks; `None` while it has none.
+    /// Time at which the worker last got tasks; `None` while it has none.
     busy_since: Option<Duration>,
-    /// When the worker last asked for tasks.
+    /// Time at which the worker last asked for tasks.
     asked_at: Duration,
     /// The place that has given the tasks of a bag that was empty, until one of them has run or was given on.
     unproven: Option<usize>,
-    /// What keeps the run exact, if it is resilient; and when it last saved.
+    /// State that keeps the run exact, if it is resilient; and the time of its last save.
     safeties: Option<Safeties>,
     saved_at: Duration,
 }
 
 impl<B: Bag> PlaceBag<B> {
-    /// That of the place `own`, at rest, of `members`, which are in order and have it.
+    /// Makes the bag of the place `own`, at rest, of `members`, which are in order and have it.
     pub(super) fn new(
         own: usize,
         members: &[usize],
@@ -198,17 +198,17 @@ impl<B: Bag> PlaceBag<B> {
         self.merge_part(victim, part, now);
     }
 
-    /// Whether the run is resilient.
+    /// Returns `true` if the run is resilient.
     pub(super) fn is_resilient(&self) -> bool {
         self.safeties.is_some()
     }
 
-    /// Whether many parts have come since the last save.
+    /// Returns `true` if many parts have come since the last save.
     pub(super) fn has_many_unsaved(&self) -> bool {
         self.safeties.as_ref().is_some_and(|safeties| safeties.lock().is_due())
     }
 
-    /// Whether the last save was long ago.
+    /// Returns `true` if the last save was long ago.
     pub(super) fn is_save_due(&self, now: Duration) -> bool {
         self.is_resilient() && now.saturating_sub(self.saved_at) >= SAVES_APART
     }
@@ -250,7 +250,8 @@ impl<B: Bag> PlaceBag<B> {
     }
 }
 
-/// What is said of a bag whose part from `giver` had no tasks, or that has returned `tasks` of a batch of `size`.
+/// Returns the error text for a bag whose part from `giver` had no tasks, or that returned `tasks` of a batch of
+/// `size`.
 fn broken_promise<B>(giver: Option<usize>, tasks: usize, size: usize) -> String {
     let bag = type_name::<B>();
     match giver {

@@ -15,10 +15,10 @@ use isles_protocol::balance::backup::{
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::wire::{DecodeError, from_bytes};
 
-/// What keeps a run exact, at each of its places.
+/// State that keeps a run exact, at each of its places.
 pub(super) type Safeties = PlaceLocal<Safety>;
 
-/// Whether an error says nothing but that places have died.
+/// Returns `true` if an error says nothing but that places have died.
 pub(super) fn is_death(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::DeadPlace(_) => true,
@@ -30,7 +30,7 @@ pub(super) fn is_death(error: &Error) -> bool {
 /// Restores what the dead members had at the others, which are the members from then on.
 ///
 /// # Errors
-/// What a dead place had is lost, because its partner is dead as well; or a place has died meanwhile.
+/// The state of a dead place is lost, because its partner is dead as well; or a place has died meanwhile.
 pub(super) async fn recover<B: Bag>(
     bags: &PlaceBags<B>,
     safeties: &Safeties,
@@ -66,7 +66,7 @@ async fn orders(safeties: &Safeties, members: &[usize]) -> Result<(Vec<usize>, V
     }
 }
 
-/// What the living know about the dead. Each knows the deaths when it answers.
+/// Gathers the facts of the living about the dead. Each knows the deaths when it answers.
 async fn facts(
     safeties: &Safeties,
     living: &[usize],

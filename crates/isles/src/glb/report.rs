@@ -1,12 +1,12 @@
-//! What a run came to, and what each place did of it.
+//! The result of a run, and the work of each place.
 //!
-//! Apart from the balancer because programs read it. Invariant: what each place did is no part of the result.
+//! Apart from the balancer because programs read it. Invariant: the work of each place is no part of the result.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// What one place did in a run.
+/// Work of one place in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceBalance {
     /// Tasks processed.
@@ -15,7 +15,7 @@ pub struct PlaceBalance {
     pub batches: u64,
     /// Random steals tried.
     pub asked: u64,
-    /// Of these, those that brought tasks.
+    /// Number of these that brought tasks.
     pub stolen: u64,
     /// Time of the random steals that brought tasks, from the request until the tasks are in the bag.
     pub stealing: Duration,
@@ -52,16 +52,16 @@ impl PlaceBalance {
 pub struct Balanced<R> {
     /// The result of all tasks.
     pub result: R,
-    /// How the run was balanced.
+    /// Balance of the run.
     pub balance: RunBalance,
 }
 
-/// How a run was balanced.
+/// Balance of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunBalance {
     /// Time from the first task to the end of the last, by the clock of the first place.
     pub elapsed: Duration,
-    /// What each place did, in order of the places; `None` for one that has died.
+    /// Work of each place, in order of the places; `None` for one that has died.
     pub places: Vec<Option<PlaceBalance>>,
     /// Places that died and whose tasks the others have done.
     pub recovered: u64,

@@ -100,7 +100,7 @@ fn parameters_that_are_not_allowed_are_an_error_and_no_run() {
     assert!(error.to_string().contains("lifelines is 0; allowed: 1 to 1024 for 2 places"), "{error}");
 }
 
-/// What a place is called; only a place can say.
+/// Returns the id of a place; only a place can tell it.
 fn id_of(number: usize) -> PlaceId {
     let id = Rc::new(Cell::new(None));
     let told = Rc::clone(&id);
@@ -119,7 +119,7 @@ fn with_losses(losses: Vec<PlannedDeath>, seed: u64) -> Plan {
     Plan { losses, stops: Vec::new(), ..Plan::adversarial(seed) }
 }
 
-/// How a resilient run ends in which places die.
+/// Runs a resilient computation in which places die, and returns its end.
 fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<Balanced<u64>> {
     let parameters = Parameters { resilient: true, ..parameters(seed) };
     let found = Rc::new(Cell::new(None));

@@ -1,4 +1,4 @@
-//! What places do and say to balance a run: tasks, requests, gifts and saves on the runtime's public interface.
+//! The work and the messages that balance a run: tasks, requests, gifts and saves on the runtime's public interface.
 //!
 //! All decisions are the [`PlaceBag`]'s. Invariant: a part that has left a bag is in an answer that a worker waits for,
 //! in a gift that the finish counts, or, in a resilient run, with a task that waits for its save.
@@ -23,12 +23,12 @@ pub(super) fn place(number: usize) -> Place {
     Place::new(number).expect("it is a place of the run")
 }
 
-/// Whether the place with this number is dead.
+/// Returns `true` if the place with this number is dead.
 pub(super) fn is_dead(number: usize) -> bool {
     place(number).is_dead()
 }
 
-/// Whether the run goes on: nobody is dead, or it is resilient.
+/// Returns `true` if the run goes on: nobody is dead, or it is resilient.
 fn goes_on<B: Bag>(bags: &PlaceBags<B>) -> bool {
     bags.lock().is_resilient() || !places().any(Place::is_dead)
 }
@@ -137,7 +137,7 @@ async fn answer<B: Bag>(bags: &PlaceBags<B>, thief: usize, kind: StealKind) -> R
     Ok(part)
 }
 
-/// What a place has answered; none if it is dead.
+/// Returns the answer of a place; `None` if it is dead.
 pub(super) fn unless_dead<V>(answer: Result<V>) -> Result<Option<V>> {
     match answer {
         Err(error) if matches!(error.kind(), ErrorKind::DeadPlace(_)) => Ok(None),

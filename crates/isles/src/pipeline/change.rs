@@ -23,14 +23,14 @@ use std::time::Duration;
 /// A recombination that makes the slowest group faster by less than one part in this many is left.
 const GAIN_MIN: u64 = 20;
 
-/// What a place knows of a stage.
+/// Facts that a place has about a stage.
 #[derive(Serialize, Deserialize)]
 struct StageFacts {
     mean: Option<f64>,
     state_bytes: Option<usize>,
 }
 
-/// What this place knows of some stages.
+/// Returns the facts that this place has about some stages.
 fn stage_facts<P: Pipeline>(kit: &Kit<P>, first: usize, end: usize) -> Vec<StageFacts> {
     let fact =
         |stage: usize| StageFacts { mean: kit.monitor.means()[stage], state_bytes: kit.state_bytes()[stage] };
@@ -135,7 +135,7 @@ impl<P: Pipeline> PipelineState<P> {
         ChangeGuard(&self.is_changing)
     }
 
-    /// Whether a group that takes items is at a dead place.
+    /// Returns `true` if a group that takes items is at a dead place.
     pub(super) fn has_dead_group(&self) -> bool {
         self.groups.borrow().iter().any(is_dead)
     }
@@ -199,7 +199,7 @@ impl<P: Pipeline> PipelineState<P> {
         self.kit.lock().state_bytes().iter().map(|bytes| bytes.unwrap_or(0) as u64).collect()
     }
 
-    /// What the place of each stage knows of it.
+    /// Gathers the facts about each stage from its place.
     async fn facts(&self) -> Result<Vec<(usize, StageFacts)>> {
         let mut facts = Vec::new();
         let groups = self.groups.borrow().clone();
@@ -208,7 +208,7 @@ impl<P: Pipeline> PipelineState<P> {
             let (kit, first, end) = (&self.kit, stages.start, stages.end);
             match finish(async { at!(place, stage_facts(&kit.lock(), first, end)).await }).await {
                 Ok(own) => facts.extend(stages.zip(own)),
-                // What this place knows of them is old, but known.
+                // The facts of this place about them are old, but they are known.
                 Err(error) if is_death(&error) => {
                     facts.extend(stages.zip(stage_facts(&kit.lock(), first, end)))
                 }

@@ -19,7 +19,7 @@ pub(super) enum Command {
     Stop,
 }
 
-/// What is between the flow and the task that starts groups.
+/// State shared by the flow and the task that starts groups.
 #[derive(Default)]
 pub(super) struct Crew {
     commands: VecDeque<Command>,
@@ -31,7 +31,7 @@ pub(super) fn command(crew: &Monitor<Crew>, command: Command) {
     crew.atomic(|crew| crew.commands.push_back(command));
 }
 
-/// Waits until all groups have ended; returns what they came to.
+/// Waits until all groups have ended; returns their outcome.
 pub(super) async fn outcome(crew: &Monitor<Crew>) -> Result<()> {
     let is_there = |crew: &Crew| crew.outcome.is_some();
     crew.when(is_there, |crew| crew.outcome.take()).await.expect("it is there")

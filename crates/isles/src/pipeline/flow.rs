@@ -26,7 +26,7 @@ const REBALANCED_FIRST: u64 = 16;
 /// Items between two looks of [`process`](super::process) whether other groups are faster.
 const REBALANCED_APART: u64 = 512;
 
-/// Whether stages are looked at before this item.
+/// Returns `true` if stages are looked at before this item.
 pub(super) fn is_time_to_rebalance(item: u64) -> bool {
     item == REBALANCED_FIRST || item > 0 && item.is_multiple_of(REBALANCED_APART)
 }
@@ -42,7 +42,7 @@ impl<P: Pipeline> Clone for RunningPipeline<P> {
     }
 }
 
-/// What clones share.
+/// State that clones share.
 pub(super) struct PipelineState<P: Pipeline> {
     pub(super) kit: PlaceLocal<Kit<P>>,
     pub(super) options: Options,
@@ -51,22 +51,22 @@ pub(super) struct PipelineState<P: Pipeline> {
     pub(super) names: Rc<[&'static str]>,
     pub(super) source: Monitor<PipelineSource>,
     pub(super) crew: Rc<Monitor<Crew>>,
-    /// Whether groups are being changed just now.
+    /// `true` while groups are being changed.
     pub(super) is_changing: Monitor<bool>,
     /// The groups that take the next items.
     pub(super) groups: RefCell<Vec<PlacedGroup>>,
     pub(super) epoch: Cell<u64>,
-    /// Where results come out, of each epoch whose results are not all received.
+    /// Ends at which results come out, one for each epoch whose results are not all received.
     pub(super) exits: RefCell<VecDeque<Exit>>,
     pub(super) sink: RefCell<Sink>,
     pub(super) replay: RefCell<Option<Replay>>,
     pub(super) lost_places: Cell<usize>,
-    /// Why the pipeline has ended early.
+    /// Reason why the pipeline has ended early.
     pub(super) fate: RefCell<Option<(ErrorKind, String)>>,
     started: Duration,
 }
 
-/// Where the results of an epoch come out.
+/// End at which the results of an epoch come out.
 #[derive(Clone)]
 pub(super) struct Exit {
     pub(super) epoch: u64,
@@ -74,12 +74,12 @@ pub(super) struct Exit {
     pub(super) groups: Rc<[PlacedGroup]>,
 }
 
-/// What is known of the results that have come.
+/// State of the results that have come.
 #[derive(Default)]
 pub(super) struct Sink {
     /// Items whose results were received, or never come.
     pub(super) received: u64,
-    /// Those whose results never come, because their sending was given up.
+    /// Number of those whose results never come, because their sending was given up.
     skipped: u64,
     last: Option<Duration>,
     /// Mean time between two results, in nanoseconds.
@@ -176,7 +176,7 @@ impl<P: Pipeline> RunningPipeline<P> {
     /// Receives the next result; `None` after the last one, if the pipeline was closed.
     ///
     /// # Errors
-    /// That of the stage or the place that ended the pipeline.
+    /// The error of the stage or the place that ended the pipeline.
     pub async fn recv(&self) -> Result<Option<P::Output>> {
         let shared = &*self.shared;
         loop {
@@ -263,7 +263,7 @@ impl<P: Pipeline> RunningPipeline<P> {
         shared.change(choose, None).await
     }
 
-    /// What the stages cost, as far as it was measured, in nanoseconds: for [`speed_ups`](super::speed_ups).
+    /// Returns the measured costs of the stages so far, in nanoseconds: for [`speed_ups`](super::speed_ups).
     ///
     /// # Errors
     /// A place has died.

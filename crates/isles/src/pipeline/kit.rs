@@ -1,4 +1,4 @@
-//! What a place has of a pipeline: its stages while no group here runs them, what was measured, states that arrive.
+//! The state of a pipeline at one place: stages that no group here runs, measurements, and states that arrive.
 //!
 //! Invariant: a stage's state is at one place, in a group, or under way between two; what lies here of a stage
 //! that runs elsewhere is stale, and is restored before it runs.

@@ -68,10 +68,10 @@ use std::task::Poll;
 ///
 /// The value travels to each place of the pipeline, which makes the stages of it.
 pub trait Pipeline: Clone + CanSend {
-    /// What enters the first stage.
+    /// Item that enters the first stage.
     type Input: CanSend;
 
-    /// What leaves the last stage: one for each item, in the same order.
+    /// Result that leaves the last stage: one for each item, in the same order.
     type Output: CanSend;
 
     /// Makes the stages. Each place must make the same ones.
@@ -80,7 +80,7 @@ pub trait Pipeline: Clone + CanSend {
     fn stages(&self) -> Stages<Self::Input, Self::Output>;
 }
 
-/// What the lines of this library begin with.
+/// Path prefix of the source lines of this library.
 const LINES: &str = file!().split_at(file!().len() - "mod.rs".len()).0;
 
 /// Runs `pipeline` as long as `body` does, which sends items into it, receives results and resizes it by its
@@ -163,7 +163,7 @@ async fn both(one: impl Future<Output = Result<()>>, other: impl Future<Output =
     .await
 }
 
-/// Which stage an error is of.
+/// Stage that an error belongs to.
 struct StageFault {
     name: &'static str,
 }

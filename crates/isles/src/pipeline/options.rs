@@ -1,4 +1,4 @@
-//! How a pipeline is run.
+//! The options of a pipeline.
 
 use super::misused;
 use crate::Result;
@@ -9,21 +9,22 @@ use isles_protocol::pipeline::{Partition, StageCosts};
 /// worst case of J. Jahn et al., "Malleable Software Pipelines", section III.
 pub const STATE_BYTES_MAX: usize = 38 * 1024;
 
-/// How a pipeline is run. The default: all places that the stages can use, queues of 4 items, no checkpoints.
+/// Options of a pipeline. The default: all places that the stages can use, queues of 4 items, no checkpoints.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many places it starts on; `None` for as many as it can use.
+    /// Number of places it starts on; `None` for as many as it can use.
     pub cores: Option<usize>,
     /// The places that it may use, of which it takes the first; `None` for all.
     pub places: Option<Vec<Place>>,
     /// Items that wait before each group; 1 to 2^20.
     pub queue: usize,
-    /// What the stages cost, if that is known beforehand; else the first groups have equally many stages.
+    /// Costs of the stages, if known beforehand; else the first groups have equally many stages.
     pub costs: Option<StageCosts>,
     /// The most bytes of the state of a stage.
     pub state_bytes_max: usize,
-    /// If a place dies, go on without it: states are saved every so many items. 1 or more; stages without state need no
-    /// checkpoint, and go on with any number. `None`: the death of a place ends the pipeline.
+    /// Number of items between two saves of states, so that the pipeline goes on without a place that dies. 1 or
+    /// more; stages without state need no checkpoint, and go on with any number. `None`: the death of a place ends
+    /// the pipeline.
     pub checkpoint: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What flows through the channels between groups: items, and the markers that stand between two items.
+//! The packets in the channels between groups: items, and the markers between two items.
 
 use super::stage::ports::PortValues;
 use isles_protocol::pipeline::PlacedGroup;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(super) enum StageMessage {
     /// An item: the values that its next stages need.
     Item {
-        /// Which item of the pipeline it is, from 0.
+        /// Number of its item of the pipeline, from 0.
         number: u64,
         payload: PortValues,
     },

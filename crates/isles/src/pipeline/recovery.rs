@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 /// The state of each stage as bytes; `None` for a stage that has none.
 pub(super) type States = Vec<Option<Vec<u8>>>;
 
-/// What makes items processed again exact.
+/// State that makes items processed again exact.
 pub(super) struct Replay {
     /// The item before which `states` were.
     number: u64,
@@ -49,7 +49,7 @@ impl Replay {
     }
 }
 
-/// Whether an error says nothing but that places have died.
+/// Returns `true` if an error says nothing but that places have died.
 pub(super) fn is_death(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::DeadPlace(_) => true,
@@ -124,7 +124,7 @@ impl<P: Pipeline> PipelineState<P> {
         }
     }
 
-    /// Ends the groups that there are; returns what they came to.
+    /// Ends the present groups; returns their outcome.
     async fn end_groups(&self) -> Result<()> {
         self.exits.borrow_mut().clear();
         self.source.atomic(|source| {
@@ -153,7 +153,7 @@ impl<P: Pipeline> PipelineState<P> {
     /// checkpoints.
     ///
     /// # Errors
-    /// What ended them, with the stages that a dead place had.
+    /// The error that ended them, with the stages that a dead place had.
     pub(super) async fn mend(&self) -> Result<()> {
         let generation = || self.source.atomic(|source| source.generation());
         let broken = generation();
@@ -229,7 +229,7 @@ impl<P: Pipeline> PipelineState<P> {
     }
 }
 
-/// Whether a group's place is dead.
+/// Returns `true` if a group's place is dead.
 pub(super) fn is_dead(group: &PlacedGroup) -> bool {
     Place::new(group.place).is_none_or(Place::is_dead)
 }

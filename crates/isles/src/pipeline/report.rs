@@ -1,9 +1,9 @@
-//! How a pipeline ran.
+//! The report of a pipeline.
 
 use serde::Serialize;
 use std::time::Duration;
 
-/// How a pipeline ran, all in all.
+/// Report of a whole run of a pipeline.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineReport {
     /// Results that left the last stage.

@@ -11,7 +11,7 @@ use super::{Pipeline, recovery};
 use crate::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What goes into the pipeline next, besides items.
+/// Marker that goes into the pipeline next, besides items.
 pub(super) enum Switch {
     /// A change of groups: the marker goes into the entry that was, items after it into the new one.
     Change { plan: EpochPlan, entry: Sender<StageMessage> },
@@ -23,7 +23,7 @@ pub(super) enum Switch {
 #[derive(Default)]
 pub(super) struct PipelineSource {
     pub(super) entry: Option<Sender<StageMessage>>,
-    /// Whether somebody sends a packet just now.
+    /// `true` while somebody sends a packet.
     pub(super) is_sending: bool,
     /// Items that were sent, or given up while they were.
     pub(super) sent: u64,
@@ -35,19 +35,19 @@ pub(super) struct PipelineSource {
     is_end_sent: bool,
     /// The groups do not take packets: a place died, or a stage failed.
     pub(super) is_broken: bool,
-    /// How often groups were replaced after a death.
+    /// Number of times groups were replaced after a death.
     generation: u64,
     /// The pipeline is over.
     pub(super) is_over: bool,
 }
 
 impl PipelineSource {
-    /// Whether an item may go in, or be refused.
+    /// Returns `true` if an item may go in, or be refused.
     pub(super) fn takes_items(&self) -> bool {
         self.is_over || self.is_broken || self.is_closed || !self.is_sending && self.switches.is_empty()
     }
 
-    /// Whether no item will go by other groups than those there are.
+    /// Returns `true` if no item will go through groups other than the present ones.
     pub(super) fn takes_no_change(&self) -> bool {
         self.is_over || self.is_end_sent || self.is_broken
     }
@@ -65,7 +65,7 @@ impl PipelineSource {
         self.generation += 1;
     }
 
-    /// How often groups were replaced after a death.
+    /// Returns the number of times groups were replaced after a death.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
@@ -76,7 +76,7 @@ impl PipelineSource {
     }
 }
 
-/// What [`send_markers`] does next.
+/// Next step of [`send_markers`].
 enum Step {
     Over,
     End(Sender<StageMessage>),
@@ -109,7 +109,7 @@ fn next_step(source: &mut PipelineSource) -> Step {
 pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
     let source = &flow.shared.source;
     loop {
-        // Where a marker is refused, the groups have ended; whoever receives hears why.
+        // If a marker is refused, the groups have ended; whoever receives gets the reason.
         match source.when(PipelineSource::has_marker, next_step).await {
             Step::Over => return,
             Step::End(entry) => drop(entry.send(StageMessage::End).await),

@@ -71,7 +71,7 @@ fn branch_of_texts<In: CanSend>(stages: Stages<In, String>) -> Stages<In, u64> {
     stages.map("text", |text| text.len() as u64)
 }
 
-/// What the pipeline comes to in a plain loop.
+/// Returns the results of the pipeline, computed in a plain loop.
 fn expected(pipeline: &Mixed, items: u64) -> Vec<u64> {
     let mut states: Vec<_> = (0..6).map(|round| (round, vec![0; pipeline.ballast])).collect();
     let mut results = Vec::new();
@@ -453,7 +453,7 @@ fn results_that_nobody_receives_are_dropped_and_the_error_of_the_body_is_that_of
     result.unwrap();
 }
 
-/// What a place is called; only a place can say.
+/// Returns the id of a place; only a place can tell it.
 fn id_of(number: usize) -> PlaceId {
     let id = Rc::new(Cell::new(None));
     let told = Rc::clone(&id);
@@ -462,7 +462,7 @@ fn id_of(number: usize) -> PlaceId {
     id.get().expect("the last place")
 }
 
-/// How a pipeline of 120 items ends in which a place dies at a step of the world; that it ends is part of the test.
+/// Runs a pipeline of 120 items in which a place dies at a step of the world; that it ends is part of the test.
 fn end_with_death(
     places: u32,
     place: usize,

@@ -31,7 +31,7 @@ const YIELDS_APART: u64 = 16;
 pub(super) struct GroupTask {
     pub(super) epoch: u64,
     pub(super) stages: Range<usize>,
-    /// Whether its stages are at its place as they were built, and do not come from other groups.
+    /// `true` if its stages are at its place as they were built, and do not come from other groups.
     pub(super) is_first: bool,
     /// The place that runs the pipeline.
     pub(super) keeper: Place,
@@ -51,7 +51,7 @@ struct StageGroup<P: Pipeline> {
     output: Sender<StageMessage>,
     /// The place that runs the pipeline, which keeps its checkpoints.
     keeper: Place,
-    /// Whether the next group is here as well.
+    /// `true` if the next group is here as well.
     next_is_here: bool,
     items: u64,
     is_long: bool,

@@ -12,7 +12,7 @@ use std::env;
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 
-/// What can be said of colours.
+/// Choices for colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorChoice {
     /// On a terminal that shows them, unless `NO_COLOR` is set. Not at a rank of MPI: launchers give it a terminal that
@@ -34,7 +34,7 @@ pub(crate) fn read(source: &str, value: &str) -> Result<ColorChoice, ConfigError
     }
 }
 
-/// What was chosen last in this process; nothing before settings are read.
+/// Last choice in this process; `None` before settings are read.
 static CHOSEN: Mutex<Option<ColorChoice>> = Mutex::new(None);
 
 /// Keeps a choice for this process, if one was made.
@@ -52,7 +52,7 @@ fn chosen() -> ColorChoice {
     chosen.or_else(said).unwrap_or(ColorChoice::Auto)
 }
 
-/// Whether what goes to `stream` has colours.
+/// Returns `true` if output to `stream` has colours.
 pub(crate) fn is_wanted(stream: StandardStream) -> bool {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_terminal = || match stream {

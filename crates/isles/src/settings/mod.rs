@@ -1,6 +1,6 @@
-//! The settings of a run: where they are written, and what they come to.
+//! The settings of a run: their sources, and their values.
 //!
-//! What settings there are says the `table`, and each row has its reader, of `readers` or of the part of this crate
+//! The settings are listed in the `table`, and each row has its reader, of `readers` or of the part of this crate
 //! that the setting is about. Here is what all have in common: a flag takes the place of its variable, an empty
 //! variable counts as not set, a refusal names what the user wrote. Invariant: reading changes nothing but the
 //! [`Environment`] that comes of it.
@@ -24,20 +24,20 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is printed at the end of a run, to standard error.
+/// Report printed at the end of a run, to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// Calls and bytes by call site.
     Captures,
     /// Finishes by kind, and what they cost.
     Finish,
-    /// What tasks said to other tasks: over channels, and from member to member of a team.
+    /// Messages between tasks: over channels, and from member to member of a team.
     Messages,
-    /// What places have counted: of each counter the sum, and the least and the most of one place.
+    /// Counters of the places: of each counter the sum, and the least and the most of one place.
     Counters,
-    /// How [`glb`](crate::glb) has balanced tasks: steals and idle time of each place, of all its runs.
+    /// Balance of tasks by [`glb`](crate::glb): steals and idle time of each place, of all its runs.
     Balance,
-    /// What a modelled chip did; nothing on another machine.
+    /// Activity of a modelled chip; nothing on another machine.
     Chip,
 }
 
@@ -62,11 +62,11 @@ impl Report {
 /// A setting that is not allowed; nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Where the value comes from: a variable, or a flag.
+    /// Source of the value: a variable, or a flag.
     pub source: String,
     /// The value.
     pub value: String,
-    /// What is allowed.
+    /// Allowed values.
     pub allowed: String,
 }
 
@@ -91,7 +91,7 @@ pub struct Flag<'a> {
     pub variable: &'a str,
     /// The flag, for example `--places`.
     pub name: &'a str,
-    /// What it says.
+    /// Value of the flag.
     pub value: &'a str,
 }
 
@@ -121,21 +121,22 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
 /// The setting whose values are not all of every machine.
 const REPORT: &SettingRow = setting("report");
 
-/// The variable by which `isles launch` tells its program which flags were said: `ISLES_PLACES=--places`, with commas.
-/// A refusal then names what the user wrote.
+/// Variable by which `isles launch` passes the flags of the user to its program: `ISLES_PLACES=--places`, with
+/// commas. A refusal then names what the user wrote.
 pub const FLAGS_VARIABLE: &str = "ISLES_LAUNCH_FLAGS";
 
-/// The variable by which `isles sweep` and `isles run --seeds` tell each of their runs the number of their own process,
-/// with which they end.
+/// Variable by which `isles sweep` and `isles run --seeds` pass the number of their own process to each of their
+/// runs, which end with it.
 pub const SWEEP_VARIABLE: &str = "ISLES_SWEEP";
 
-/// The variable by which a program of Isles tells another, which it starts, its own version: both must be of one.
+/// Variable by which a program of Isles passes its own version to another that it starts: both must be of one
+/// version.
 pub const VERSION_VARIABLE: &str = "ISLES_COMMAND_VERSION";
 
-/// Where settings are written: flags, and the variables behind them.
+/// Sources of settings: flags, and the variables behind them.
 pub(crate) struct SettingSources<'a> {
     pub(crate) flags: &'a [Flag<'a>],
-    /// What [`FLAGS_VARIABLE`] says.
+    /// Value of [`FLAGS_VARIABLE`].
     launched: String,
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -175,7 +176,7 @@ impl<T> Setting<T> {
     }
 }
 
-/// What is said of the machine.
+/// Name of the machine, as set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MachineName {
     /// One that every program knows.
@@ -195,24 +196,24 @@ impl MachineName {
     }
 }
 
-/// What the environment says. It is plain data: nothing of it has been looked for in the system.
+/// Settings of the environment. Plain data: none of it has been looked for in the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Environment {
     pub(crate) machine: Option<Setting<MachineName>>,
     pub(crate) places: Option<Setting<u32>>,
-    /// On which processors of the host the places stay.
+    /// Processors of the host on which the places stay.
     pub(crate) pinning: Setting<Pinning>,
     pub(crate) reports: Vec<Report>,
-    /// What `ISLES_CHIP_*` want to be written.
+    /// Exports wanted by `ISLES_CHIP_*`.
     pub(crate) exports: Vec<ExportRequest>,
-    /// What `ISLES_CHIP_*` say of how a modelled chip runs.
+    /// Settings of a modelled chip from `ISLES_CHIP_*`.
     #[cfg(feature = "chip")]
     pub(crate) chip: ChipSettings,
-    /// What `ISLES_STALL` and `ISLES_STALL_LIMIT` say of the first place's silence; what is not said is `None`.
+    /// `ISLES_STALL` and `ISLES_STALL_LIMIT`: limits of the first place's silence; `None` if not set.
     pub(crate) stall_report: Option<Option<Duration>>,
     pub(crate) stall_limit: Option<Option<Duration>>,
     pub(crate) seed: u64,
-    /// Whether what people read has colours, if it is said.
+    /// Choice for colours in text that people read, if set.
     pub(crate) color: Option<color::ColorChoice>,
     /// The run directory, if the run is to be observed.
     pub(crate) record: Option<Setting<PathBuf>>,
@@ -237,7 +238,7 @@ impl Environment {
         places.map(|said| readers::check_places(&said.source, &said.value.to_string(), machine)).transpose()
     }
 
-    /// How long nothing may happen, with `default` where nothing is said.
+    /// Returns the limits of time without progress, with `default` for those not set.
     pub(crate) fn stall(&self, default: Stall) -> Stall {
         Stall {
             report: self.stall_report.unwrap_or(default.report),
@@ -257,7 +258,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// What holds where nothing is said.
+    /// Returns the defaults, with nothing set.
     fn unsaid() -> Environment {
         Environment {
             machine: None,
@@ -291,7 +292,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Of these, what tests keep to: nothing is reported or written, and each says its seeds itself.
+    /// Returns the settings that tests keep to: nothing is reported or written, and each test sets its seeds itself.
     pub(crate) fn of_test(self) -> Environment {
         Environment {
             reports: Vec::new(),
@@ -311,7 +312,7 @@ impl Environment {
     }
 }
 
-/// What a variable of the process says.
+/// Returns the value of a variable of the process.
 fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

@@ -7,10 +7,10 @@ use crate::settings::{ConfigError, Setting};
 use isles_transport::{CoreList, CoreListFault};
 use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
 
-/// What `ISLES_PIN` can be, for a refusal.
+/// Allowed values of `ISLES_PIN`, for a refusal.
 const ALLOWED: &str = "auto, no, or processors and ranges of processors with commas such as 0,2,4-7";
 
-/// What a refusal calls a setting that the program made, or nobody.
+/// Name in a refusal of a setting made by the program or by default.
 pub(crate) const UNSAID: &str = "the pinning";
 
 /// The setting that nobody made.
@@ -35,7 +35,7 @@ pub(crate) fn read(source: &str, value: &str) -> Result<Setting<Pinning>, Config
     Ok(Setting::new(source, pinning))
 }
 
-/// Whether `places` places can have the processors that were asked for.
+/// Checks that `places` places can have the requested processors.
 pub(crate) fn check(pinning: &Setting<Pinning>, places: u32) -> Result<(), ConfigError> {
     check_among(&processors(), pinning, places)
 }

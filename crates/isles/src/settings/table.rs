@@ -1,10 +1,10 @@
-//! The table of settings: all that a run can be told by a flag or by a variable `ISLES_*`, a row each.
+//! The table of settings: all flags and variables `ISLES_*` of a run, a row each.
 //!
-//! What reads settings, refuses, lists or corrects them takes it from here: the reader of the environment, the flags
-//! and `--help` of the `isles` command, the page Machines of the book, the warning about misspelt variables, tapes and
-//! summaries of modelled chips, the fuzz target. The design is `docs/design/settings.md`. It holds no value of a run.
-//! Invariants: a row stands behind those whose values its reader looks at (places behind the machine); the texts are
-//! those of the book, and `--help` has them without marks.
+//! All code that reads settings, refuses, lists or corrects them takes it from here: the reader of the environment,
+//! the flags and `--help` of the `isles` command, the page Machines of the book, the warning about misspelt
+//! variables, tapes and summaries of modelled chips, the fuzz target. The design is `docs/design/settings.md`. It
+//! holds no value of a run. Invariants: a row stands behind those whose values its reader looks at (places behind the
+//! machine); the texts are those of the book, and `--help` has them without marks.
 
 #[cfg(feature = "chip")]
 use crate::chip::{self, ChipSettings, ModelledChip};
@@ -24,54 +24,54 @@ pub struct SettingRow {
     pub variable: &'static str,
     /// The flag of the `isles` command in the place of the variable, if there is one.
     pub flag: Option<SettingFlag>,
-    /// What it says, as the book has it: words of code in backticks, links from the folder of the book.
+    /// Description as in the book: words of code in backticks, links from the folder of the book.
     pub about: &'static str,
-    /// What holds where nobody says it.
+    /// Default of the setting.
     pub default: SettingDefault,
     /// The machines on which it has a meaning.
     pub machines: Machines,
-    /// What tapes and summaries of modelled chips keep of it.
+    /// Form in which tapes and summaries of modelled chips keep it.
     pub(crate) stored: Stored,
     /// Reads a value and keeps it.
     pub(crate) read: Reader,
 }
 
-/// How a setting is said on the command line.
+/// Flag of a setting on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingFlag {
     /// The long flag, for example `--places`.
     pub name: &'static str,
     /// The letter of the short one.
     pub short: Option<char>,
-    /// What stands for the value in `--help`.
+    /// Placeholder for the value in `--help`.
     pub value: &'static str,
-    /// Under which heading it stands there.
+    /// Heading under which it is listed there.
     pub group: FlagGroup,
-    /// Whether a value may begin with a hyphen; a negative number may in any case, and is refused by the reader.
+    /// `true` if a value may begin with a hyphen; a negative number may in any case, and is refused by the reader.
     pub takes_hyphen: bool,
-    /// Whether it may be said several times, which is the same as once with semicolons between.
+    /// `true` if it may be repeated, which is the same as once with semicolons between.
     pub repeats: bool,
 }
 
 /// Flags that commands offer together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlagGroup {
-    /// Of every command, whether it runs something or not.
+    /// Settings of every command, whether it runs something or not.
     Command,
-    /// Of a run on any machine.
+    /// Settings of a run on any machine.
     Run,
-    /// How a modelled chip is set.
+    /// Settings of a modelled chip.
     Chip,
-    /// What a run writes, most of it on modelled chips only.
+    /// Files that a run writes, most of them on modelled chips only.
     Files,
 }
 
-/// What holds where nobody says a setting. The texts are as those of [`SettingRow::about`].
+/// Default of a setting. The texts are as those of [`SettingRow::about`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingDefault {
     /// This value, as one would say it.
     Value(&'static str),
-    /// What these words describe.
+    /// A default described by these words.
     Words(&'static str),
     /// Nothing is done, as these words say; `--help` is silent about it.
     Nothing(&'static str),
@@ -80,9 +80,9 @@ pub enum SettingDefault {
 /// The machines on which a setting has a meaning, and what becomes of it on others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machines {
-    /// Those on which it has one.
+    /// Machines on which it has a meaning.
     pub on: &'static [MachineClass],
-    /// What becomes of it elsewhere.
+    /// Effect of the setting on other machines.
     pub elsewhere: Elsewhere,
 }
 
@@ -99,7 +99,7 @@ pub enum MachineClass {
     Chip,
 }
 
-/// What becomes of a setting on a machine where it has no meaning.
+/// Effect of a setting on a machine where it has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Elsewhere {
     /// It is passed over.
@@ -111,7 +111,7 @@ pub enum Elsewhere {
 }
 
 impl MachineClass {
-    /// That of `machine`.
+    /// Returns the class of `machine`.
     pub fn of(machine: Machine) -> MachineClass {
         match machine {
             Machine::Threads | Machine::Processes | Machine::Guests => MachineClass::Host,
@@ -123,7 +123,7 @@ impl MachineClass {
 }
 
 impl Machines {
-    /// Whether `machine` is one of them.
+    /// Returns `true` if `machine` is one of them.
     pub fn include(&self, machine: Machine) -> bool {
         self.on.contains(&MachineClass::of(machine))
     }
@@ -139,8 +139,8 @@ pub(crate) type Told = fn(&ChipSettings, ModelledChip, u32) -> String;
 #[cfg(not(feature = "chip"))]
 pub(crate) type Told = fn() -> String;
 
-/// What tapes and summaries of modelled chips keep of a setting. A tape is played only if all that it keeps is the
-/// same.
+/// Form in which tapes and summaries of modelled chips keep a setting. A tape is played only if all the settings it
+/// keeps are the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
     /// Neither keeps it: it changes nothing of what a chip does.
@@ -154,7 +154,7 @@ pub(crate) enum Stored {
 }
 
 impl Stored {
-    /// What tells the value to a summary that keeps it by its name.
+    /// Returns the function that tells the value to a summary that keeps it by its name.
     pub(crate) fn by_summary(&self) -> Option<Told> {
         match self {
             Stored::Summary(told) | Stored::TapeAndSummary(told) => Some(*told),
@@ -162,7 +162,7 @@ impl Stored {
         }
     }
 
-    /// What tells the value to a tape that keeps it by its name.
+    /// Returns the function that tells the value to a tape that keeps it by its name.
     #[cfg(feature = "chip")]
     pub(crate) fn by_tape(&self) -> Option<Told> {
         match self {
@@ -173,7 +173,7 @@ impl Stored {
 }
 
 impl SettingRow {
-    /// Whether the summary of a run on a modelled chip has a field of its name.
+    /// Returns `true` if the summary of a run on a modelled chip has a field of its name.
     pub fn is_in_summary(&self) -> bool {
         self.stored.by_summary().is_some()
     }
@@ -211,8 +211,8 @@ const fn flag_of_file(name: &'static str) -> Option<SettingFlag> {
     Some(flag(FlagGroup::Files, name, "FILE"))
 }
 
-/// What keeps in a field of the chip's settings what a function reads, and what tells of it. In a program without
-/// modelled chips the one passes over any value, and the other is nothing.
+/// Makes the functions that read and tell a field of the chip's settings. In a program without modelled chips, the
+/// one passes over any value, and the other is nothing.
 #[cfg(feature = "chip")]
 macro_rules! of_chip {
     (read $field:ident by $read:path) => {
@@ -265,7 +265,7 @@ pub const fn setting(name: &str) -> &'static SettingRow {
     panic!("there is no setting of this name")
 }
 
-/// Whether two texts are the same, also at compile time.
+/// Returns `true` if two texts are the same, also at compile time.
 const fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let mut number = 0;

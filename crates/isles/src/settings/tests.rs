@@ -1,7 +1,7 @@
-//! Where settings are written and what they come to; and the table against what reads it: names, defaults, machines.
+//! Tests of settings: their sources and values; and the table against its readers: names, defaults, machines.
 //!
-//! What the book and `--help` say is compared in `text` and by the tests of the `isles` command. Invariant: no setting
-//! is left out here because nobody thought of it: each test goes over the table.
+//! The texts of the book and of `--help` are compared in `text` and by the tests of the `isles` command. Invariant:
+//! no setting is left out here because nobody thought of it: each test goes over the table.
 
 use super::table::{FlagGroup, SETTINGS, SettingDefault, SettingRow};
 use super::{Environment, FLAGS_VARIABLE, Flag, MachineName, Report, Setting, SettingSources};
@@ -173,7 +173,7 @@ mod machines {
         }
     }
 
-    /// How a launch is refused that says `said` by flags, and by variables.
+    /// Returns the refusals of a launch that gets `said` as flags, and as variables.
     fn refused(said: &[(&SettingRow, &str)]) -> [Option<String>; 2] {
         let ended = |launch: Result<Launch, _>| launch.and_then(|launch| launch.check_outputs()).err();
         let flags: Vec<Flag<'_>> = said

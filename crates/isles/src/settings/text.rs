@@ -1,4 +1,4 @@
-//! How the table of settings is told: in `--help`, on pages of the book, in refusals.
+//! The texts of the table of settings: in `--help`, on pages of the book, in refusals.
 //!
 //! The table has one text for all of them. It is Markdown, as the book has it; [`plain`] is what a terminal shows of
 //! it. Tests compare the book with the table. Invariant: nothing here knows a setting by its name.
@@ -7,7 +7,7 @@ use super::table::{MachineClass, Machines, SettingDefault, SettingRow};
 use crate::machine::Machine;
 
 impl SettingRow {
-    /// What `--help` says of the flag, with the default.
+    /// Returns the text of the flag for `--help`, with the default.
     pub fn help(&self) -> String {
         let about = plain(self.about);
         match self.default {
@@ -20,7 +20,7 @@ impl SettingRow {
 }
 
 impl Machines {
-    /// What is allowed on `machine`, which is none of them.
+    /// Returns what is allowed on `machine`, which is none of them.
     pub(crate) fn refusal(&self, machine: Machine) -> String {
         let why = match machine {
             _ if self.on == [MachineClass::Chip] => "which is no modelled chip",
@@ -49,7 +49,7 @@ fn plain(text: &str) -> String {
     unlinked + rest
 }
 
-/// What stands before the first link of a text, its words, and what stands behind it.
+/// Splits a text at its first link: the text before it, the words of the link, and the text behind it.
 fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
     let (before, link) = text.split_once('[')?;
     let (words, target) = link.split_once("](")?;

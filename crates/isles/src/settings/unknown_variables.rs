@@ -12,10 +12,10 @@ use crate::trace::TRACE_VARIABLE;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::sync::Once;
 
-/// How all our variables begin.
+/// Prefix of all our variables.
 const PREFIX: &str = "ISLES_";
 
-/// How those begin that our own tests read.
+/// Prefix of the variables that our own tests read.
 const OF_TESTS: &str = "ISLES_TEST_";
 
 /// Warns of each variable that begins with `ISLES_` and has no meaning, with the nearest that has one; once a process.
@@ -57,14 +57,14 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
     set.filter(is_strange).map(warning).collect()
 }
 
-/// What a user may set.
+/// Returns the variables that a user may set.
 fn known() -> Vec<&'static str> {
     SETTINGS.iter().map(|row| row.variable).collect()
 }
 
 /// The known name that `name` is nearest to, if one letter in three at most has to change, go or come.
 ///
-/// That bound is the one of the Rust compiler. `CHIP_` is easily left out or put in, so it is not counted.
+/// The bound is that of the Rust compiler. `CHIP_` is easily left out or put in, so it is not counted.
 fn nearest<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
     fn stem(name: &str) -> &str {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);

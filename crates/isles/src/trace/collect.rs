@@ -1,4 +1,4 @@
-//! How what places have recorded comes to the first place.
+//! Brings the records of all places to the first place.
 //!
 //! Threads leave it in a list, and so do ranks of MPI, each in its own, which is then sent. Processes write it into one
 //! memory that the first process has made and they have inherited: anonymous, so that nothing is left behind, and each
@@ -16,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The variable that tells a process that is a place by which descriptor it hands over; empty: there is no trace.
+/// Variable with the descriptor by which the process of a place hands over its records; empty: there is no trace.
 pub(crate) const TRACE_VARIABLE: &str = "ISLES_JOIN_TRACE";
 
 /// Bytes of a record.
@@ -31,7 +31,7 @@ const STRIDE: u64 = 8 + PART_BYTES_MAX as u64;
 /// The number that stands for no place.
 const NOBODY: u32 = u32::MAX;
 
-/// Where places hand over their parts.
+/// Destination of the parts that places hand over.
 #[derive(Clone)]
 pub(crate) enum Collector {
     /// All places are in this process.
@@ -49,7 +49,7 @@ impl Collector {
     /// A collector for processes that this one is going to start.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system reports an error.
     pub(crate) fn shared() -> io::Result<Collector> {
         Ok(Collector::Shared(Arc::new(memfd_create("isles-trace", MemfdFlags::empty())?.into())))
     }
@@ -75,7 +75,7 @@ impl Collector {
         decode(bytes)
     }
 
-    /// What [`TRACE_VARIABLE`] says to the processes of a run with this collector.
+    /// Returns the value of [`TRACE_VARIABLE`] for the processes of a run with this collector.
     pub(crate) fn descriptor(&self) -> String {
         match self {
             Collector::Within(_) => String::new(),

@@ -108,7 +108,7 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
-        // Whether the message is taken is known only when it has been handled.
+        // Only after the message has been handled is it known whether it is taken.
         let (start, mut bytes) = (now(), 0);
         let mut wants = |handler, message: &[u8]| {
             bytes = message.len();

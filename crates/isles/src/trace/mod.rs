@@ -67,7 +67,7 @@ impl TraceRequest {
         Ok(Some(TraceRequest { destination, file, draft, collector, places, run }))
     }
 
-    /// Where places hand over what they have recorded.
+    /// Returns the collector to which places hand over their records.
     pub(crate) fn collector(&self) -> Collector {
         self.collector.clone()
     }

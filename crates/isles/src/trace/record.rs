@@ -1,4 +1,4 @@
-//! What one place records of itself, in bounded memory: its activities, its messages and its spans.
+//! The records of one place, in bounded memory: its activities, its messages and its spans.
 //!
 //! A place must not wait for its own trace, so it only appends to a list of its own. What no longer fits is counted and
 //! forgotten; messages are numbered all the same, so that both ends of those that are kept still find each other.
@@ -23,7 +23,7 @@ pub(crate) fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What a record is of.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RecordKind {
@@ -48,7 +48,7 @@ pub(crate) struct TracedEvent {
     pub(crate) kind: RecordKind,
     /// The class of a message.
     pub(crate) class: Class,
-    /// From when to when, by [`now`].
+    /// Start and end, by [`now`].
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// The other place, if there is one.
@@ -70,7 +70,7 @@ pub(crate) struct Topic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) place: PlaceId,
-    /// When it began and ended to record, by [`now`].
+    /// Start and end of the recording, by [`now`].
     pub(crate) begin: u64,
     pub(crate) end: u64,
     /// Records that did not fit.
@@ -106,7 +106,7 @@ struct Exchanged {
     received: [u64; 2],
 }
 
-/// What a place has recorded so far.
+/// Records of a place so far.
 pub(crate) struct Recorder {
     part: Part,
     records_max: usize,

@@ -43,7 +43,7 @@ const COUNT: Name = Name(5);
 /// The track of what belongs to no place. Processes and threads of places follow.
 const WHOLE_RUN: Track = Track(1);
 
-/// So many bytes are encoded before they are written.
+/// Number of bytes that are encoded before they are written.
 const PORTION_BYTES: usize = 1 << 18;
 
 /// Bits of the number of a message in its flow, and of a place.

@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How many values, and a sum that tells which.
+/// Number of values, and a sum that tells which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Account {
     pub count: u64,
@@ -30,7 +30,7 @@ impl Account {
     }
 }
 
-/// What was sent and what was received at one place.
+/// Values sent and values received at one place.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Accounts {
     pub sent: Account,
@@ -39,7 +39,7 @@ pub struct Accounts {
 
 type Ends = (Sender<u64>, Receiver<u64>);
 
-/// Which values a task has received: of each task that sends, over each channel, the last one.
+/// Values that a task has received: of each task that sends, over each channel, the last one.
 struct Seen {
     in_order: bool,
     last: BTreeMap<(u64, usize), u64>,

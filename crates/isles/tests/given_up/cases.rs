@@ -240,7 +240,7 @@ pub async fn a_shared_value_that_cannot_be_read_is_an_error_of_its_reader() -> R
             assert!(matches!(kind, Some(ErrorKind::Undecodable | ErrorKind::Panicked)), "{number}: {kind:?}");
         }
         all_answer().await?;
-        // What the home writes next is read everywhere; on a chip it reads its own value as others do.
+        // The next write of the home is read everywhere; on a chip it reads its own value as others do.
         object.repair().await?.0 = 1;
         assert_eq!(at!(second(), [object] object.read().await?.0).await?, 1);
         // A place that cannot read the value replaces it.

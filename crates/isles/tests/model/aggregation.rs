@@ -30,7 +30,7 @@ async fn push_all(
         }
     })
     .await?;
-    // What the finish has waited for is there without another word.
+    // All that the finish has waited for is there without another word.
     everywhere!(counts.lock().clone()).await
 }
 

@@ -3,7 +3,7 @@
 use isles::Result;
 use isles::prelude::*;
 
-/// How often each place is among `visited`.
+/// Returns the number of times each place is among `visited`.
 fn by_place(visited: &[Place]) -> Vec<usize> {
     places().map(|place| visited.iter().filter(|other| **other == place).count()).collect()
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const MACHINES: [Machine; 2] = [Machine::Threads, Machine::Loopback];
 
-/// Runs `main` over so many places of each machine.
+/// Runs `main` over each number of places, on each machine.
 fn on_machines<F: Future<Output = Result<()>> + 'static>(places: &[u32], main: fn() -> F) {
     for machine in MACHINES {
         for places in places {
@@ -17,7 +17,7 @@ fn on_machines<F: Future<Output = Result<()>> + 'static>(places: &[u32], main: f
     }
 }
 
-/// What stands at an index of a filled array.
+/// Returns the value at an index of a filled array.
 fn value([first, middle, last]: [usize; 3]) -> f64 {
     (first * 10_000 + middle * 100 + last + 1) as f64
 }

@@ -4,7 +4,7 @@ use isles::glb::{self, Bag, Balanced, Parameters};
 use isles::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// What a bag does wrong.
+/// Fault of a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum Fault {
     /// `split` gives bags away that have no tasks.

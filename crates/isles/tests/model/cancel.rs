@@ -1,4 +1,4 @@
-//! What a cancelled finish ends with, whatever its tasks make of it.
+//! The result of a cancelled finish, whatever its tasks make of it.
 
 use isles::prelude::*;
 use isles::{Error, ErrorKind, Result};

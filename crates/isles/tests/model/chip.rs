@@ -20,7 +20,7 @@ fn launch(places: u32) -> Launch {
     Launch::from_environment().unwrap().places(places)
 }
 
-/// What `program` came to on so many cores, and what the chip did.
+/// Runs `program` on a chip; returns its result and the report.
 fn on_chip<F, T>(launch: &Launch, program: impl FnOnce() -> F) -> (Result<T>, ChipReport)
 where
     F: Future<Output = Result<T>> + 'static,
@@ -63,7 +63,7 @@ async fn medley() -> Result<u64> {
     Ok(total)
 }
 
-/// What `medley` comes to: the sum of the squares below 40,000, then the places.
+/// Returns the expected result of `medley`: the sum of the squares below 40,000, then the places.
 fn expected(places: u64) -> u64 {
     let squares: u64 = (0..40_000_u64).map(|number| number * number).sum();
     (0..places).fold(squares, |total, place| total.wrapping_mul(31) + 2 * place)
@@ -499,7 +499,8 @@ fn what_a_run_on_a_chip_drops_when_it_has_ended_asks_nothing_of_the_chip() {
     assert!(!text.contains("panicked at"), "{text}");
 }
 
-/// What a core needs for a value that goes through a channel of its own place, of `capacity` values and filled to it.
+/// Returns the seconds that a core needs for a value through a channel of its own place, of `capacity` values and
+/// filled to it.
 async fn seconds_of_a_value(capacity: usize) -> Result<f64> {
     const VALUES: usize = 1 << 16;
     let (sender, receiver) = channel::<[u64; 8]>(capacity);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const STEPS: u64 = 6;
 
-/// How the members exchange what lies at the edges of their parts.
+/// Ways in which the members exchange the edges of their parts.
 const WAYS: [&str; 5] = ["halos", "messages", "channels", "windows", "collectives"];
 
 /// The extents of the square that the members share.
@@ -21,10 +21,10 @@ const SIZES: [usize; 10] = [128, 150, 160, 176, 180, 191, 192, 193, 200, 256];
 
 const PLACES: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// By how much time times clock may differ between the dividers of one program.
+/// Largest relative difference of time times clock between the dividers of one program.
 const TOLERANCE: f64 = 0.03;
 
-/// What a member computes in a step: twenty times what its messages take, or more.
+/// Returns the cycles that a member computes in a step: twenty times the time of its messages, or more.
 fn computed(way: usize, cells: usize) -> Cycles {
     let each = if WAYS[way] == "collectives" { 100 } else { 40 };
     Cycles(each * cells as u64)
@@ -125,7 +125,7 @@ async fn steps(way: usize, size: usize, plate: &DistArray<f64, 2>, window: &Wind
     Ok(now() - started)
 }
 
-/// How long the steps of a program take on the SCC at a divider of the clock.
+/// Returns the time of the steps of a program on the SCC at a divider of the clock.
 fn time(way: usize, size: usize, places: u32, divider: u32) -> Duration {
     let taken = Rc::new(Cell::new(Duration::ZERO));
     let kept = Rc::clone(&taken);

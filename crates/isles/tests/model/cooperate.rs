@@ -198,7 +198,7 @@ async fn detached_tasks_that_call_each_other_end_with_the_program() -> Result<()
     .await
 }
 
-/// How often the second place has asked for a job.
+/// Number of times the second place has asked for a job.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
 #[isles::test(places = 2, machines = [threads])]

@@ -1,4 +1,5 @@
-//! What channels, members, windows, aggregators and shared objects count, on several machines, in the report of a run.
+//! The counters of channels, members, windows, aggregators and shared objects, on several machines, in the report of
+//! a run.
 
 use isles::counters::{COUNTERS, CounterId, CounterKind};
 use isles::prelude::*;

@@ -6,7 +6,7 @@ use isles::{ChipReport, Launch, ModelledChip, Plan, Result, simulate};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a unit of work costs on a modelled core: 94 µs of the SCC.
+/// Cost of a unit of work on a modelled core: 94 µs of the SCC.
 const UNIT: Cycles = Cycles(50_000);
 
 /// Deals out `units` of work by a counter at the first place; returns how many each place has taken.
@@ -77,12 +77,12 @@ async fn deal_by_channel(units: u64, cost: Cycles, selects: bool) -> Result<Vec<
     Ok(taken)
 }
 
-/// What `deal` comes to on so many cores of the SCC, and the report.
+/// Runs `deal` on `places` cores of the SCC; returns its result and the report.
 fn on_chip(places: u32, units: u64, cost: Cycles, gives_way: bool) -> (Vec<u64>, ChipReport) {
     dealt_on_chip(places, move || deal(units, cost, gives_way))
 }
 
-/// What a way to deal comes to on so many cores of the SCC, and the report.
+/// Runs a way to deal on `places` cores of the SCC; returns its result and the report.
 fn dealt_on_chip<F>(places: u32, deal: impl FnOnce() -> F + 'static) -> (Vec<u64>, ChipReport)
 where
     F: Future<Output = Result<Vec<u64>>> + 'static,

@@ -12,7 +12,7 @@ use std::rc::Rc;
 thread_local! {
     /// Tasks that encodings at the places of this thread have started.
     static STARTED: Cell<u64> = const { Cell::new(0) };
-    /// How many such tasks have run at the places of this thread.
+    /// Number of such tasks that have run at the places of this thread.
     static RUN: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for Starter {
     }
 }
 
-/// What was started at all places, and how much of it has run.
+/// Returns the number of tasks started at all places, and of those that have run.
 async fn count() -> Result<(u64, u64)> {
     let (mut started, mut run) = (0, 0);
     for place in places() {

@@ -141,7 +141,7 @@ async fn a_long_text_is_cut_in_its_middle_alike_at_every_place() -> isles::Resul
     Ok(())
 }
 
-/// What a function that knows nothing of Isles' errors makes of them.
+/// Returns the error of a task as seen by a function that knows nothing of Isles' errors.
 async fn outside(place: Place) -> Result<u8, Box<dyn Std>> {
     Ok(at!(place, own("x")? + 1).await?)
 }

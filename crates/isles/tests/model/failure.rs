@@ -1,4 +1,4 @@
-//! What goes wrong, and what is left of it: errors, panics, deadlines, cancellation, lost places, full queues.
+//! Faults and what is left of them: errors, panics, deadlines, cancellation, lost places, full queues.
 //!
 //! Each test runs on threads, processes and the seeded loopback, unless its name says why not. Counts of living values
 //! are kept for each thread, so that they are counts of a place (on the loopback, of all places).

@@ -45,7 +45,7 @@ const FAST_CORES: fn() -> ModelledChip = || {
     ModelledChip::parse("fast cores", &changed).unwrap()
 };
 
-/// How long calls took, what the run came to, and its summary.
+/// Runs a program of file accesses; returns the times of its calls, the report, and the summary.
 fn on(chip: &dyn Fn() -> ModelledChip) -> (Vec<Duration>, ChipReport, String) {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);

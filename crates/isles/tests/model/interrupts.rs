@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What `program` returns on cores of the SCC at 533/800/800.
+/// Runs `program` on cores of the SCC at 533/800/800; returns its result.
 fn on_scc<F, T>(places: u32, program: impl FnOnce() -> F) -> T
 where
     F: Future<Output = Result<T>> + 'static,
@@ -25,7 +25,7 @@ where
     found.take().unwrap()
 }
 
-/// Who called this place, and when in nanoseconds.
+/// Callers of this place, each with the time of its call in nanoseconds.
 type Calls = Rc<Monitor<Vec<(usize, u64)>>>;
 
 /// A handler that notes calls.
@@ -37,7 +37,7 @@ fn noted() -> (InterruptHandler, Calls) {
     (interrupts::handle(note).expect("the chip has interrupts"), calls)
 }
 
-/// Takes an interrupt after a step of so many cycles.
+/// Takes an interrupt after a step of `busy` cycles.
 async fn take(busy: u64) -> Result<(usize, u64)> {
     let (_handler, calls) = noted();
     Team::world().barrier().await?;
@@ -46,7 +46,8 @@ async fn take(busy: u64) -> Result<(usize, u64)> {
     Ok(calls.when(|calls| !calls.is_empty(), |calls| calls.remove(0)).await)
 }
 
-/// All others take an interrupt of place 0, and compute for so many cycles when it is raised; with the time of raising.
+/// Lets all others take an interrupt of place 0 and compute for `busy` cycles when it is raised; with the time of
+/// raising.
 async fn one_calls_all(busy: u64) -> Result<(u64, Vec<(usize, u64)>)> {
     let others: Vec<Place> = places().skip(1).collect();
     let (sender, receiver) = channel(64);

@@ -16,7 +16,7 @@ async fn a_program() -> isles::Result<()> {
     Ok(())
 }
 
-/// What [`a_program`] comes to on `machine`, started from a shell behind `limit`.
+/// Runs [`a_program`] on `machine`, started from a shell behind `limit`; returns its output.
 fn run(limit: &str, machine: &str) -> Output {
     let script = format!("{limit} && exec \"$@\"");
     let program = std::env::current_exe().unwrap();

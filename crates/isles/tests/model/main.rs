@@ -1,4 +1,4 @@
-//! What programs are promised, on every machine: one program, because each test program links the runtime anew.
+//! The promises to programs, on every machine: one program, because each test program links the runtime anew.
 //!
 //! A test that watches its whole process stands in a program of its own beside this one.
 

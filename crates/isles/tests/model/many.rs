@@ -30,7 +30,7 @@ fn torus() -> ModelledChip {
     })
 }
 
-/// What `program` came to on the torus, and what that did.
+/// Runs `program` on the torus; returns its result and the report.
 fn on_torus<F, T>(places: u32, program: impl FnOnce() -> F) -> (T, ChipReport)
 where
     F: Future<Output = Result<T>> + 'static,
@@ -48,7 +48,7 @@ where
     (found.take().unwrap(), report)
 }
 
-/// Each place starts a task at the place that is so many further, under one finish; the sum of what they counted.
+/// Starts tasks from each place at others, under one finish; returns the sum of their counts.
 async fn count_neighbours() -> Result<u64> {
     let counts = PlaceLocal::new(|| 0_u64).await?;
     finish(async {
@@ -135,7 +135,7 @@ fn a_place_calls_a_thousand_others_at_once_and_gets_each_answer_from_whom_it_ask
     assert_eq!(answers, u64::from(PLACES));
 }
 
-/// What each member of a team of all places does, one after the other.
+/// Runs the checks of one member of a team of all places, one after the other.
 async fn member() -> Result<()> {
     let team = Team::world();
     let (rank, size) = (team.rank(), team.size());

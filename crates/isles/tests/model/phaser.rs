@@ -74,8 +74,8 @@ const STAY: u64 = 3;
 /// Tasks of the chain.
 const CHAIN: u64 = 20;
 
-/// What the tasks of the chain have added by the end of `phase`: task `number` is there in phases `number` to
-/// `number + STAY - 1`.
+/// Returns the amount the tasks of the chain have added by the end of `phase`: task `number` is there in phases
+/// `number` to `number + STAY - 1`.
 fn added(phase: u64) -> u64 {
     (0..CHAIN).map(|number| (phase + 1).saturating_sub(number).min(STAY)).sum()
 }
@@ -489,7 +489,7 @@ async fn lose(lost: u32, home: u32) -> Result<()> {
     result
 }
 
-/// Whether each error that a finish collected says that `lost` is dead.
+/// Returns `true` if each error that a finish collected says that `lost` is dead.
 fn is_death_of(error: &Error, lost: u32) -> bool {
     match error.kind() {
         ErrorKind::Several => error.causes().iter().all(|cause| is_death_of(cause, lost)),

@@ -1,7 +1,7 @@
 //! Places are put on processors; what a body starts is not.
 //!
-//! What the system says of threads and of a child process is compared with what it says of the first thread of the
-//! process, which no place runs on.
+//! The processors of threads and of a child process are compared with those of the first thread of the process, which
+//! no place runs on.
 
 use isles::prelude::*;
 use isles::{Launch, Machine, Pinning, Result};
@@ -18,7 +18,7 @@ fn listed(status: &str) -> String {
     line.unwrap().trim().to_owned()
 }
 
-/// What a body and all that it starts may use.
+/// Returns the processors that a body and all that it starts may use.
 fn processors_of_a_body() -> [String; 3] {
     let thread = std::thread::spawn(|| allowed("thread-self")).join().unwrap();
     let child = Command::new("cat").arg("/proc/self/status").output().unwrap();

@@ -30,7 +30,7 @@ async fn tasks_wait_on_the_monitors_of_a_place_local() -> Result<()> {
     Ok(())
 }
 
-/// What a panic says.
+/// Returns the text of the panic of `f`.
 fn panic_text(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it panics");
     payload
@@ -182,7 +182,7 @@ impl<'de> serde::Deserialize<'de> for Poison {
     }
 }
 
-/// Checks that the death of the place is told with a line of this file, and with no line of the runtime.
+/// Checks that the death of the place is reported with a line of this file, and with no line of the runtime.
 fn assert_death_names(result: Result<()>, line: u32) {
     let error = result.expect_err("a place has died");
     let text = error.to_string();

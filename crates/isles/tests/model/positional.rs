@@ -1,4 +1,4 @@
-//! What serde's attributes do to values that travel: they arrive as they were, or are refused in plain words.
+//! The effect of serde's attributes on values that travel: they arrive as they were, or are refused in plain words.
 //!
 //! Never anything else, and the same at each place, with one place and with several: as a capture of `at!` and of
 //! `spawn_at!`, as an answer, as a replica, and as the seed of a `PlaceLocal`.
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What comes of a value at a place.
+/// Outcome of sending a value to a place.
 type Outcome = Result<(), String>;
 
 fn compared<T: PartialEq + Debug>(sent: &T, arrived: isles::Result<T>) -> Outcome {

@@ -1,4 +1,4 @@
-//! What the prelude offers is enough for a program that deals out work.
+//! The prelude is enough for a program that deals out work.
 
 use isles::prelude::*;
 

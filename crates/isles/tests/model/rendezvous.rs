@@ -9,7 +9,8 @@ fn place(number: usize) -> Place {
     places().take(number + 1).next_back().expect("there is always the first place")
 }
 
-/// What workers at all places take of `jobs` until they hear that they shall stop; the sum, and how many.
+/// Lets workers at all places take `jobs` until they are told to stop; each sends its sum and number of jobs to
+/// `results`.
 async fn work_until_stopped(
     jobs: &Receiver<u64>,
     stopped: &Receiver<()>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// When a [`Fuse`] panics.
+/// Moment at which a [`Fuse`] panics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
     /// Its `Serialize`, each time.
@@ -97,7 +97,7 @@ async fn a_panic_while_an_answer_is_written_or_read_is_the_error_of_the_call() -
     for place in others() {
         assert_blown(at!(place, fuse(When::Written)).await, When::Written);
         assert_blown(at!(place, fuse(When::Read)).await, When::Read);
-        // What the body has started is counted all the same.
+        // The tasks that the body has started are counted all the same.
         let result = finish(async {
             at!(place, {
                 spawn(isles::yield_now());

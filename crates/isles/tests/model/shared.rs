@@ -170,7 +170,7 @@ mod chip {
         Ok(isles::now() - started)
     }
 
-    /// What is read often is best cached, in spite of the flushes; what changes hands for a single element is not.
+    /// Data read often are best cached, in spite of the flushes; data that change hands for a single element are not.
     #[test]
     fn a_policy_that_measures_finds_the_best_memory_of_two_unlike_patterns() {
         on_chip(|| async {

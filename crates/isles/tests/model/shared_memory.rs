@@ -7,7 +7,7 @@ use isles::{ChipReport, Flag, Launch, Machine, ModelledChip, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What `program` came to on two cores, and what the chip did.
+/// Runs `program` on two cores; returns its result and the report.
 fn on_chip<F, T>(name: &str, program: impl FnOnce() -> F) -> (T, ChipReport)
 where
     F: Future<Output = Result<T>> + 'static,

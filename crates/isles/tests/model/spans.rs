@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PLACES: u32 = 4;
 
-/// What a program says of something that it has done: name, place, line, and its clock before and after.
+/// Span as the program reports it: name, place, line, and its clock before and after.
 type Said = (String, u32, u32, Duration, Duration);
 
 fn chip() -> ModelledChip {

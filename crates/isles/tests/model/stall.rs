@@ -1,4 +1,4 @@
-//! What tests print: runs that stand still say what they wait for and end; the other processes of a test are silent.
+//! Output of tests: runs that stand still say what they wait for and end; other processes of a test are silent.
 //!
 //! The tests that stand still or print are run by others, in a process of their own, with little patience.
 
@@ -102,7 +102,7 @@ async fn speaks_everywhere() -> Result<()> {
     .await
 }
 
-/// What comes of the test `name` if it may be silent for a fifth of a second.
+/// Runs the test `name`, which may be silent for a fifth of a second; returns its output.
 fn run_impatiently(name: &str) -> Output {
     run_with_patience(name, "0.1", "0.2")
 }

@@ -16,7 +16,7 @@ const STEPS: u64 = 3;
 const LINES: u64 = 174_720;
 const LINE_NS: f64 = 66.7 / 0.8;
 
-/// How the places meet after a step.
+/// Ways in which the places meet after a step.
 const WAYS: [&str; 4] = ["barrier", "all_reduce", "ring", "slice"];
 
 async fn steps(way: u64, pieces: u64, cycles: u64, divider: u32) -> isles::Result<()> {
@@ -44,7 +44,7 @@ async fn steps(way: u64, pieces: u64, cycles: u64, divider: u32) -> isles::Resul
     Ok(())
 }
 
-/// How long the steps of all places take on the SCC.
+/// Returns the time of the steps of all places on the SCC.
 fn time(way: usize, pieces: u64, cycles: u64, divider: u32) -> Duration {
     let taken = Rc::new(std::cell::Cell::new(Duration::ZERO));
     let (kept, way) = (Rc::clone(&taken), way as u64);
@@ -64,12 +64,12 @@ fn time(way: usize, pieces: u64, cycles: u64, divider: u32) -> Duration {
     taken.get()
 }
 
-/// What the controllers need for all of it: twelve places share each.
+/// Returns the time that the controllers need for all of it: twelve places share each.
 fn bound() -> Duration {
     Duration::from_nanos((12.0 * (STEPS * LINES) as f64 * LINE_NS) as u64)
 }
 
-/// That much of a run may follow from the order in which messages happen to be seen.
+/// Returns the part of `time` that may depend on the order in which messages happen to be seen.
 fn slack(time: Duration) -> Duration {
     time / 1_000
 }

@@ -94,7 +94,7 @@ every_size! {
     collectives_leave_the_other_tasks_their_turn => "turns";
 }
 
-/// What member `rank` passes.
+/// Returns the value that member `rank` passes.
 fn value(rank: usize) -> (u64, String) {
     (rank as u64 * 1_000_003, format!("value of {rank}"))
 }
@@ -159,7 +159,7 @@ const LENS: [usize; 6] = [0, 1, 5, 700, 1_500, 20_000];
 /// The longest of them.
 const LONGEST: usize = LENS[LENS.len() - 1];
 
-/// What the program computes under `name` for `members`: once for all members, places and seeds.
+/// Returns the result that the program computes under `name` for `members`: once for all members, places and seeds.
 fn expected<T: Copy + Send + Sync + 'static>(
     name: &'static str,
     members: usize,
@@ -175,7 +175,7 @@ fn expected<T: Copy + Send + Sync + 'static>(
     all.downcast_ref::<Vec<T>>().expect("a name stands for one type")
 }
 
-/// What member `rank` passes as a slice.
+/// Returns the slice that member `rank` passes.
 fn slice(rank: usize, len: usize) -> Vec<u64> {
     (0..len).map(|index| (rank * 1_000_000 + index) as u64).collect()
 }
@@ -463,7 +463,7 @@ async fn turns(team: &Team) -> Result<()> {
     Ok(())
 }
 
-/// What goes wrong with a team, as its members see it: the kind and the text of the error of each, by rank.
+/// Returns the faults of a team, as its members see them: the kind and the text of the error of each, by rank.
 async fn faults(team: &Team, fails: &str) -> Result<Vec<(ErrorKind, String)>> {
     let seen = Global::new(std::cell::RefCell::new(Vec::new()));
     finish(async {
@@ -544,7 +544,7 @@ async fn members_in_different_collectives_are_told_who_is_in_which() -> Result<(
     for (fails, sides) in [
         ("order", ["place 1 in `all_reduce` number 2 of i32", "in `barrier` number 2"]),
         ("roots", ["in `broadcast` number 2 with root 0", "in `broadcast` number 2 with root 1"]),
-        // Who only sends may be in the next collective when this is seen.
+        // A member that only sends may be in the next collective when this is seen.
         ("root of reduce", [" in `reduce` number 2 with root 0", "place 2 in "]),
         ("root of gather", ["in `gather` number 2 with root 0", "place 2 in "]),
         ("types", ["place 1 in `broadcast` number 2 with root 0 of u32", "with root 0 of u64"]),

@@ -220,7 +220,7 @@ fn a_hundred_thousand_tasks_sleep_at_once() {
     });
 }
 
-/// What `main` comes to on two cores of the SCC.
+/// Runs `main` on two cores of the SCC; returns its result.
 fn on_chip<F: Future<Output = Result<()>> + 'static>(main: impl FnOnce() -> F + 'static) -> Result<()> {
     let chip = isles::ModelledChip::new("scc").unwrap();
     isles::Launch::from_environment().unwrap().places(2).run_on_chip(chip, main).unwrap().0

@@ -1,4 +1,4 @@
-//! What a call costs on the wire: the calls and bytes of each call site, as `ISLES_REPORT=captures` counts them.
+//! The cost of a call on the wire: the calls and bytes of each call site, as `ISLES_REPORT=captures` counts them.
 //!
 //! The sizes of the captures are written out by hand: what a body does not use must not be in them.
 
@@ -67,7 +67,7 @@ fn sites(vertices: u32, targets: usize, calls: usize) -> Vec<(u64, u64)> {
     sites.into_iter().map(|row| (number(row[0]), number(row[1]))).collect()
 }
 
-/// Where the body starts, the finish that counts it.
+/// Bytes that name the entry of the body and the finish that counts it.
 const TASK: u64 = 8 + 16;
 
 /// The same, and where the answer goes.

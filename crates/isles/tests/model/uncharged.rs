@@ -47,7 +47,7 @@ fn says_what_it_costs() {
     program(100_000_000);
 }
 
-/// What the program `name` says on standard error, with these settings more.
+/// Runs the program `name`, with these additional settings; returns its lines on standard error.
 fn said(name: &str, more: &[(&str, &str)]) -> Vec<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

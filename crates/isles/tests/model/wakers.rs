@@ -1,8 +1,8 @@
 //! Tasks that threads of the program's own wake: every wake counts, while a place works, sleeps and ends.
 //!
-//! What `isles-runtime` tries in a model of a few steps is tried here at length. A task hands its waker to one of a few
-//! threads and returns only when that thread is about to wake it, so that wake and end of the poll meet. A wake that is
-//! lost is a run that stands still, which the stall limit of a test ends.
+//! A property that `isles-runtime` checks in a model of a few steps is tried here at length. A task hands its waker
+//! to one of a few threads and returns only when that thread is about to wake it, so that wake and end of the poll
+//! meet. A wake that is lost is a run that stands still, which the stall limit of a test ends.
 
 use isles::prelude::*;
 use isles::{Launch, Machine, Result, spawn_detached, yield_now};
@@ -17,14 +17,14 @@ use std::task::{Context, Poll, Waker};
 /// Threads that wake.
 const THREADS: u64 = 3;
 
-/// What a waking thread is asked to do.
+/// Order for a waking thread.
 enum Order {
     Wake(Arc<Handed>, Waker, u64),
     /// To say that all before is done.
     Answer(Sender<()>),
 }
 
-/// What a future and a waking thread share.
+/// State that a future and a waking thread share.
 #[derive(Default)]
 struct Handed {
     /// The thread is about to wake.
@@ -217,7 +217,7 @@ fn tasks_that_destructors_start_at_the_end_of_a_place_are_dropped_with_it() {
     let (result, ..) = isles::simulate(2, isles::Plan::calm(0), || async {
         spawn_detached(hold(Starts(3)));
         yield_now().await;
-        // What a place keeps outlives its tasks.
+        // A value that a place keeps outlives its tasks.
         let kept = PlaceLocal::new(|| Starts(0)).await?;
         at!(here(), *kept.lock() = Starts(2)).await?;
         spawn_detached(async move {

@@ -111,7 +111,7 @@ async fn a_lock_that_is_given_up_goes_to_the_next() -> Result<()> {
     Ok(())
 }
 
-/// What an operation that must fail says.
+/// Returns the error text of an operation that must fail.
 fn said<V>(result: Result<V>) -> String {
     let error = result.err().expect("it fails");
     assert_eq!(error.kind(), &ErrorKind::Misused, "{error}");

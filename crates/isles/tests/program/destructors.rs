@@ -180,7 +180,7 @@ async fn lose_together(way: usize, team: &Team) -> isles::Result<()> {
     }
 }
 
-/// How many ways there are in [`lose`].
+/// Number of ways in [`lose`].
 const WAYS: usize = 15;
 
 /// Loses values in all ways, at each place, and then in collectives.

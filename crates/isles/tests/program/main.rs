@@ -1,4 +1,4 @@
-//! How a program ends: what it says, and its exit code; quietly, if nobody reads its output any more.
+//! The end of a program: its last words, and its exit code; quietly, if nobody reads its output any more.
 //!
 //! A test without the harness, which would write to the closed pipe itself, and whose exit code would hide the
 //! program's: called by itself it runs the cases, called with the name of a case it is the program of that case.
@@ -32,7 +32,7 @@ const MACHINES: &[&str] = if cfg!(feature = "chip") {
     &["threads", "processes", "loopback"]
 };
 
-/// How long a case may take; far beyond what a loaded machine needs.
+/// Time limit of a case; far beyond what a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Says the same until nobody listens.
@@ -152,7 +152,8 @@ fn command(case: &str, machine: &str) -> Command {
     command
 }
 
-/// How the program of `case` ends after one line of it was read: its exit code, and what it says of it.
+/// Runs the program of `case`, reads one line of it and closes the pipe; returns its exit code, and what it says of
+/// it.
 fn after_one_line(case: &str, machine: &str) -> (Option<i32>, String) {
     let mut child = command(case, machine).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

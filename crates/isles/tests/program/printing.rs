@@ -1,4 +1,4 @@
-//! What places print by the macros of Isles goes where it would go, and is in the run directory if there is one.
+//! Output by the macros of Isles goes where it would go, and is in the run directory if there is one.
 
 use crate::{MACHINES, command};
 use isles::prelude::*;
@@ -73,7 +73,7 @@ fn said(case: &str, machine: &str, record: Option<&Path>) -> [Vec<String>; 2] {
     let mut command = command(case, machine);
     record.iter().for_each(|path| _ = command.env("ISLES_RECORD", path));
     let output = command.output().unwrap();
-    // Whose place is dead, that run fails.
+    // If a place is dead, the run fails.
     let is_dead = case == "floods" && machine == "processes";
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(i32::from(is_dead)), "{case} on {machine}: {told}");

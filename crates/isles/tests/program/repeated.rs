@@ -19,13 +19,13 @@ const RUNS: usize = 200;
 /// Bytes that go to each place and back in a run, so that a run which leaves its memory behind is noticed.
 const BYTES: usize = 1 << 20;
 
-/// What the allocator and the stacks of threads may have more than after the first runs, however many follow.
+/// Largest growth of the allocator and the stacks of threads beyond the first runs, in bytes, however many follow.
 const GROWTH_MAX: usize = 4 << 20;
 
 /// The wakers of a task of each of the first runs.
 static LEFT: Mutex<Vec<Waker>> = Mutex::new(Vec::new());
 
-/// What a process has of the system.
+/// Resources of the system that a process holds.
 #[derive(Debug)]
 struct Account {
     descriptors: usize,

@@ -14,7 +14,7 @@ use std::process::{ExitCode, Stdio};
 /// second one is never silent.
 const LIMIT: &str = "5";
 
-/// What every handle of another run says of itself.
+/// Error text of every handle of another run.
 const REFUSED: &str = "a handle of a run that has ended";
 
 /// One handle of each kind.

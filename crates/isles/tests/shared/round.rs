@@ -31,7 +31,7 @@ impl Register {
     }
 }
 
-/// What one task has found: the counts that its writes made, which nobody else may make.
+/// Findings of one task: the counts that its writes made, which nobody else may make.
 type Counts = Vec<u64>;
 
 /// The options of the objects of this seed.

@@ -26,10 +26,10 @@ const HOSTILE: PlaceId = PlaceId(2);
 /// The handler of messages about channels.
 const CHANNEL: HandlerId = HandlerId(10);
 
-/// How many kinds of messages about channels there are.
+/// Number of kinds of messages about channels.
 pub const MESSAGES: usize = 30;
 
-/// What goes over the channels that are not named.
+/// Values sent over the channels that are not named.
 const VALUES: u64 = 40;
 
 /// Rounds after which a world that is not over counts as hung.
@@ -47,7 +47,7 @@ const STREAM_RING: Region = Region { place: PlaceId(0), start: 0, words: 32 + ST
 /// The words of a ring of the channel that the hostile place has made, where that has room for two values.
 const RING_WORDS: u64 = 32 + 2;
 
-/// What places say to each other about channels: the names and fields of the runtime's own, in their order.
+/// Messages that places exchange about channels: the names and fields of the runtime's own, in their order.
 #[derive(Clone, Debug, Serialize)]
 enum ChannelMessage {
     Offer(u64),
@@ -123,7 +123,7 @@ fn any_message(random: &mut Random) -> ChannelMessage {
     all[random.index(all.len())].clone()
 }
 
-/// What the hostile place says next.
+/// Next message of the hostile place.
 struct Word {
     message: ChannelMessage,
     to: PlaceId,
@@ -247,7 +247,7 @@ struct Three {
     world: World,
     locals: Vec<Rc<Local>>,
     roots: [MainTask; 2],
-    /// What came back in [`others`].
+    /// Result of [`others`].
     result: Rc<RefCell<Option<Result<Vec<u64>>>>>,
 }
 
@@ -299,7 +299,7 @@ impl Three {
 
 /// Has the hostile place say `bytes` to `to`.
 fn say(voice: &LoopbackEndpoint, to: PlaceId, bytes: &[u8]) {
-    // What finds no room is not said.
+    // A message that finds no room is not sent.
     let _ = voice.send(to, Class::Data, CHANNEL, bytes.len(), &mut |room| {
         room.copy_from_slice(bytes);
         Some(bytes.len())
@@ -321,13 +321,13 @@ fn scribble(voice: &LoopbackEndpoint, random: &mut Random) -> bool {
     true
 }
 
-/// What became of a world with a hostile place.
+/// Outcome of a world with a hostile place.
 pub struct Held {
     /// The names of the messages after which the hostile place still lived.
     pub taken: Vec<String>,
-    /// Whether it counted as dead because of what it had written into its ring.
+    /// `true` if it counted as dead because of what it had written into its ring.
     pub is_ring_refused: bool,
-    /// Whether it wrote into its ring when it counted as dead.
+    /// `true` if it wrote into its ring when it counted as dead.
     pub wrote_on: bool,
 }
 

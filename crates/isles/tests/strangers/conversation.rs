@@ -99,7 +99,7 @@ async fn program() -> Result<()> {
     .await
 }
 
-/// What every place does as a member of a team.
+/// Runs collectives as a member of a team; every place calls this.
 async fn collectives() -> Result<()> {
     let team = Team::world();
     let mut sums = [1_u64; 8];
@@ -108,7 +108,7 @@ async fn collectives() -> Result<()> {
     team.split(here().index() % 2, 0).await?.barrier().await
 }
 
-/// What every place says to the next one as a member of a team: short, and too long to go at once.
+/// Sends messages to the next member of a team: short, and too long to go at once; every place calls this.
 async fn messages() -> Result<()> {
     let team = Team::world();
     let (next, previous) = ((team.rank() + 1) % team.size(), (team.rank() + team.size() - 1) % team.size());
@@ -179,7 +179,7 @@ impl Conversation {
         self.settle();
     }
 
-    /// Whether the place still runs tasks and finishes of its own.
+    /// Returns `true` if the place still runs tasks and finishes of its own.
     fn works(&self) -> bool {
         let program = async { finish(async { spawn(async {}) }).await };
         let root = self.local.enter(|| MainTask::start(&self.local, program));
@@ -194,7 +194,7 @@ impl Drop for Conversation {
     }
 }
 
-/// What can be said: all that places say to each other when every one of them runs the program as it should.
+/// Stock of genuine messages: all that places exchange when every one of them runs the program as it should.
 struct Stock(Vec<Piece>);
 
 impl Stock {
@@ -315,7 +315,7 @@ thread_local! {
     static STOCK: Stock = Stock::gather();
 }
 
-/// How many genuine messages there are, and how many handlers they name; only the test asks.
+/// Returns the number of genuine messages, and of the handlers they name; only the test asks.
 #[cfg(not(fuzzing))]
 pub fn stock() -> (usize, usize) {
     STOCK.with(|stock| {
@@ -375,7 +375,7 @@ impl Script<'_> {
         *first
     }
 
-    /// As many bytes as the next one says, or all that are left.
+    /// Takes the number of bytes that the next one states, or all that are left.
     fn bytes(&mut self) -> Vec<u8> {
         let len = usize::from(self.byte()).min(self.0.len());
         let (bytes, rest) = self.0.split_at(len);

@@ -1,4 +1,4 @@
-//! Where `#[isles::main]` and `#[isles::test]` belong.
+//! Functions to which `#[isles::main]` and `#[isles::test]` belong.
 
 #[isles::test]
 fn not_async() {}

@@ -1,4 +1,4 @@
-//! What a body gives back does not borrow from what landed.
+//! The value of a body does not borrow from what landed.
 use isles::prelude::*;
 
 async fn bodies(place: Place, words: Vec<String>) -> isles::Result<()> {

@@ -1,4 +1,4 @@
-//! What comes back is owned and serialisable.
+//! A returned value is owned and serialisable.
 use isles::prelude::*;
 
 struct Rooted;

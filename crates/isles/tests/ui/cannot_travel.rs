@@ -1,4 +1,4 @@
-//! What has no serde, or borrows, stays at home.
+//! A value that has no serde, or borrows, stays at home.
 use isles::prelude::*;
 
 struct Rooted {

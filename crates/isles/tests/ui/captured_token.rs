@@ -1,4 +1,4 @@
-//! What runs at each place captures nothing, not even what has no bytes: it would be copied there out of nothing.
+//! A body run at each place captures nothing, not even a value without bytes: it would be copied out of nothing.
 use isles::prelude::*;
 
 /// A proof that only this thread has.

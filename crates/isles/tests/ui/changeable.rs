@@ -1,4 +1,4 @@
-//! What can be changed through a reference stays at home: elsewhere a body would change a copy.
+//! A value that can be changed through a reference stays at home: elsewhere a body would change a copy.
 use isles::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, LinkedList, VecDeque};

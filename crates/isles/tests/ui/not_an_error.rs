@@ -1,4 +1,4 @@
-//! What `?` in a body cannot take.
+//! Values that `?` in a body cannot take.
 use isles::prelude::*;
 
 struct Plain;

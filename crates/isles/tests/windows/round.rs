@@ -38,7 +38,7 @@ elements! {
     f64, |one, other| one + other;
 }
 
-/// How a phase is synchronized.
+/// Synchronization of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     Fence,
@@ -47,7 +47,7 @@ enum Phase {
     Notify,
 }
 
-/// What a place does to the part of `target`.
+/// Operation of a place on the part of `target`.
 #[derive(Clone, Debug)]
 struct Step {
     target: usize,
@@ -61,7 +61,7 @@ struct Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     Put,
-    /// With so many blocks.
+    /// A put of several blocks.
     PutStrided,
     Get,
     GetStrided,
@@ -92,7 +92,7 @@ impl Shape {
         (owner + target + phase as usize) % (self.places() + 1) * BLOCK
     }
 
-    /// What `place` does in `phase`.
+    /// Returns the operations of `place` in `phase`.
     fn steps(&self, phase: u64, place: usize) -> Vec<Step> {
         let mut random = Random::stream(self.seed, (phase << 16) + place as u64 + 1);
         let count = random.below(8);
@@ -179,7 +179,7 @@ async fn window_step<T: Element>(
             return Ok(Some(seen));
         }
         What::Exchange => {
-            // What is there is known, so a third of the exchanges certainly happen.
+            // The present value is known, so a third of the exchanges certainly happen.
             let known = expected.map_or(T::of(0), |expected| expected[0]);
             let wanted = if step.first.is_multiple_of(3) { known } else { T::of(step.first / 2) };
             return Ok(Some(vec![window.compare_exchange(target, at, wanted, values[0]).await?]));

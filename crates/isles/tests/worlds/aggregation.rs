@@ -25,7 +25,7 @@ struct Pushed {
 }
 
 thread_local! {
-    /// How often each item was applied. All invented places share this thread.
+    /// Number of times each item was applied. All invented places share this thread.
     static APPLIED: RefCell<HashMap<u64, u32>> = RefCell::default();
     /// Items pushed by finish, as far as the push said that it took them.
     static PUSHED: RefCell<HashMap<u64, Vec<Pushed>>> = RefCell::default();
@@ -138,7 +138,8 @@ fn run(seed: u64, plan: Plan) -> (Result<()>, u64) {
     let twice = APPLIED.with_borrow(|applied| applied.values().filter(|times| **times > 1).count());
     assert_eq!(twice, 0, "ISLES_SEED={seed}: items were applied twice");
     let late = LATE.with_borrow(Vec::len);
-    // What is on its way through a dead place is lost; what is applied late would be a finish that ended too early.
+    // An item on its way through a dead place is lost; one that is applied late would be a finish that ended too
+    // early.
     assert_eq!(late, 0, "ISLES_SEED={seed}: items were applied after the end of their finish");
     (result, digest)
 }

@@ -26,7 +26,7 @@ fn cut(random: &mut Random, ways: u64) -> [Distribution; 2] {
     }
 }
 
-/// What an element is after `steps` steps, each of which adds 1.
+/// Returns the value of an element after `steps` steps, each of which adds 1.
 fn value([row, column]: [usize; 2], steps: u64) -> u64 {
     (row * 1_000 + column) as u64 + steps
 }

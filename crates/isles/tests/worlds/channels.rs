@@ -114,8 +114,8 @@ async fn channels_and_tasks(seed: u64) -> Result<()> {
     // At least one receiver for each channel.
     for number in 0..ends.len() as u64 + random.below(3) {
         let one = ends[number as usize % ends.len()].1.clone();
-        // Who looks at a channel now and then keeps it open: without its own receiver, which may be at a place that
-        // dies, senders would wait for ever.
+        // A task that looks at a channel now and then keeps it open: without its own receiver, which may be at a
+        // place that dies, senders would wait for ever.
         let other = if LOST.get().is_some() { number } else { random.below(ends.len() as u64) };
         let other = ends[other as usize % ends.len()].1.clone();
         spawn_at!(place(&mut random), consume(seed ^ number, one, other).await?);

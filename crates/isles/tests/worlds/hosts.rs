@@ -19,7 +19,7 @@ const PLACES: u32 = 13;
 const SLICES: [usize; 3] = [1, 700, 20_000];
 
 thread_local! {
-    /// What each member of each team ended with: bits of its results. All invented places share this thread.
+    /// Final results of each member of each team, as bits. All invented places share this thread.
     static RESULTS: RefCell<BTreeMap<(String, usize), Vec<u64>>> = RefCell::default();
     /// Numbers that a counter gave out.
     static TAKEN: RefCell<Vec<u64>> = RefCell::default();

@@ -27,7 +27,7 @@ thread_local! {
 /// A message: who sent it, its number, and something that makes it short or long.
 type Text = (usize, u64, Vec<u64>);
 
-/// What one member sends to another with one tag: how many elements each message has.
+/// Returns the number of elements of each message from one member to another with one tag.
 fn plan(seed: u64, from: usize, to: usize, tag: u64) -> Vec<usize> {
     let mut random = Random::stream(seed, ((from * 64 + to) as u64) << 8 | tag);
     (0..random.below(12)).map(|_| [0, 3, 400, 900, 5_000][random.below(5) as usize]).collect()
@@ -46,7 +46,8 @@ async fn send_all(seed: u64, team: &Team, to: usize, tag: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether it went well; what is not the death of the place that the world takes away is an error.
+/// Returns `true` if `result` is a success, `false` if the place that the world takes away has died; other errors are
+/// returned.
 fn survives<T>(result: Result<T>) -> Result<bool> {
     match result {
         Ok(_) => Ok(true),

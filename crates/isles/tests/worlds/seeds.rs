@@ -1,4 +1,4 @@
-//! Which seeds a test of invented worlds runs.
+//! The seeds that a test of invented worlds runs.
 
 use std::ops::Range;
 

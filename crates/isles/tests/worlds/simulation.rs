@@ -98,7 +98,7 @@ impl Node {
         })
     }
 
-    /// How many nodes of this tree the finish of its root counts.
+    /// Returns the number of nodes of this tree that the finish of its root counts.
     fn counted(self) -> u64 {
         1 + self
             .children()
@@ -213,7 +213,7 @@ thread_local! {
     /// Tasks of [`escape`] that live at the surviving place, and whether its finish is over.
     static LIVING: Cell<i64> = const { Cell::new(0) };
     static OVER: Cell<bool> = const { Cell::new(false) };
-    /// Whether such a task lived when the finish was over.
+    /// `true` if such a task lived when the finish was over.
     static ESCAPED: Cell<bool> = const { Cell::new(false) };
 }
 

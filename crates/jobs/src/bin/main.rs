@@ -54,7 +54,7 @@ struct ServeArguments {
     #[command(flatten, next_help_heading = "Jobs")]
     state: StateArgument,
 
-    /// By what a core is chosen for a job that names none: manyman or balanced
+    /// Policy that chooses the core of a job that names none: manyman or balanced
     #[arg(long, value_name = "POLICY", default_value = "manyman", value_parser = policy)]
     policy: Policy,
 
@@ -62,7 +62,7 @@ struct ServeArguments {
     #[arg(long)]
     demo: bool,
 
-    /// Who may manage jobs on the page may also start commands of this host there: any program, as you
+    /// Let readers who may manage jobs on the page also start commands of this host there: any program, as you
     #[arg(long, requires = "ui")]
     allow_commands: bool,
 }
@@ -90,7 +90,7 @@ struct JobArguments {
 /// A job that may have to be made first.
 #[derive(Args)]
 struct NewJob {
-    /// What people call it
+    /// Name of the job
     #[arg(long)]
     name: Option<String>,
 
@@ -168,7 +168,7 @@ enum JobCommand {
     Output {
         /// Its number
         job: u64,
-        /// How many
+        /// Number of lines
         #[arg(long, value_name = "N", default_value = "100")]
         lines: usize,
     },
@@ -455,7 +455,7 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
     text
 }
 
-/// What a job runs: words with spaces, and those that have nothing, stand in quotation marks.
+/// Returns the command or task of a job as text; words with spaces and empty words are in quotation marks.
 fn what_of(what: &Runnable) -> String {
     let (kind, words) = match what {
         Runnable::Task(kind, words) => (Some(kind), words),

@@ -10,7 +10,7 @@ use crate::seat::Runnable;
 use crate::store::JobSpec;
 use serde::{Deserialize, Serialize};
 
-/// What is asked.
+/// Request to a job server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
 pub enum JobRequest {
@@ -31,7 +31,7 @@ pub enum JobRequest {
     Tell {
         /// Its number.
         job: u64,
-        /// What it is to do.
+        /// Order to the job.
         #[serde(flatten)]
         order: JobOrder,
     },
@@ -39,7 +39,7 @@ pub enum JobRequest {
     Output {
         /// Its number.
         job: u64,
-        /// How many.
+        /// Number of lines.
         lines: usize,
     },
     /// Another divider of clocks, on a chip: of the supply of a place, of its tile alone, or of all.
@@ -48,7 +48,7 @@ pub enum JobRequest {
         divider: u32,
         /// A place of the supply; all supplies without.
         at: Option<usize>,
-        /// Whether only the tile of that place is meant, which keeps its voltage.
+        /// `true` to change only the tile of that place, at its present voltage.
         #[serde(default)]
         tile: bool,
     },
@@ -67,21 +67,21 @@ pub enum JobRequest {
         #[serde(default)]
         at: Option<usize>,
     },
-    /// The job server is to end: jobs are written, commands are killed. It may be asked again: the answer says for what
-    /// is waited.
+    /// Ends the job server: jobs are written, commands are killed. May be asked again: the answer says what is waited
+    /// for.
     End {
-        /// Whether what does not answer is killed and lost.
+        /// `true` to kill everything that does not answer; it is lost.
         #[serde(default)]
         force: bool,
     },
     /// A reader of a page asks, who may ask for less.
     Page {
-        /// What is asked.
+        /// The request.
         request: Box<JobRequest>,
     },
 }
 
-/// What is answered.
+/// Reply of a job server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum JobReply {
@@ -91,28 +91,28 @@ pub enum JobReply {
         jobs: Vec<JobView>,
         /// The kinds of jobs that there are.
         kinds: Vec<KindView>,
-        /// Whether a page may make jobs of commands.
+        /// `true` if a page may create jobs from commands.
         page_commands: bool,
     },
     /// All cores.
     Cores {
         /// The policy by which one is chosen.
         policy: String,
-        /// What chooses the clocks of the chip, on one.
+        /// Governor of the chip's clocks, on a chip.
         governor: Option<String>,
         /// By number.
         cores: Vec<CoreView>,
     },
-    /// A job, after what was asked.
+    /// A job, after the request.
     Job {
         /// The job.
         job: Box<JobView>,
-        /// Why it went where it is: the score of each core, where one was chosen.
+        /// Scores of all cores, if one was chosen: the reason for the job's place.
         scores: Vec<f64>,
     },
     /// The last lines of a job.
     Output {
-        /// They.
+        /// The lines.
         lines: Vec<String>,
         /// Bytes before them, which its file has.
         before: u64,
@@ -121,12 +121,12 @@ pub enum JobReply {
     },
     /// The job server ends when its jobs are written.
     Ending {
-        /// For what it waits, if it is more than a moment.
+        /// Reasons for waiting, if it takes more than a moment.
         waits: Vec<String>,
     },
     /// It is done.
     Done {
-        /// What came of it, for people.
+        /// Result, for people.
         text: String,
     },
     /// It is not done.
@@ -138,7 +138,7 @@ pub enum JobReply {
 pub struct KindView {
     /// Its name.
     pub name: String,
-    /// What words it takes, as help shows them.
+    /// Arguments of the kind, as help shows them.
     pub words: String,
 }
 
@@ -147,22 +147,22 @@ pub struct KindView {
 pub struct JobView {
     /// Its number.
     pub id: u64,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// What it runs.
+    /// Task or command that it runs.
     pub what: Runnable,
     /// The folder in which a command runs, if it is not that of the job server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// Its state.
     pub state: String,
-    /// Where it is, or was last.
+    /// Its place, or the last one.
     pub place: Option<usize>,
     /// Use of a processor in percent.
     pub processor: f64,
     /// Bytes that it holds.
     pub memory: u64,
-    /// How long it has computed, in seconds.
+    /// Computing time so far, in seconds.
     pub busy: f64,
     /// Its result, or why it is in its state.
     pub reason: String,
@@ -177,21 +177,21 @@ pub struct CoreView {
     pub processor: f64,
     /// In percent.
     pub memory: f64,
-    /// Use of its processor by what is no job, in percent.
+    /// Use of its processor by anything that is not a job, in percent.
     pub other: f64,
     /// Jobs that are there.
     pub jobs: Vec<u64>,
-    /// By what its clock is divided, on a chip.
+    /// Divider of its clock, on a chip.
     pub divider: Option<u32>,
     /// The number of its supply, on a chip: cores with the same one change together.
     pub supply: Option<u32>,
     /// Its rate in megahertz, on a chip.
     pub megahertz: Option<f64>,
-    /// The voltage of its supply, on a chip that says it.
+    /// Voltage of its supply, on a chip that states it.
     pub volts: Option<f64>,
-    /// What chooses the clocks of its supply, on a chip.
+    /// Governor of its supply's clocks, on a chip.
     pub governor: Option<String>,
-    /// Whether its place is dead.
+    /// `true` if its place is dead.
     pub is_dead: bool,
     /// Its score by the policy; less is better.
     pub score: f64,

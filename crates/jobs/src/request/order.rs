@@ -6,7 +6,7 @@
 use isles_protocol::job::{JobState, JobVerb};
 use serde::{Deserialize, Serialize};
 
-/// What a job is told.
+/// Order to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum JobOrder {
@@ -39,13 +39,13 @@ pub enum JobOrder {
 pub struct OrderInfo {
     /// Its name, on the wire and on the command line.
     pub name: &'static str,
-    /// What it does, as help says it.
+    /// Description of the order, for help.
     pub about: &'static str,
-    /// The step of the job's state; none if the job stays as it is.
+    /// The step of the job's state; `None` if the state does not change.
     pub verb: Option<JobVerb>,
-    /// Whether a job that is a command can be told it.
+    /// `true` if the order applies to a job that is a command.
     pub is_for_commands: bool,
-    /// Whether something is lost by it, so that a page asks before.
+    /// `true` if the order loses something, so that a page asks for confirmation.
     pub loses: bool,
 }
 

@@ -67,7 +67,7 @@ refusal_kinds! {
     NoSuchGovernor "no-such-governor" Conflict;
     /// A governor keeps the clocks.
     Governed "governed" Conflict;
-    /// What came is no request.
+    /// The message is not a request.
     BadRequest "bad-request" Malformed;
     /// A page may not ask for it.
     NotFromPage "not-from-page" NotAllowed;
@@ -99,14 +99,14 @@ refusal_kinds! {
     TooLong "too-long" TooLong;
 }
 
-/// Why something is not done.
+/// Refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Of what kind it is, for programs.
+    /// Its kind, for programs.
     pub kind: RefusalKind,
     /// The class of that kind, for programs that do not know all kinds.
     pub class: RefusalClass,
-    /// Why, and what is allowed, for people.
+    /// Its reason and the allowed values, for people.
     pub reason: String,
 }
 

@@ -10,7 +10,7 @@ use isles::clocks::ClockError;
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// What is to change.
+/// Change of clocks or voltage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ClockOrder {
     /// All clocks of a supply by this divider, the voltage following.
@@ -21,7 +21,7 @@ pub(crate) enum ClockOrder {
     Voltage(f64),
 }
 
-/// Which places are asked.
+/// Places that are asked for the change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ClockScope {
     /// All of them.
@@ -32,7 +32,7 @@ pub(crate) enum ClockScope {
     Place(usize),
 }
 
-/// What came of a change at a place.
+/// Outcome of a change at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ChangeOutcome {
     /// Another place makes it, or none does.

@@ -128,7 +128,7 @@ fn ended(status: ExitStatus) -> Told {
     }
 }
 
-/// What the system says of a process.
+/// Usage of a process, as the system accounts it.
 struct Account {
     busy: Duration,
     /// Resident bytes.
@@ -139,7 +139,7 @@ fn account(number: u32) -> Option<Account> {
     read_account(&format!("/proc/{number}/stat"))
 }
 
-/// How long the thread of the calling place has computed, on a real machine.
+/// Returns the time the calling thread has computed, on a real machine.
 pub(crate) fn thread_time() -> Option<Duration> {
     read_account("/proc/thread-self/stat").map(|account| account.busy)
 }

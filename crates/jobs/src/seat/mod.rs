@@ -27,7 +27,7 @@ const LINES: usize = 64;
 /// Time after which they are sent, be they few.
 const LINES_FOR: Duration = Duration::from_millis(100);
 
-/// Whether places are cores of a modelled chip: the same at all places, as the kinds of jobs are.
+/// `true` if places are cores of a modelled chip; the same at all places, as are the kinds of jobs.
 static MODELLED: OnceLock<bool> = OnceLock::new();
 
 /// Says once whether places are cores of a modelled chip.
@@ -35,10 +35,10 @@ pub(crate) fn say_whether_modelled(is_modelled: bool) {
     MODELLED.get_or_init(|| is_modelled);
 }
 
-/// How long a job does steps before its place looks at anything else.
+/// Longest time a job runs steps before its place looks at anything else.
 const TURN: Duration = Duration::from_millis(2);
 
-/// What a job shall do.
+/// Command to a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Control {
     Run,
@@ -57,7 +57,7 @@ pub(crate) struct StartId {
     pub(crate) start: u64,
 }
 
-/// What is to be run.
+/// Task or command that a job runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Runnable {
     /// A job of the program, by the name of its kind.
@@ -66,22 +66,22 @@ pub enum Runnable {
     Command(Vec<String>),
 }
 
-/// What is sent to the place of a job.
+/// Order to a place to start a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
     pub(crate) id: StartId,
     pub(crate) what: Runnable,
-    /// Where a command was typed; without, it has the folder and the environment of its place.
+    /// Folder and environment of the shell in which a command was typed; without it, those of the place are used.
     pub(crate) caller: Option<Caller>,
     /// The state to go on from.
     pub(crate) state: Option<Vec<u8>>,
-    /// Where the output of a command goes.
+    /// File for the output of a command.
     pub(crate) output: PathBuf,
-    /// By what the processes of a command are known.
+    /// Mark by which the processes of a command are recognised.
     pub(crate) mark: String,
 }
 
-/// What the place of a job tells the job server.
+/// Report of a job's place to the job server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Told {
     /// It runs.
@@ -106,33 +106,33 @@ pub(crate) struct JobEvent {
 pub(crate) struct Seat {
     seated: BTreeMap<StartId, Seated>,
     commands: CommandInbox,
-    /// What the processor had done when it was last looked at.
+    /// Time and processor time at the last sample.
     before: Option<(Duration, Duration)>,
 }
 
 /// A job as others at its place see it.
 pub(crate) struct Seated {
     pub(crate) command: Rc<Monitor<NumberedCommand>>,
-    /// How long it has computed, and how many bytes it holds.
+    /// Time the job has computed, and bytes it holds.
     pub(crate) busy: Duration,
     pub(crate) memory: u64,
 }
 
-/// What a place and its jobs do.
+/// Measurements of a place and its jobs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SeatSample {
     /// The process of the place.
     pub(crate) process: u32,
-    /// Since when, and how long the processor was busy then, with jobs or anything else.
+    /// Time since the last sample, and the processor time in it, for jobs or anything else.
     pub(crate) passed: Duration,
     pub(crate) busy: Duration,
     /// Of each job, how long it has computed so far, and its memory.
     pub(crate) jobs: Vec<(StartId, Duration, u64)>,
-    /// By what the clock of the core is divided, on a chip.
+    /// Divider of the core's clock, on a chip.
     pub(crate) divider: Option<u32>,
     /// The number of the supply of the core, its rate in hertz and its voltage, on a chip.
     pub(crate) supply: Option<(u32, u64, Option<f64>)>,
-    /// What chooses the clocks of that supply.
+    /// Governor of that supply's clocks.
     pub(crate) governor: Option<String>,
 }
 
@@ -169,7 +169,7 @@ impl Seat {
         }
     }
 
-    /// What the place has done since the last time.
+    /// Measures the activity of the place since the last call.
     pub(crate) fn sample(&mut self) -> SeatSample {
         let jobs: Vec<_> = self.seated.iter().map(|(id, job)| (*id, job.busy, job.memory)).collect();
         let of_jobs = jobs.iter().map(|(_, busy, _)| *busy).sum();
@@ -216,7 +216,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Tells the job server what is no end of a job.
+/// Sends the job server a report that does not end a job.
 pub(crate) async fn tell(events: &Sender<JobEvent>, start: StartId, told: Told) -> isles::Result<()> {
     events.send(JobEvent { start, busy: Duration::ZERO, told }).await?;
     Ok(())
@@ -266,7 +266,7 @@ async fn steps(
     }
 }
 
-/// Does steps for a turn, and notes what they took. A panic in one is a fault of the job.
+/// Runs steps for a turn, and notes their time. A panic in one is a fault of the job.
 fn step(
     seats: &PlaceLocal<Seat>,
     id: StartId,

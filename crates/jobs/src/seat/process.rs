@@ -56,7 +56,8 @@ pub(crate) struct Beginning {
 }
 
 impl Beginning {
-    /// Whether the command has begun, or why it cannot; `None` if that is not known yet.
+    /// Returns `Ok` if the command has begun, an error that says why it cannot begin, or `None` if that is not known
+    /// yet.
     pub(crate) fn outcome(&mut self) -> Option<Result<(), String>> {
         match self.fault.read_to_end(&mut self.text) {
             Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => None,

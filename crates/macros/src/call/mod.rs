@@ -9,13 +9,13 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Expr, Ident, Member, Stmt, Token, bracketed, token};
 
-/// What stands in the parentheses of `at!` or `spawn_at!`.
+/// Arguments in the parentheses of `at!` or `spawn_at!`.
 pub struct Call {
-    /// Where the body runs.
+    /// Place at which the body runs.
     pub place: Expr,
-    /// What travels, where the user says so.
+    /// Captures that travel, if the user lists them.
     pub list: Option<Vec<Item>>,
-    /// What runs there.
+    /// Body that runs there.
     pub body: Expr,
 }
 
@@ -105,8 +105,8 @@ fn without_braces(body: Expr) -> Expr {
     }
 }
 
-/// Whether a bracket comes next that is a list: what follows it begins an expression, as `*x`, `&x` and `-x` do, which
-/// no array has on its left. After a list an array has at least two elements or none; `[x][0]` is an index.
+/// Returns `true` if a bracket comes next that is a list: what follows it begins an expression, as `*x`, `&x` and `-x`
+/// do, which no array has on its left. After a list an array has at least two elements or none; `[x][0]` is an index.
 fn list_follows(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     if !ahead.peek(token::Bracket) || ahead.parse::<TokenTree>().is_err() || ahead.is_empty() {
@@ -125,7 +125,7 @@ fn list_follows(input: ParseStream<'_>) -> bool {
     ahead.cursor().punct().is_none() || is_prefix && !changes || negation || path
 }
 
-/// Whether the bracket that comes next holds one expression, as that of an index does.
+/// Returns `true` if the bracket that comes next holds one expression, as that of an index does.
 fn is_index(input: ParseStream<'_>) -> bool {
     let Ok(TokenTree::Group(bracket)) = input.fork().parse::<TokenTree>() else { return false };
     syn::parse2::<Expr>(bracket.stream()).is_ok()

@@ -3,7 +3,7 @@
 use super::*;
 use quote::ToTokens;
 
-/// What is read, as `place | list | body`, or the error.
+/// Returns the parsed arguments, as `place | list | body`, or the error.
 fn read(arguments: &str) -> String {
     match syn::parse_str::<Call>(arguments) {
         Ok(call) => {

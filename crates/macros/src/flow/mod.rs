@@ -1,4 +1,4 @@
-//! How a body ends: with a value, with `?`, with `return`, or never.
+//! Ends of a body: with a value, with `?`, with `return`, or never.
 //!
 //! Syntax only, and only of the body itself: closures, `async` blocks, items and nested `at!` have ends of their own.
 
@@ -6,7 +6,7 @@ use crate::invocation::{self, Part};
 use syn::visit::{self, Visit};
 use syn::{Expr, Stmt};
 
-/// What decides how a body is wrapped.
+/// Control flow of a body, which decides how it is wrapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// It uses `?`, so errors leave it.
@@ -19,7 +19,7 @@ pub struct Flow {
     pub diverges: bool,
 }
 
-/// How `body` ends.
+/// Returns the control flow of `body`.
 pub fn of(body: &Expr) -> Flow {
     let mut search = Search(Flow::default());
     search.visit_expr(body);
@@ -95,14 +95,14 @@ fn block_ends(block: &syn::Block, visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// Of the macros only `select!` has ends that are seen.
+/// Visits the ends of a macro; only those of `select!` are seen.
 fn macro_ends(call: &syn::Macro, visit: &mut dyn FnMut(&Expr)) {
     if let Some(mut select) = invocation::select(call) {
         select.bodies_mut().for_each(|body| ends(body, visit));
     }
 }
 
-/// Whether some end is literally `Ok(..)` or `Err(..)`.
+/// Returns `true` if some end is literally `Ok(..)` or `Err(..)`.
 fn ends_in_result(body: &Expr) -> bool {
     let mut found = false;
     ends(body, &mut |end| {
@@ -112,7 +112,7 @@ fn ends_in_result(body: &Expr) -> bool {
     found
 }
 
-/// Whether `expr`, by its spelling, never gives a value.
+/// Returns `true` if `expr`, by its spelling, never gives a value.
 pub fn diverges(expr: &Expr) -> bool {
     match expr {
         Expr::Block(block) => match block.block.stmts.last() {
@@ -145,7 +145,7 @@ pub fn last_name(expr: &Expr) -> Option<&syn::Ident> {
     }
 }
 
-/// Whether there is a `break` anywhere in `block`; one that belongs to an inner loop counts too.
+/// Returns `true` if there is a `break` anywhere in `block`; one that belongs to an inner loop counts too.
 fn breaks(block: &syn::Block) -> bool {
     let mut search = Breaks(false);
     search.visit_block(block);

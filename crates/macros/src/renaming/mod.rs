@@ -72,7 +72,7 @@ fn renamed(tokens: TokenStream) -> TokenStream {
     renamed.into_iter().collect()
 }
 
-/// What a string literal says; `None` for other literals.
+/// Returns the text of a string literal; `None` for other literals.
 fn text(literal: &Literal) -> Option<String> {
     syn::parse2::<LitStr>(TokenTree::Literal(literal.clone()).into()).ok().map(|text| text.value())
 }

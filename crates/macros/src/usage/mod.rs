@@ -1,4 +1,4 @@
-//! Which variables and field paths a body uses that it does not declare itself.
+//! Variables and field paths that a body uses and does not declare itself.
 //!
 //! A macro sees no types and no definitions, so the rule is by spelling: a path of one segment that starts
 //! with a small letter, that nothing in the body declares and that is not called like a function, is a
@@ -149,7 +149,7 @@ impl Walk {
         select.default.iter().for_each(|body| self.visit_expr(body));
     }
 
-    /// A nested call uses what its place and its captures use.
+    /// Visits a nested call, which uses what its place and its captures use.
     fn walk_call(&mut self, call: &Call) {
         self.visit_expr(&call.place);
         let Some(list) = &call.list else {
@@ -180,7 +180,7 @@ fn root(expr: &Expr) -> Option<&Ident> {
     }
 }
 
-/// Whether `name` is spelt like a variable.
+/// Returns `true` if `name` is spelt like a variable.
 fn is_variable(name: &Ident) -> bool {
     let text = name.to_string();
     let letters = text.trim_start_matches("r#").trim_start_matches('_');
@@ -306,7 +306,7 @@ impl<'ast> Visit<'ast> for Walk {
     fn visit_attribute(&mut self, _attribute: &'ast syn::Attribute) {}
 }
 
-/// Whether the operator changes its left side.
+/// Returns `true` if the operator changes its left side.
 fn assigns(operator: &BinOp) -> bool {
     matches!(
         operator,

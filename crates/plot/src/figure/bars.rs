@@ -15,19 +15,19 @@ use svg::node::element::Element;
 /// Amounts by category.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// What is shown.
+    /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
-    /// What the categories are, or nothing.
+    /// Name of the categories, or nothing.
     pub categories_label: String,
     /// The names of the categories.
     pub categories: Vec<String>,
-    /// What the values are.
+    /// Axis of the values.
     pub value: Axis,
     /// The series; each has a value or none for each category.
     pub series: Vec<BarSeries>,
-    /// How the series of a category stand to each other.
+    /// Arrangement of the series of a category.
     pub arrangement: Arrangement,
 }
 
@@ -40,7 +40,7 @@ pub struct BarSeries {
     pub values: Vec<Option<f64>>,
 }
 
-/// How the series of a category stand to each other.
+/// Arrangement of the series of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
     /// Side by side.
@@ -101,7 +101,7 @@ impl Bars {
         page
     }
 
-    /// Where bars begin.
+    /// Returns the value at which bars begin.
     fn foot(&self) -> f64 {
         if self.value.scale == Scale::Log { 1.0 } else { 0.0 }
     }
@@ -110,7 +110,7 @@ impl Bars {
         self.arrangement == Arrangement::Stacked
     }
 
-    /// What can be drawn.
+    /// Returns the bars that can be drawn.
     fn spans(&self) -> Vec<Span> {
         let mut tops = vec![self.foot(); self.categories.len()];
         let mut spans = Vec::new();
@@ -131,14 +131,15 @@ impl Bars {
         spans
     }
 
-    /// Whether the bars stand: the names below them are numbers, of which some may be left out, or short.
+    /// Returns `true` if the bars are vertical: the names below them are numbers, of which some may be left out, or
+    /// short.
     fn stands(&self) -> bool {
         let slot = (WIDTH - 100.0) / self.categories.len().max(1) as f64;
         let are_numbers = self.categories.iter().all(|name| name.parse::<f64>().is_ok());
         are_numbers || self.categories.iter().all(|name| width(name, SMALL) < slot - 6.0)
     }
 
-    /// How many bars lie or stand beside each other in a category.
+    /// Returns the number of bars beside each other in a category.
     fn beside(&self) -> usize {
         if self.is_stacked() { 1 } else { self.series.len().max(1) }
     }

@@ -16,17 +16,17 @@ use svg::node::element::Element;
 /// Values over others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What is shown.
+    /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
-    /// What the values are over.
+    /// Axis of the variable that the values depend on.
     pub x: Axis,
-    /// What the values are.
+    /// Axis of the values.
     pub y: Axis,
     /// The series.
     pub series: Vec<Series>,
-    /// Whether to draw the line on which both values are equal: the ideal of a speed-up.
+    /// `true` to draw the line on which both values are equal: the ideal of a speed-up.
     pub ideal: bool,
 }
 
@@ -35,13 +35,13 @@ pub struct Curve {
 pub struct Series {
     /// Its name; ours and the published one of the same thing have the same.
     pub name: String,
-    /// By whom.
+    /// Origin of the values.
     pub origin: Origin,
     /// The values, in any order.
     pub points: Vec<CurvePoint>,
 }
 
-/// By whom values are.
+/// Origin of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// By Isles, or by the owner of the figure.
@@ -53,7 +53,7 @@ pub enum Origin {
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
-    /// What it is over.
+    /// Value of the variable that it depends on.
     pub x: f64,
     /// The value.
     pub y: f64,
@@ -188,7 +188,7 @@ impl Curve {
     }
 }
 
-/// Whether each series has its last point in the last tenth of the axis.
+/// Returns `true` if each series has its last point in the last tenth of the axis.
 fn ends_at_the_right(shown: &[Shown<'_>], axis: &Axis) -> bool {
     let place = |x: f64| if axis.scale == Scale::Log { x.log10() } else { x };
     let all = || shown.iter().flat_map(|one| &one.points).map(|point| place(point.x));

@@ -1,6 +1,6 @@
 //! The four kinds of figures; each kind has its data and its drawing in one file.
 //!
-//! What is here is what they share: intervals, and which values can be drawn. A kind lays out what only it has, and
+//! Here is what they share: intervals, and which values can be drawn. A kind lays out what only it has, and
 //! takes axes, marks, legends and the sheet from the modules around. Invariant: each point that is drawn is one
 //! element of the class `mark` (or `bar`), so that a figure can be counted.
 
@@ -49,7 +49,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether a value lies in it, or at an end.
+    /// Returns `true` if a value is within it, or at an end.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

@@ -16,15 +16,15 @@ use svg::node::element::Element;
 /// Published figures against ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parity {
-    /// What is shown.
+    /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
     /// The axis of the published figures; it is logarithmic whatever it says.
     pub published: Axis,
-    /// That of ours.
+    /// The axis of our figures.
     pub ours: Axis,
-    /// What the second is in parts of the first, such as `Ours / published`.
+    /// Name of the ratio of the second to the first, such as `Ours / published`.
     pub ratio: String,
     /// The names of the series, such as `calibrated` and `predicted`.
     pub series: Vec<String>,
@@ -35,17 +35,17 @@ pub struct Parity {
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParityPoint {
-    /// What it is.
+    /// Name of the figure.
     pub label: String,
     /// Its unit, or nothing.
     pub unit: String,
-    /// What was published.
+    /// Published value.
     pub published: f64,
-    /// What we have.
+    /// Our value.
     pub ours: f64,
-    /// Where ours must lie, if there is a rule.
+    /// Interval in which ours must be, if there is a rule.
     pub allowed: Option<Interval>,
-    /// Which of the series.
+    /// Number of its series.
     pub series: usize,
 }
 
@@ -58,7 +58,7 @@ impl ParityPoint {
         self.ours / self.published
     }
 
-    /// How far off ours is, in parts of what was published, where the band is even to both sides.
+    /// Returns the allowed deviation of ours, as a share of the published value, if the band is even to both sides.
     fn band(&self) -> Option<f64> {
         let allowed = self.allowed?;
         let (below, above) = (1.0 - allowed.low / self.published, allowed.high / self.published - 1.0);

@@ -16,15 +16,15 @@ use svg::node::element::Element;
 /// Two costs against each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plane {
-    /// What is shown.
+    /// Title of the figure.
     pub title: String,
-    /// Under which conditions, or nothing.
+    /// Conditions of the measurement, or nothing.
     pub subtitle: String,
     /// One cost, of which less is better.
     pub x: Axis,
     /// The other.
     pub y: Axis,
-    /// What is compared; each series has a front of its own.
+    /// Compared things; each series has a front of its own.
     pub series: Vec<PlaneSeries>,
 }
 
@@ -44,7 +44,7 @@ pub struct PlanePoint {
     pub x: f64,
     /// The other.
     pub y: f64,
-    /// What is told of the run if it is on the front.
+    /// Text about the run if it is on the front.
     pub label: String,
 }
 

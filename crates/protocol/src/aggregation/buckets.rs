@@ -1,4 +1,4 @@
-//! What one place holds of items on their way.
+//! Items of one place that are on their way.
 //!
 //! A bucket is filled for the next place of its items; full, it departs, if not too many departed before it that are
 //! not acknowledged. The items of a bucket belong together (`K`: the finish that counts them). Invariant: a bucket has
@@ -8,7 +8,7 @@
 use super::router::Router;
 use crate::PlaceId;
 
-/// How much a place holds.
+/// Limits on what a place holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketLimits {
     /// Most items of a bucket.
@@ -18,8 +18,8 @@ pub struct BucketLimits {
 }
 
 impl BucketLimits {
-    /// The limits by which a place holds at most `lookahead` items, filling or on their way; each bucket has one at
-    /// least, and one of a lane is on its way.
+    /// Returns the limits with which a place holds at most `lookahead` items, filling or on their way; each bucket has
+    /// one at least, and one of a lane is on its way.
     pub fn within(router: &Router, lookahead: usize, in_flight: u32) -> BucketLimits {
         // The place's own bucket is applied at once.
         let buckets = |in_flight: u32| router.peers() * (1 + in_flight as usize) + 1;
@@ -32,20 +32,20 @@ impl BucketLimits {
 /// A bucket that leaves: send it to `peer`, who acknowledges it when its items are handed on.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Departure<T, K> {
-    /// To whom its items belong.
+    /// Key to which its items belong.
     pub key: K,
     /// The next place; this one itself if they have arrived, which then need not be acknowledged.
     pub peer: PlaceId,
     /// The items.
     pub items: Vec<T>,
-    /// Where each goes; empty if all are for `peer`.
+    /// Destination of each item; empty if all are for `peer`.
     pub to: Vec<PlaceId>,
 }
 
-/// What storing an item came to.
+/// Outcome of storing an item.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stored<T, K> {
-    /// Whether a bucket has begun with it.
+    /// True if a bucket has begun with it.
     pub has_begun: bool,
     /// Buckets that leave before anything else happens: one of another key, one that is full.
     pub departures: Vec<Departure<T, K>>,
@@ -57,7 +57,7 @@ pub struct Buckets<T, K> {
     router: Router,
     limits: BucketLimits,
     lanes: Vec<Lane<T, K>>,
-    /// How many lanes hold items.
+    /// Number of lanes that hold items.
     held: usize,
 }
 
@@ -66,10 +66,10 @@ struct Lane<T, K> {
     /// Set as long as there are items.
     key: Option<K>,
     items: Vec<T>,
-    /// Where each item goes; empty where all go to one place.
+    /// Destination of each item; empty if all go to one place.
     to: Vec<PlaceId>,
     in_flight: u32,
-    /// Is to leave as soon as it may, full or not.
+    /// True if it must leave as soon as it may, full or not.
     is_due: bool,
 }
 
@@ -92,12 +92,12 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         &self.router
     }
 
-    /// How many items a bucket may have.
+    /// Returns the largest number of items in a bucket.
     pub fn capacity(&self) -> usize {
         self.limits.capacity
     }
 
-    /// Whether no bucket has an item.
+    /// Returns `true` if no bucket has an item.
     pub fn is_empty(&self) -> bool {
         self.held == 0
     }
@@ -176,7 +176,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         Ok(if is_due { self.depart(index) } else { None })
     }
 
-    /// `peer` is dead: what is for it need wait for nothing any more, and fails when it is sent.
+    /// Handles the death of `peer`: items for it no longer wait, and fail when they are sent.
     pub fn died(&mut self, peer: PlaceId) -> Option<Departure<T, K>> {
         let index = self.router.lane_to(peer)?;
         self.lanes[index].in_flight = 0;
@@ -210,12 +210,12 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         Some(Departure { key, peer, items, to })
     }
 
-    /// Where a lane leads; none if it was never used.
+    /// Returns the place to which a lane leads, or `None` if it was never used.
     fn peer(&self, index: usize) -> Option<PlaceId> {
         self.router.peer_of(index)
     }
 }
 
-/// What a place acknowledges that got nothing.
+/// Error of an acknowledgement by a place to which nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeverSent;

@@ -1,4 +1,4 @@
-//! Which place is next for an item on its way to another.
+//! The next place for an item on its way to another.
 //!
 //! A router numbers the *lanes* of its place: one for each place to which it sends, and one for the place itself. Along
 //! a torus, items go by dimension, the first one first; so no two routes wait for each other in a circle. Invariant:
@@ -8,7 +8,7 @@ use super::torus::Torus;
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
 
-/// How items get from place to place.
+/// Route of items from place to place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ItemRoute {
     /// Straight: each place has a bucket for each other.
@@ -32,9 +32,9 @@ pub enum RouteFault {
     Places {
         /// The shape.
         shape: Torus,
-        /// How many places the route is for.
+        /// Number of places that the route is for.
         needed: u64,
-        /// How many there are.
+        /// Number of places there are.
         places: u32,
     },
 }
@@ -65,7 +65,7 @@ impl std::error::Error for RouteFault {}
 pub struct Hop {
     /// The lane that it takes.
     pub lane: usize,
-    /// Where the lane leads; the place itself if the item has arrived.
+    /// Place to which the lane leads; the place itself if the item has arrived.
     pub peer: PlaceId,
 }
 
@@ -106,7 +106,7 @@ impl Router {
         PlaceId(self.here)
     }
 
-    /// How many lanes there are, some of which lead nowhere.
+    /// Returns the number of lanes, some of which lead nowhere.
     pub fn lanes(&self) -> usize {
         match &self.route {
             ItemRoute::Direct => self.places as usize,
@@ -116,7 +116,7 @@ impl Router {
         }
     }
 
-    /// How many places it sends to: what its buckets are counted by.
+    /// Returns the number of places to which this one sends: the number its buckets are counted by.
     pub fn peers(&self) -> usize {
         match &self.route {
             ItemRoute::Direct => self.places as usize - 1,
@@ -129,7 +129,7 @@ impl Router {
         }
     }
 
-    /// Whether everything in `lane` is for the place where it leads.
+    /// Returns `true` if everything in `lane` is for the place to which it leads.
     pub fn is_last(&self, lane: usize) -> bool {
         match &self.route {
             ItemRoute::Direct => true,
@@ -188,7 +188,7 @@ impl Router {
         })
     }
 
-    /// Where a lane leads, if anywhere.
+    /// Returns the place to which a lane leads, if any.
     pub fn peer_of(&self, lane: usize) -> Option<PlaceId> {
         let dimension_of = |lane: usize| self.first_lanes.iter().rposition(|first| *first <= lane);
         match &self.route {
@@ -237,7 +237,7 @@ impl Router {
         }
     }
 
-    /// What this place of its group does, along the dimensions of the shape: the last one applies.
+    /// Returns the role of this place in its group, along the dimensions of the shape: the last one applies.
     fn role(&self) -> usize {
         match &self.route {
             ItemRoute::Roles(shape) => (self.here % (shape.extents().len() as u32 + 1)) as usize,

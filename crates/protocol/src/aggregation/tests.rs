@@ -68,7 +68,7 @@ impl World {
             moved = true;
         }
         if !batch.items.is_empty() {
-            // Where it stood: who goes through the batches misses none.
+            // The old position: an iteration over the batches misses none.
             self.batches.push((at, batch));
             let last = self.batches.len() - 1;
             self.batches.swap(index, last);

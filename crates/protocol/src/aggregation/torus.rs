@@ -43,7 +43,7 @@ impl Torus {
         &self.0
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.0.iter().product()
     }

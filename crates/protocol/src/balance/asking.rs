@@ -1,4 +1,4 @@
-//! Whom a place that has run out of tasks asks next.
+//! Choice of the place that one which has run out of tasks asks next.
 //!
 //! Apart from the balancer because it knows no tasks: only whom to ask, in which order, and who has been asked. First
 //! some victims at random, then each lifeline that does not remember this place already, then nobody. Invariant: a
@@ -24,10 +24,10 @@ struct Lifeline {
     is_asked: bool,
 }
 
-/// Whom a place asks.
+/// Order in which a place asks others for tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
-    /// Whom it draws from.
+    /// Places from which it steals at random.
     victims: Vec<usize>,
     lifelines: Vec<Lifeline>,
     /// Random steals until lifelines are asked, after each success and now.
@@ -36,7 +36,8 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// Whom the place `own` asks, of `members`, which are in order and have it. All its lifelines remember it.
+    /// Makes the order in which the place `own` asks the `members`, which are sorted and include it. All its lifelines
+    /// remember it.
     ///
     /// `draw` returns a random number below the one it is given.
     pub(super) fn new(
@@ -60,7 +61,8 @@ impl Asking {
         Asking { victims, lifelines, steals, steals_left: steals }
     }
 
-    /// Whom to ask now, and how; `None` if that is nobody, and all lifelines remember this place.
+    /// Returns the place to ask now, and the kind of steal; `None` if there is none, and all lifelines remember this
+    /// place.
     ///
     /// Places of which `is_dead` holds are passed over; `draw` returns a random number below the one it is given.
     pub(super) fn next(
@@ -81,8 +83,8 @@ impl Asking {
         Some((next.place, StealKind::Lifeline))
     }
 
-    /// Tasks of `giver` have come, for a request of this kind: there are random steals again, and a lifeline can be
-    /// asked again.
+    /// Notes that tasks of `giver` have arrived, for a request of this kind: there are random steals again, and a
+    /// lifeline can be asked again.
     pub(super) fn found(&mut self, giver: usize, kind: StealKind) {
         self.steals_left = self.steals;
         if kind == StealKind::Lifeline {
@@ -120,7 +122,7 @@ mod tests {
         (*state >> 33) as usize % below
     }
 
-    /// Whom a place asks until it asks nobody.
+    /// Returns the places asked until none is left to ask.
     fn asked(asking: &mut Asking, is_dead: impl Fn(usize) -> bool) -> Vec<(usize, StealKind)> {
         let mut state = 7;
         std::iter::from_fn(|| asking.next(|below| drawn(&mut state, below), &is_dead)).collect()

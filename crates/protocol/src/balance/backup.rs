@@ -1,4 +1,4 @@
-//! What keeps a run exact when places die: numbered parts, backups at partners, and who restores what.
+//! Exactness of a run when places die: numbered parts, backups at partners, and the assignment of restores.
 //!
 //! Each place has a [`Safety`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what it
 //! never reads, and one machine does for all bags. All steps are those of `docs/design/glb.md`, section 4. Invariant:
@@ -14,12 +14,12 @@ const UNSAVED_MAX: usize = 16;
 /// A bag or a part of one, as bytes.
 pub type Image = Vec<u8>;
 
-/// Which numbers have come, of one giver. They come nearly in order.
+/// Numbers that have arrived from one giver. They arrive nearly in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     /// All below this one have come.
     below: u64,
-    /// And these.
+    /// Numbers beyond `below` that have arrived.
     beyond: OrderedSet<u64>,
 }
 
@@ -86,7 +86,7 @@ pub struct Save {
     parts: Vec<(PartName, Image)>,
 }
 
-/// What a partner keeps for a place.
+/// Backup that a partner keeps for a place.
 #[derive(Clone, Debug)]
 struct Backup {
     version: u64,
@@ -95,17 +95,17 @@ struct Backup {
     parts: Parts<Image>,
 }
 
-/// What a place knows that matters when others have died.
+/// Facts a place knows that matter when others have died.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeathFacts {
     received: Received,
     /// Parts that it has given to the dead, and that may not have been safe there.
     given: Vec<PartName>,
-    /// For each dead place whose backup it has: the parts that it had received, and those that it had given.
+    /// Parts received, and parts given, of each dead place whose backup it has.
     backups: Vec<(usize, Received, Vec<PartName>)>,
 }
 
-/// What a place restores.
+/// Bags and parts that a place restores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RestoreOrders {
     /// Dead places whose bag it takes from the backup.
@@ -118,30 +118,31 @@ pub struct RestoreOrders {
 #[derive(Clone, Debug)]
 pub struct Safety {
     own: usize,
-    /// Who keeps the backup; the first member has none, because nothing goes on without it.
+    /// Place that keeps the backup; the first member has none, because nothing goes on without it.
     partner: Option<usize>,
     version: u64,
-    /// How many parts each place has been given.
+    /// Number of parts each place has been given.
     numbers: OrderedMap<usize, u64>,
     given: Parts<GivenPart>,
     received: Received,
-    /// Parts taken in since the last save, and by it: who is told when the partner has it.
+    /// Parts taken in since the last save; and those whose giver is told when the partner has the save.
     unsaved: usize,
     unsettled: OrderedSet<usize>,
     telling: OrderedMap<u64, Vec<(usize, Numbers)>>,
     backups: OrderedMap<usize, Backup>,
-    /// Of whom the facts have been told: their backups stay as they were then.
+    /// Dead places of which the facts have been told: their backups stay as they were then.
     told_dead: OrderedSet<usize>,
 }
 
-/// Who keeps the backup of `place`, of `members`, which are in order and have it: the next one below.
+/// Returns the member that keeps the backup of `place`: the next one below it in `members`, which are sorted and
+/// include it.
 pub fn partner(place: usize, members: &[usize]) -> Option<usize> {
     let rank = members.partition_point(|member| *member < place);
     rank.checked_sub(1).map(|below| members[below])
 }
 
 impl Safety {
-    /// That of the place `own`, of `members`, which are in order and have it.
+    /// Returns the state of the place `own`, of `members`, which are sorted and include it.
     pub fn new(own: usize, members: &[usize]) -> Safety {
         Safety {
             own,
@@ -158,8 +159,8 @@ impl Safety {
         }
     }
 
-    /// A part leaves the bag for `thief`. Returns its number. It must not leave the place before a save that begins
-    /// after this call is over.
+    /// Numbers a part that leaves the bag for `thief`; returns its number. It must not leave the place before a save
+    /// that begins after this call is over.
     pub fn give(&mut self, thief: usize, part: Image) -> u64 {
         let next = self.numbers.get_or_default(thief);
         let number = *next;
@@ -169,14 +170,14 @@ impl Safety {
         number
     }
 
-    /// A part of `giver` has been merged into the bag.
+    /// Notes that a part of `giver` has been merged into the bag.
     pub fn receive(&mut self, giver: usize, number: u64) {
         self.received.get_or_default(giver).note(number);
         self.unsettled.insert(giver);
         self.unsaved += 1;
     }
 
-    /// Whether so many parts have come that a save is due.
+    /// Returns `true` if so many parts have arrived that a save is due.
     pub fn is_due(&self) -> bool {
         self.unsaved >= UNSAVED_MAX
     }
@@ -203,7 +204,8 @@ impl Safety {
         (version, Some((partner, Save { version, bag, received, given, parts })))
     }
 
-    /// The partner has taken a save in, if there is one. Returns who is to be told that its parts are safe, and which.
+    /// Notes that the partner has taken a save in, if there is one. Returns the places to tell that their parts are
+    /// safe, and which parts.
     pub fn saved(&mut self, version: u64) -> Vec<(usize, Numbers)> {
         self.given.for_each_mut(|_, given| {
             given.is_saved |= given.version.is_some_and(|first| first <= version);
@@ -211,7 +213,7 @@ impl Safety {
         self.telling.remove(version).unwrap_or_default()
     }
 
-    /// The place `thief` has saved these parts of this place.
+    /// Notes that the place `thief` has saved these parts of this place.
     pub fn settled(&mut self, thief: usize, safe: &Numbers) {
         self.given.retain(|name, _| name.thief != thief || !safe.has(name.number));
     }
@@ -238,7 +240,7 @@ impl Safety {
         self.backups.insert(owner, Backup { version, bag, received, parts });
     }
 
-    /// What this place knows about the `dead`; nothing is under way, and it knows these deaths.
+    /// Returns the facts this place knows about the `dead`; nothing is under way, and it knows these deaths.
     pub fn facts(&mut self, dead: &[usize]) -> DeathFacts {
         self.told_dead.extend(dead.iter().copied());
         let given = self.given.keys().filter(|name| dead.contains(&name.thief)).collect();
@@ -268,7 +270,7 @@ impl Safety {
     }
 }
 
-/// Who restores what, of the facts of all living members; the state of a place whose partner died with it is lost.
+/// Assigns the restores, from the facts of all living members; the state of a place whose partner died with it is lost.
 ///
 /// `members` are those before the deaths, in order.
 ///
@@ -400,7 +402,7 @@ mod tests {
             }
         }
 
-        /// The place dies, all that lives ends what it has begun, and the others restore.
+        /// Kills the place: all that lives ends what it has begun, and the others restore.
         fn die(&mut self, victim: usize) {
             let saves = self.saves.iter().filter(|(owner, ..)| *owner == victim);
             let late: Vec<(usize, Save)> = saves.filter_map(|(.., save)| save.clone()).collect();
@@ -413,7 +415,7 @@ mod tests {
             while !self.saves.is_empty() {
                 self.step(1, 0, 0);
             }
-            // Whose partner is dead does not wait for it.
+            // Parts for a partner that is dead do not wait for it.
             self.parts.extend(self.waiting.drain(..).map(|(_, part)| part));
             self.parts.retain(|(_, thief, ..)| *thief != victim);
             while !self.parts.is_empty() {

@@ -1,4 +1,4 @@
-//! How many tasks a place processes between two looks for messages.
+//! Number of tasks a place processes between two looks for messages.
 //!
 //! Unless it is set, the batch is as long as 250 looks, measured as it goes; while others ask for tasks, as 10. Apart
 //! from the balancer because it knows times only, and no clock. Invariant: a batch has at least one task, and at most
@@ -7,14 +7,14 @@
 use super::parameters::BATCH_MAX;
 use std::time::Duration;
 
-/// How much longer a batch is than a look for messages: a look costs 1/250, and spoils what the processor has foreseen.
+/// Ratio of a batch to a look for messages: a look costs 1/250, and spoils what the processor has foreseen.
 const LOOKS: u32 = 250;
 
 /// The same where there is nobody who could ask.
 const LOOKS_ALONE: u32 = 1000;
 
-/// So many times shorter are the batches of a place that was asked for tasks: who asks once has too little, and will
-/// ask again.
+/// Divisor of the batches of a place that was asked for tasks: a place that asks once has too little, and will ask
+/// again.
 const SHORTER: u32 = 25;
 
 /// Batches that are shorter after a request.
@@ -23,7 +23,7 @@ const SHORT_AFTER_REQUEST: u32 = 64;
 /// Tasks of the first batch: as in X10's library.
 const FIRST: u32 = 100;
 
-/// One batch of so many is measured.
+/// Interval at which batches are measured, in batches.
 const MEASURED: u32 = 8;
 
 /// Most time of a batch that is chosen by measuring; a thief waits for half of it.
@@ -61,14 +61,14 @@ impl Batch {
         size as usize
     }
 
-    /// Another place has asked for tasks.
+    /// Notes that another place has asked for tasks.
     pub fn asked(&mut self) {
         if !self.is_set {
             self.short = SHORT_AFTER_REQUEST;
         }
     }
 
-    /// Whether the next batch is to be measured.
+    /// Returns `true` if the next batch has to be measured.
     pub fn is_due(&mut self) -> bool {
         if self.is_set {
             return false;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The size after many batches of tasks of `task_ns`, with looks of `look_ns`.
+    /// Returns the size after many batches of tasks of `task_ns`, with looks of `look_ns`.
     fn settled(task_ns: u64, look_ns: u64, is_alone: bool) -> usize {
         let mut batch = Batch::new(None, is_alone);
         for _ in 0..400 {

@@ -1,4 +1,4 @@
-//! Which places a place asks when random steals have found nothing: its lifelines.
+//! Lifelines: the places that a place asks when random steals have found nothing.
 //!
 //! Apart from the rest because it is arithmetic. It is the cyclic hypercube of Saraswat et al., "Lifeline-based global
 //! load balancing" (PPoPP 2011), section 4. Invariant: with as many lifelines as [`dimensions`] says, every member is
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How many members are reached from `first` along lifelines against their direction, as gifts go.
+    /// Returns the number of members reached from `first` along lifelines against their direction, as gifts go.
     fn reached(first: usize, members: usize, base: usize) -> usize {
         let count = dimensions(members, base);
         let all: Vec<Vec<usize>> = (0..members).map(|rank| lifelines(rank, members, base, count)).collect();

@@ -1,4 +1,4 @@
-//! Who gets tasks from whom when tasks are balanced over places, and when: a pure state machine for each place.
+//! Load balancing over places, as a pure state machine for each place: who gets tasks from whom, and when.
 //!
 //! It is told what happens at the place (tasks or a request have come, the worker has run out) and says what is to be
 //! done; the façade's `glb` does it. It holds no task, reads no clock and sends nothing. The protocol, and why it ends,
@@ -23,17 +23,18 @@ use std::collections::VecDeque;
 /// One place of a run.
 #[derive(Clone, Debug)]
 pub struct Balancer {
-    /// Whether a task of the finish processes the bag, or asks for tasks.
+    /// True if a task of the finish processes the bag, or asks for tasks.
     has_worker: bool,
     asking: Asking,
-    /// Who has this place as a lifeline.
+    /// Places that have this one as a lifeline.
     remembered: Vec<usize>,
-    /// Those of them that have asked and got nothing yet, the first one first.
+    /// Those of them that have asked and received nothing yet, the first one first.
     thieves: VecDeque<usize>,
 }
 
 impl Balancer {
-    /// That of the place `own`, at rest, of `members`, which are in order and have it. All lifelines have been asked.
+    /// Returns the state of the place `own`, at rest, of `members`, which are sorted and include it. All lifelines have
+    /// been asked.
     ///
     /// `draw` returns a random number below the one it is given.
     pub fn new(
@@ -51,20 +52,20 @@ impl Balancer {
         }
     }
 
-    /// There are tasks in the bag. Returns whether a worker is to be started.
+    /// Notes that there are tasks in the bag. Returns whether to start a worker.
     #[must_use = "tasks without a worker stay for ever"]
     pub fn put(&mut self) -> bool {
         !std::mem::replace(&mut self.has_worker, true)
     }
 
-    /// The lifeline `giver` has given tasks, without being asked again. Returns whether a worker is to be started.
+    /// Accepts tasks that the lifeline `giver` has given without being asked again. Returns whether to start a worker.
     #[must_use = "tasks without a worker stay for ever"]
     pub fn accept(&mut self, giver: usize) -> bool {
         self.asking.found(giver, StealKind::Lifeline);
         self.put()
     }
 
-    /// Who waits for tasks, the first one first.
+    /// Returns the first of the places that wait for tasks.
     pub fn next_thief(&self) -> Option<usize> {
         self.thieves.front().copied()
     }
@@ -74,7 +75,8 @@ impl Balancer {
         self.thieves.pop_front();
     }
 
-    /// The bag is empty: whom to ask for tasks now. `None` is the end of the worker: nobody is left to ask.
+    /// Returns the place to ask for tasks now that the bag is empty. `None` is the end of the worker: nobody is left to
+    /// ask.
     ///
     /// Places of which `is_dead` holds are passed over; `draw` returns a random number below the one it is given.
     pub fn ask(
@@ -96,7 +98,7 @@ impl Balancer {
         }
     }
 
-    /// The worker has asked `victim`, and has got tasks.
+    /// Notes that the worker has asked `victim`, and has received tasks.
     pub fn answered(&mut self, victim: usize, kind: StealKind) {
         self.asking.found(victim, kind);
     }

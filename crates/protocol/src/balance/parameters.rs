@@ -1,4 +1,4 @@
-//! How a run is balanced: X10's parameters n, w, l, z and m, and whether it survives deaths.
+//! Parameters of load balancing: X10's n, w, l, z and m, and survival of deaths.
 //!
 //! Apart from the protocol because programs and command lines set them. Invariant: parameters that pass
 //! [`Parameters::check`] connect all places.
@@ -13,7 +13,8 @@ pub const BATCH_MAX: u32 = 1 << 20;
 /// Most random steals, lifelines, and greatest base.
 pub const STEALS_MAX: u32 = 1024;
 
-/// How a run is balanced. The defaults are those of X10's library, except for the batch, which is chosen by measuring.
+/// Parameters of load balancing. The defaults are those of X10's library, except for the batch, which is chosen by
+/// measuring.
 ///
 /// The letters are X10's (`GLBParameters`), so that its users find their way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,11 +28,11 @@ pub struct Parameters {
     pub lifeline_base: u32,
     /// Lifelines of a place (z); `None`: as few as connect all places, ceil(log_l P). More have no use.
     pub lifelines: Option<u32>,
-    /// Of how many places a place chooses those that it asks at random (m), 1 or more.
+    /// Number of places from which a place chooses those that it asks at random (m), 1 or more.
     pub victims_max: u32,
     /// The seed of the random choices. The result does not depend on it.
     pub seed: u64,
-    /// Whether the run survives the death of places other than the first, with the exact result.
+    /// True if the run survives the death of places other than the first, with the exact result.
     pub resilient: bool,
 }
 
@@ -93,7 +94,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// How many lifelines a place of `members` has at most.
+    /// Returns the largest number of lifelines of a place among `members`.
     pub(super) fn lifelines_of(&self, members: usize) -> usize {
         let least = dimensions(members, self.lifeline_base as usize);
         self.lifelines.map_or(least, |lifelines| lifelines as usize)

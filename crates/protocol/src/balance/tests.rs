@@ -6,7 +6,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What is under way between places.
+/// Message under way between places.
 enum Flight {
     /// A request of the first place at the second one.
     Asked(usize, usize, StealKind),
@@ -16,7 +16,7 @@ enum Flight {
     Gift(usize, usize, u64),
 }
 
-/// What a worker does next.
+/// Next step of a worker.
 #[derive(Clone, Copy, PartialEq)]
 enum Worker {
     None,
@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(model.processed.iter().sum::<u64>(), tasks);
         prop_assert!(model.bags.iter().all(|bag| *bag == 0));
         prop_assert!(model.workers.iter().all(|worker| *worker == Worker::None));
-        // Who rests is remembered by each lifeline: new tasks anywhere would reach all.
+        // A place at rest is remembered by each lifeline: new tasks anywhere would reach all.
         for (place, balancer) in model.balancers.iter().enumerate() {
             let mut remembered = balancer.remembered.clone();
             let mut thieves: Vec<usize> = balancer.thieves.iter().copied().collect();

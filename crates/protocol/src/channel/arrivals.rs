@@ -1,4 +1,4 @@
-//! Who of a place takes which of the values that have come there.
+//! Assignment of arrived values to the receives of a place.
 //!
 //! Each receive has a number, and each is asked of the home by that number; but a value is nobody's before a task takes
 //! it, and tasks take the first that came. So a value that comes for a receive that was given up goes to the next one
@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-/// What is to be done next.
+/// Action to take next.
 #[must_use = "values would stay here for nobody"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalStep {
@@ -20,14 +20,14 @@ pub enum ArrivalStep {
     Replace(u64),
     /// The request of this receive is to be withdrawn: the home answers it, by a value that was on its way or without.
     Withdraw(u64),
-    /// So many of the values that came last go back, the last one first.
+    /// The last values to arrive, in this number, go back, the last one first.
     PutBack(usize),
 }
 
 /// The receives of a place that have begun, and how many values have come for them.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
-    /// Who waits, in the order in which they came.
+    /// Receives that wait, in order of arrival.
     waiting: VecDeque<u64>,
     /// Requests that nobody waits for any more, and that are not answered yet.
     withdrawn: VecDeque<u64>,
@@ -38,17 +38,17 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A receive waits, and the home was asked for a value.
+    /// Notes a receive that waits, for which the home was asked for a value.
     pub fn begin(&mut self, number: u64) {
         self.waiting.push_back(number);
     }
 
-    /// Whether the home will say, or has said, something about this number as a receive.
+    /// Returns `true` if the home will say, or has said, something about this number as a receive.
     pub fn expects(&self, number: u64) -> bool {
         self.waiting.contains(&number) || self.withdrawn.contains(&number)
     }
 
-    /// The answer to the request of this number is a value, which was added to those held.
+    /// Handles a value that answers the request of this number, and was added to those held.
     pub fn arrived(&mut self, number: u64) -> ArrivalStep {
         self.held += 1;
         if remove(&mut self.waiting, number) {
@@ -59,7 +59,8 @@ impl Arrivals {
         self.assign()
     }
 
-    /// The request of this number was answered without a value: what is to be done if nobody waits for that, else none.
+    /// Handles an answer without a value to the request of this number; returns the action to take if nobody waits for
+    /// that.
     pub fn ended(&mut self, number: u64) -> Option<ArrivalStep> {
         if remove(&mut self.waiting, number) {
             return None;
@@ -74,7 +75,7 @@ impl Arrivals {
         self.held -= 1;
     }
 
-    /// A receive is given up; `is_ready` if it was told that a value is there.
+    /// Gives up a receive; `is_ready` if it was told that a value is there.
     pub fn give_up(&mut self, number: u64, is_ready: bool) -> ArrivalStep {
         if is_ready {
             self.ready -= 1;
@@ -87,7 +88,8 @@ impl Arrivals {
         ArrivalStep::Withdraw(number)
     }
 
-    /// The home is dead, and answers nobody any more: how many of the values that came last are nobody's.
+    /// Handles the death of the home, which no longer answers; returns how many of the values that came last are
+    /// nobody's.
     pub fn home_died(&mut self) -> usize {
         self.withdrawn.clear();
         self.waiting.clear();
@@ -96,12 +98,12 @@ impl Arrivals {
         spare
     }
 
-    /// Whether no value is here that could go back.
+    /// Returns `true` if no value is here that could go back.
     pub fn is_empty(&self) -> bool {
         self.held == 0
     }
 
-    /// Whether no request is open either.
+    /// Returns `true` if no request is open either.
     pub fn is_idle(&self) -> bool {
         self.held == 0 && self.waiting.is_empty() && self.withdrawn.is_empty()
     }

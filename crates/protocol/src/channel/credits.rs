@@ -16,12 +16,12 @@ struct SlotCredit {
     kept: u32,
     /// Values of it in the buffer, whose slots will be kept for it.
     buffered: u32,
-    /// It was asked to return them.
+    /// True if it was asked to return them.
     is_recalled: bool,
     /// Values that went there and may come back: here those that no task has taken yet, elsewhere all since the place
     /// was asked last. A receiver that takes them says nothing, so they are as many as a long run has values.
     lent: u64,
-    /// It was asked to say when all that had gone there before are taken or put back: these.
+    /// Values still to be taken or put back, if it was asked to say when all that had gone there before are.
     settling: Option<u64>,
 }
 
@@ -30,8 +30,8 @@ impl SlotCredit {
         self.out + self.kept + self.buffered
     }
 
-    /// A value comes back: whether any was there. Those from before the question go first, though it may be a later
-    /// one: together they are never fewer than what can come back.
+    /// Takes back a value; returns whether any was there. Those from before the question go first, though it may be a
+    /// later one: together they are never fewer than what can come back.
     fn take_back(&mut self) -> bool {
         let count = match &mut self.settling {
             Some(before) if *before > 0 => before,
@@ -49,7 +49,7 @@ impl SlotCredit {
 struct CreditTable(Vec<(PlaceId, SlotCredit)>);
 
 impl CreditTable {
-    /// Where the credit of `place` is, or would be.
+    /// Returns the index of the credit of `place`, or as an error the index at which to insert it.
     #[inline]
     fn find(&self, place: PlaceId) -> Result<usize, usize> {
         match self.0.first() {
@@ -143,7 +143,7 @@ impl SlotCredits {
         self.places.entry(place).buffered += 1;
     }
 
-    /// A value of `place` has left the buffer.
+    /// Notes that a value of `place` has left the buffer.
     pub(super) fn note_received(&mut self, place: PlaceId) {
         if let Some(credit) = self.places.get_mut(place) {
             credit.buffered = credit.buffered.saturating_sub(1);
@@ -194,7 +194,7 @@ impl SlotCredits {
         self.places.entry(place).lent += 1;
     }
 
-    /// A value comes back from `place`: whether any was there.
+    /// Takes back a value from `place`; returns whether any was there.
     pub(super) fn take_back(&mut self, place: PlaceId) -> bool {
         self.places.get_mut(place).is_some_and(SlotCredit::take_back)
     }
@@ -226,7 +226,7 @@ impl SlotCredits {
         }
     }
 
-    /// Whether no value is under way, in either direction.
+    /// Returns `true` if no value is under way, in either direction.
     pub(super) fn are_quiet(&self) -> bool {
         let is_quiet = |(_, credit): &(PlaceId, SlotCredit)| {
             credit.out == 0 && credit.lent == 0 && credit.settling.is_none()
@@ -242,7 +242,7 @@ impl SlotCredits {
     }
 }
 
-/// Those who wait to receive, the longest first.
+/// Tasks that wait to receive, the longest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receivers(VecDeque<OperationId>);
 

@@ -16,21 +16,21 @@ use std::collections::VecDeque;
 pub struct OperationId {
     /// The place of the task that waits.
     pub place: PlaceId,
-    /// Which of its operations.
+    /// Number of the operation at its place.
     pub number: u64,
 }
 
-/// Of several operations of one task at most one happens: the number of that choice at its place, or none.
+/// Number of a task's choice at its place, of whose operations at most one happens; or `None`.
 pub type Choice = Option<u64>;
 
-/// What is to be done for an operation that has waited, or told to a place that holds slots.
+/// Action to take for an operation that has waited, or message to a place that holds slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelStep<V> {
     /// A receiver gets this value.
     Deliver(OperationId, V),
     /// A receiver is offered the value of a rendezvous; its place says whether it was taken.
     Lend(OperationId, V),
-    /// The value of a sender is in the buffer or received; its place has so many slots more.
+    /// The value of a sender is in the buffer or received; its place has this many more slots.
     Accept(OperationId, u32),
     /// A sender is refused, because the channel is closed; its value goes back, if it had been handed over.
     Refuse(OperationId, Option<V>),
@@ -42,34 +42,34 @@ pub enum ChannelStep<V> {
     End(OperationId),
     /// A receiver that was not to wait finds nothing: the sender that it met has left.
     Empty(OperationId),
-    /// Who asked for room may send its value now, if it still wants to.
+    /// The sender that asked for room may send its value now, if it still wants to.
     Grant(OperationId),
     /// The receiver whom a chosen sender has met has left; the sender waits as before, and its value goes back.
     Decline(OperationId, V),
     /// Slots of a place are free again.
     Announce(PlaceId, u32),
-    /// A place shall return the slots that it has not used.
+    /// A place must return the slots that it has not used.
     Recall(PlaceId),
     /// The same, and there are no more: the channel is closed.
     Close(PlaceId),
-    /// A place shall say when each value that went there has been taken or put back.
+    /// A place must say when each value that went there has been taken or put back.
     Settle(PlaceId),
 }
 
-/// What became of an offer, or of the question for room.
+/// Outcome of an offer, or of the question for room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offered<V> {
-    /// The value is in the buffer or received, or room is granted; its place has so many slots more.
+    /// The value is in the buffer or received, or room is granted; its place has this many more slots.
     Accepted(u32),
     /// It waits.
     Waits,
     /// The channel is closed.
     Refused(V),
-    /// There is no room, and it was not to wait.
+    /// There is no room, and it does not wait.
     Full(V),
 }
 
-/// What became of the question for a value.
+/// Outcome of the question for a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted<V> {
     /// Here it is.
@@ -78,14 +78,14 @@ pub enum Wanted<V> {
     Waits,
     /// The channel is closed and empty.
     Ended,
-    /// There is nothing, and it was not to wait.
+    /// There is no value, and it does not wait.
     Empty,
 }
 
-/// What became of an operation that nobody waits for any more.
+/// Outcome of cancelling an operation that nobody waits for any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancelled<V> {
-    /// It waits no more; its value, if it had one.
+    /// It no longer waits; its value, if it had one.
     Now(Option<V>),
     /// Room that was granted to it is free again. It was told of that room, and is told nothing more.
     Granted,
@@ -93,7 +93,7 @@ pub enum Cancelled<V> {
     Later,
 }
 
-/// What a task of a place has and has not used, so that others wait.
+/// Resource a task of a place has and has not used, so that others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holding {
     /// Room that it was granted, or of a rendezvous a receiver.
@@ -110,7 +110,7 @@ pub struct SlotViolation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutBackViolation;
 
-/// Who waits to send.
+/// Operation that waits to send.
 #[derive(Clone, Debug)]
 enum Sending<V> {
     /// With a value.
@@ -135,19 +135,19 @@ pub struct ChannelHome<V> {
     /// Each value with the place for which its slot is kept, if there is one.
     buffer: VecDeque<(V, Option<PlaceId>)>,
     sending: VecDeque<Sending<V>>,
-    /// Those who asked and have room.
+    /// Operations that asked and have room.
     granted: Vec<OperationId>,
     receiving: Receivers,
     credits: SlotCredits,
     /// All who wait, of a rendezvous; it has nothing of the above.
     rendezvous: Rendezvous<V>,
     is_closed: bool,
-    /// There are no receivers any more.
+    /// True if there are no receivers any more.
     is_abandoned: bool,
 }
 
 impl<V> ChannelHome<V> {
-    /// An open channel of so many values, whose home is `here`.
+    /// Makes an open channel of `capacity` values, whose home is `here`.
     pub fn new(here: PlaceId, capacity: u32) -> ChannelHome<V> {
         ChannelHome {
             here,
@@ -163,28 +163,28 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// How many values it can hold.
+    /// Returns the capacity, in values.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Whether it has no buffer.
+    /// Returns `true` if the channel has no buffer.
     #[inline]
     pub fn is_rendezvous(&self) -> bool {
         self.capacity == 0
     }
 
-    /// How many values it holds.
+    /// Returns the number of values in the channel.
     pub fn len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Whether it holds none.
+    /// Returns `true` if the channel holds no value.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Whether nothing can be sent any more.
+    /// Returns `true` if nothing can be sent any more.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -198,8 +198,8 @@ impl<V> ChannelHome<V> {
         granted.iter().map(|id| (id.place, Holding::Room)).collect()
     }
 
-    /// How many values and promises of room fill it. Slots of other places do not: so nobody waits for room that a
-    /// place only keeps, and those who use their slots then stand beside the capacity.
+    /// Returns the number of values and promises of room that fill it. Slots of other places do not: so nobody waits
+    /// for room that a place only keeps, and those who use their slots then stand beside the capacity.
     #[inline]
     fn used(&self) -> usize {
         self.buffer.len() + self.granted.len()
@@ -251,8 +251,8 @@ impl<V> ChannelHome<V> {
         self.rendezvous.take_offer(steps)
     }
 
-    /// Someone sends `value`; if there is no room, it waits, if it `waits`. One that is not to wait may wait all the
-    /// same until a receiver of a rendezvous has taken its value or left.
+    /// Offers `value`; if there is no room, it waits, if it `waits`. A nonblocking offer may still wait until a
+    /// receiver of a rendezvous has taken its value or left.
     pub fn offer(
         &mut self,
         id: OperationId,
@@ -283,8 +283,8 @@ impl<V> ChannelHome<V> {
         Offered::Waits
     }
 
-    /// Someone wants room for one value, which it keeps until it has that and still wants to send; if there is none,
-    /// it waits, if it `waits`. Then it says [`ChannelHome::choose`], or gives the room back by
+    /// Asks for room for one value, which the sender keeps until it has that and still wants to send; if there is none,
+    /// it waits, if it `waits`. Then the sender calls [`ChannelHome::choose`], or gives the room back by
     /// [`ChannelHome::cancel`].
     pub fn ask(
         &mut self,
@@ -366,8 +366,8 @@ impl<V> ChannelHome<V> {
         Ok(None)
     }
 
-    /// Whether a task of this place may have a value that is under way by a slot at once: none is before it, and nobody
-    /// waits for anything.
+    /// Returns `true` if a task of this place may have a value at once that is under way by a slot: none is before it,
+    /// and nobody waits for anything.
     #[inline]
     pub fn may_pass(&self) -> bool {
         self.buffer.is_empty() && self.sending.is_empty() && self.receiving.is_empty()
@@ -385,12 +385,12 @@ impl<V> ChannelHome<V> {
         Ok(())
     }
 
-    /// How many tasks wait to receive.
+    /// Returns the number of tasks that wait to receive.
     pub fn receivers(&self) -> usize {
         self.receiving.len()
     }
 
-    /// Someone wants a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step.
+    /// Asks for a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step.
     pub fn want(
         &mut self,
         id: OperationId,
@@ -507,7 +507,7 @@ impl<V> ChannelHome<V> {
         self.end_if_over(steps);
     }
 
-    /// Nobody waits for this operation any more.
+    /// Cancels an operation that nobody waits for any more.
     pub fn cancel(&mut self, id: OperationId, steps: &mut Vec<ChannelStep<V>>) -> Cancelled<V> {
         if self.is_rendezvous() {
             return self.rendezvous.cancel(id, steps);
@@ -544,7 +544,7 @@ impl<V> ChannelHome<V> {
         Ok(())
     }
 
-    /// Nothing can be sent any more. What was sent can still be received.
+    /// Closes the channel: nothing can be sent any more. What was sent can still be received.
     pub fn close(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if std::mem::replace(&mut self.is_closed, true) {
             return;
@@ -561,7 +561,7 @@ impl<V> ChannelHome<V> {
         self.end_if_over(steps);
     }
 
-    /// Nobody can receive any more: closes it, and gives the values that nobody will have.
+    /// Closes the channel because nobody can receive any more; returns the values that nobody will have.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn abandon(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         self.is_abandoned = true;
@@ -569,8 +569,8 @@ impl<V> ChannelHome<V> {
         self.buffer.drain(..).map(|(value, _)| value).collect()
     }
 
-    /// A place is dead, and nothing of it will arrive any more; gives the values that it waited to send, and those of a
-    /// rendezvous that it may have taken.
+    /// Handles the death of a place, of which nothing will arrive any more; returns the values that it waited to send,
+    /// and those of a rendezvous that it may have taken.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         if self.is_rendezvous() {
@@ -592,7 +592,7 @@ impl<V> ChannelHome<V> {
         dead.into_iter().filter_map(value).collect()
     }
 
-    /// The longest waiting receiver gets `value`.
+    /// Delivers `value` to the longest waiting receiver.
     fn deliver_first(&mut self, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(id) = self.receiving.pop() {
             self.credits.lend(id.place);
@@ -600,7 +600,7 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// A value has left the buffer, whose slot was kept for `from`.
+    /// Frees the slot of a value that has left the buffer, which was kept for `from`.
     fn was_received(&mut self, from: Option<PlaceId>, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(place) = from {
             self.credits.note_received(place);
@@ -619,7 +619,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Whether a place may have slots: of a channel of one value they would be room that others see and cannot use.
+    /// Returns `true` if a place may have slots: of a channel of one value they would be room that others see and
+    /// cannot use.
     fn may_give(&self, place: PlaceId) -> bool {
         place != self.here && self.capacity > 1
     }
@@ -636,8 +637,8 @@ impl<V> ChannelHome<V> {
         slots
     }
 
-    /// Room is needed: what is kept for others goes first; then those who have slots are asked for them, so that they
-    /// do not stand beside the capacity for long.
+    /// Takes room: what is kept for others goes first; then those who have slots are asked for them, so that they do
+    /// not stand beside the capacity for long.
     fn take_room(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.spare() == 0 && self.credits.take_idle() == 0 {
             self.recall(steps);
@@ -675,7 +676,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Whether nothing can be received any more: it is closed, and nothing is here or under way, in either direction.
+    /// Returns `true` if nothing can be received any more: it is closed, and nothing is here or under way, in either
+    /// direction.
     fn is_over(&self) -> bool {
         self.is_closed && self.buffer.is_empty() && self.granted.is_empty() && self.credits.are_quiet()
     }

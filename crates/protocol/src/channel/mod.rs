@@ -34,7 +34,7 @@ impl SlotPool {
         is_there
     }
 
-    /// The home has given so many: how many go back, because the channel was closed meanwhile.
+    /// Accepts `slots` slots from the home; returns how many go back because the channel was closed meanwhile.
     #[must_use = "slots that go back must be returned"]
     pub fn grant(&mut self, slots: u32) -> u32 {
         let (kept, back) = if self.is_closed { (0, slots) } else { (slots, 0) };
@@ -42,18 +42,18 @@ impl SlotPool {
         back
     }
 
-    /// The home wants them back: how many there were.
+    /// Returns the slots to the home, which wants them back: their number.
     pub fn recall(&mut self) -> u32 {
         std::mem::take(&mut self.unused)
     }
 
-    /// The home says that the channel is closed: how many go back.
+    /// Closes the channel, as the home says; returns the number of slots that go back.
     pub fn close(&mut self) -> u32 {
         self.is_closed = true;
         self.recall()
     }
 
-    /// Whether the home has said that the channel is closed.
+    /// Returns `true` if the home has said that the channel is closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -18,14 +18,14 @@ fn choice_of(id: OperationId, choice: Choice) -> ChoiceId {
     choice.map(|number| (id.place, number))
 }
 
-/// Who waits to send.
+/// Sender that waits.
 #[derive(Clone, Debug)]
 struct Sender<V> {
     /// Its turn: a number for each, in the order in which they came.
     turn: u64,
     id: OperationId,
     choice: ChoiceId,
-    /// Whether its task decides: it has asked, and was or will be granted a receiver.
+    /// True if its task decides: it has asked, and was or will be granted a receiver.
     asks: bool,
     waits: bool,
     /// Its value, if that is here.
@@ -36,11 +36,11 @@ struct Sender<V> {
 #[derive(Clone, Debug)]
 struct Loan<V> {
     receiver: OperationId,
-    /// Whose it is. Its value is none as long as it is away.
+    /// Sender of the value. Its value is `None` while it is away.
     sender: Sender<V>,
-    /// Nobody waits for the send any more.
+    /// True if nobody waits for the send any more.
     is_given_up: bool,
-    /// It was not taken, though its value, which was only copied there, is not back yet.
+    /// True if it was not taken, though its value, which was only copied there, is not back yet.
     is_back: bool,
 }
 
@@ -53,16 +53,16 @@ struct Grant<V> {
     receiver_choice: ChoiceId,
 }
 
-/// Who waits to receive.
+/// Receiver that waits.
 #[derive(Clone, Copy, Debug)]
 struct Receiver {
     id: OperationId,
     choice: ChoiceId,
-    /// If not, it waits only for the sender that was granted it.
+    /// True if it waits for any sender; else only for the one that was granted it.
     waits: bool,
 }
 
-/// Who waits at a rendezvous.
+/// Senders and receivers that wait at a rendezvous.
 #[derive(Clone, Debug)]
 pub(super) struct Rendezvous<V> {
     next_turn: u64,
@@ -224,7 +224,7 @@ impl<V> Rendezvous<V> {
         Ok(())
     }
 
-    /// Where the loan to `receiver` stands.
+    /// Returns the index of the loan to `receiver`.
     fn loan(&self, receiver: OperationId) -> Option<usize> {
         self.loans.iter().position(|loan| loan.receiver == receiver)
     }
@@ -236,7 +236,7 @@ impl<V> Rendezvous<V> {
         lent.chain(granted).collect()
     }
 
-    /// A task of the home receives what waits first, if nobody else has a say in that.
+    /// Takes the first waiting value for a task of the home, if nobody else has a say in that.
     pub(super) fn take_offer(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
         if !self.receiving.is_empty() || self.sending.front().is_none_or(|first| first.value.is_none()) {
             return None;
@@ -246,7 +246,7 @@ impl<V> Rendezvous<V> {
         first.value
     }
 
-    /// A value was not taken: the next receiver has it, or its sender waits again.
+    /// Takes back a value that was not taken: the next receiver has it, or its sender waits again.
     fn take_back(&mut self, loan: Loan<V>, value: V, is_closed: bool, steps: &mut Vec<ChannelStep<V>>) {
         let Loan { sender, is_given_up, .. } = loan;
         if is_given_up {
@@ -313,7 +313,7 @@ impl<V> Rendezvous<V> {
         left
     }
 
-    /// Whether this receiver was granted to a sender.
+    /// Returns `true` if this receiver was granted to a sender.
     fn is_claimed(&self, receiver: OperationId) -> bool {
         self.granted.iter().any(|grant| grant.receiver == receiver)
     }
@@ -341,7 +341,7 @@ impl<V> Rendezvous<V> {
         })
     }
 
-    /// The receiver at `found` has `value` of `sender`, until its place says what became of it.
+    /// Lends `value` of `sender` to the receiver at `found`, until its place says what became of it.
     fn lend(&mut self, found: usize, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         if let Some(receiver) = self.receiving.remove(found) {
             steps.push(ChannelStep::Lend(receiver.id, value));
@@ -349,7 +349,7 @@ impl<V> Rendezvous<V> {
         }
     }
 
-    /// There is no receiver: the sender waits with its value, or decides again, or was not to wait.
+    /// Handles a sender without a receiver: it waits with its value, or decides again, or does not wait.
     fn wait_again(&mut self, sender: Sender<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         let back = match (sender.waits, sender.asks) {
             (false, _) => return steps.push(ChannelStep::Full(sender.id, Some(value))),
@@ -385,7 +385,7 @@ impl<V> Rendezvous<V> {
         }
     }
 
-    /// How many of those who wait to receive were granted to a sender.
+    /// Returns the number of waiting receivers that were granted to a sender.
     fn claimed(&self) -> usize {
         if self.granted.is_empty() {
             return 0;
@@ -393,7 +393,7 @@ impl<V> Rendezvous<V> {
         self.receiving.iter().filter(|receiver| self.is_claimed(receiver.id)).count()
     }
 
-    /// Who was not to wait, and waited for the choice of a sender that has left, waits no more.
+    /// Ends the wait of nonblocking receivers that waited for the choice of a sender that has left.
     fn dismiss(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         let granted = &self.granted;
         self.receiving.retain(|receiver| {

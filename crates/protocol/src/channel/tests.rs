@@ -16,7 +16,7 @@ const HOSTILE: PlaceId = PlaceId(2);
 
 type Value = u64;
 
-/// What another place says to the home.
+/// Message of another place to the home.
 #[derive(Clone, Debug)]
 enum Message {
     Offer(OperationId, Value),
@@ -32,7 +32,7 @@ enum Message {
     ReturnSlots(u32),
 }
 
-/// What the home says to another place.
+/// Message of the home to another place.
 #[derive(Clone, Debug)]
 enum ToPlace {
     Accepted(OperationId, u32),
@@ -73,7 +73,7 @@ struct World {
     home: ChannelHome<Value>,
     pools: BTreeMap<PlaceId, SlotPool>,
     arrivals: BTreeMap<PlaceId, Arrivals>,
-    /// What has come to a place, with the receive for which it came.
+    /// Values that have arrived at a place, each with the receive for which it came.
     held: BTreeMap<PlaceId, VecDeque<(OperationId, Value)>>,
     operations: BTreeMap<OperationId, Operation>,
     /// The other operation of a task that chooses.
@@ -84,7 +84,7 @@ struct World {
     next: u64,
     /// Values whose send ended well.
     sent: BTreeSet<Value>,
-    /// By whom each value was received.
+    /// Receiver of each value.
     received: Vec<(PlaceId, Value)>,
     /// Values that a dead place may have had.
     doubtful: BTreeSet<Value>,
@@ -93,7 +93,7 @@ struct World {
     streams: BTreeMap<PlaceId, Vec<Value>>,
     /// The value of a rendezvous that goes back where it had not been copied: at the home.
     moved: Option<Value>,
-    /// Which places have put back a value.
+    /// Values put back, each with the place that did so.
     travelled: BTreeSet<(PlaceId, Value)>,
     /// Places that are to say when nothing that has arrived is left.
     settling: BTreeSet<PlaceId>,
@@ -103,7 +103,7 @@ struct World {
     decided: BTreeSet<u64>,
     /// Somebody was told that the channel is over.
     is_over: bool,
-    /// Whether [`HOSTILE`] is.
+    /// True if there is a [`HOSTILE`] place.
     has_hostile: bool,
     steps: VecDeque<ChannelStep<Value>>,
     is_carrying: bool,
@@ -154,7 +154,7 @@ impl World {
         self.to_home.get_mut(&from).unwrap().push_back(message);
     }
 
-    /// Whether nobody accounts any more for what goes to this place: it is dead or hostile.
+    /// Returns `true` if nobody accounts any more for what goes to this place: it is dead or hostile.
     fn is_deaf(&self, place: PlaceId) -> bool {
         self.dead.contains(&place) || (self.has_hostile && place == HOSTILE)
     }
@@ -245,7 +245,7 @@ impl World {
         wanted
     }
 
-    /// The home takes in a message of `from`, which may be itself.
+    /// Takes in a message of `from`, which may be the home itself.
     fn home_hears(&mut self, from: PlaceId, message: Message) {
         let mut steps = Vec::new();
         let answer = match message {
@@ -312,7 +312,7 @@ impl World {
         self.carry_out(steps);
     }
 
-    /// A task of the home has a value at once; if others lie there, it takes the first of them.
+    /// Receives a value at once for a task of the home; if others lie there, it takes the first of them.
     fn receive_at_once(&mut self, id: OperationId, value: Value) {
         self.arrivals.get_mut(&HOME).unwrap().ended(id.number);
         self.operations.remove(&id);
@@ -323,10 +323,10 @@ impl World {
         self.received.push((HOME, value));
     }
 
-    /// The home takes in what the hostile place says; what it refuses changes nothing.
+    /// Takes in a message of the hostile place at the home; one that is refused must change nothing.
     fn home_hears_hostile(&mut self, message: Message) -> Result<(), TestCaseError> {
         let (before, mut steps) = (format!("{:?}", self.home), Vec::new());
-        // Whether a value of it is received matters to nobody; that it comes at most once does.
+        // It does not matter whether a value of it is received; that it comes at most once does.
         let fresh = |world: &mut World| {
             world.next += 1;
             world.doubtful.insert(world.next);
@@ -385,7 +385,7 @@ impl World {
         if from == HOME { self.home_hears(HOME, message) } else { self.tell_home(from, message) }
     }
 
-    /// A task begins to send; by asking first if it `asks`, and waiting if it `waits`.
+    /// Begins a send of a task; by asking first if it `asks`, and waiting if it `waits`.
     fn send(&mut self, place: PlaceId, asks: bool, waits: bool) -> Value {
         let id = self.new_id(place);
         let value = id.number;
@@ -410,7 +410,7 @@ impl World {
         value
     }
 
-    /// A task sends its next value, if it is done with the one before.
+    /// Sends the next value of a task, if it is done with the one before.
     fn send_next(&mut self, place: PlaceId) {
         let last = self.streams.get(&place).and_then(|values| values.last()).copied();
         let is_open = |value| self.operations.contains_key(&OperationId { place, number: value });
@@ -458,7 +458,7 @@ impl World {
         }
     }
 
-    /// The task of an operation gives up.
+    /// Gives up the operation of a task.
     fn give_up(&mut self, choice: usize) {
         let waiting =
             |(_, operation): &(&OperationId, &Operation)| !matches!(operation, Operation::GivenUp(_));
@@ -523,7 +523,7 @@ impl World {
         }
     }
 
-    /// The task of an operation looks, and goes on if it can.
+    /// Lets the task of an operation look, and go on if it can.
     fn look(&mut self, id: OperationId) {
         let other = self.others.get(&id).copied().filter(|_| self.declined.contains(&id));
         let id = other.filter(|other| self.operations.get(other) == Some(&Operation::Ready)).unwrap_or(id);
@@ -578,7 +578,7 @@ impl World {
         }
     }
 
-    /// A place takes in what the home says.
+    /// Takes in a message of the home at a place.
     fn hear(&mut self, place: PlaceId, message: ToPlace) {
         self.is_over |= matches!(message, ToPlace::Ended(_));
         match message {
@@ -631,7 +631,7 @@ impl World {
         }
     }
 
-    /// The value of a send is received, or in the buffer.
+    /// Notes that the value of a send is received, or in the buffer.
     fn hear_accepted(&mut self, id: OperationId, slots: u32) {
         let operation = self.operations.remove(&id);
         let Some(Operation::Sending(value) | Operation::Chosen(value) | Operation::GivenUp(value)) =
@@ -648,7 +648,7 @@ impl World {
         }
     }
 
-    /// An operation is over, and nothing was sent or received.
+    /// Ends an operation with nothing sent or received.
     fn hear_nothing(&mut self, id: OperationId) {
         if self.arrivals[&id.place].expects(id.number) {
             match self.arrivals.get_mut(&id.place).unwrap().ended(id.number) {
@@ -697,7 +697,7 @@ impl World {
         self.carry_out(steps);
     }
 
-    /// `place` dies; what it sent arrives, then the news.
+    /// Kills `place`; what it sent arrives, then the news.
     fn die(&mut self, place: PlaceId) {
         if !self.dead.insert(place) {
             return;
@@ -743,7 +743,7 @@ impl World {
         while ways().any(|(place, is_to_home)| self.deliver(place, is_to_home)) {}
     }
 
-    /// What must hold when no message is under way.
+    /// Checks what must hold when no message is under way.
     fn check_quiet(&self) -> Result<(), TestCaseError> {
         let of = |what: fn(&Operation) -> bool| {
             let found = self.operations.iter().filter(move |(_, operation)| what(operation));
@@ -815,7 +815,8 @@ impl World {
         Ok(())
     }
 
-    /// To each place the values of a task come in their order, but for those that were put back by another place.
+    /// Checks that the values of a task reach each place in their order, except those that were put back by another
+    /// place.
     fn check_order(&self) -> Result<(), TestCaseError> {
         for (place, values) in
             (0..PLACES).map(PlaceId).flat_map(|to| self.streams.values().map(move |of| (to, of)))
@@ -848,7 +849,7 @@ enum Action {
     SayHostile(Message),
 }
 
-/// What happens among the first `places` places.
+/// Returns a strategy for the actions among the first `places` places.
 fn actions(places: u32, deaths: u32) -> impl Strategy<Value = Vec<Action>> {
     proptest::collection::vec(action(places, deaths), 0..120)
 }
@@ -937,7 +938,7 @@ fn run_in(mut world: World, actions: Vec<Action>) -> Result<World, TestCaseError
     Ok(world)
 }
 
-/// So many worlds of each kind; `ISLES_TEST_SEEDS` says how many, where more are wanted.
+/// Returns the configuration: this many worlds of each kind, or `ISLES_TEST_SEEDS` if more are wanted.
 fn config() -> ProptestConfig {
     let rounds = std::env::var("ISLES_TEST_SEEDS").ok().and_then(|rounds| rounds.parse().ok());
     ProptestConfig::with_cases(rounds.unwrap_or(512))

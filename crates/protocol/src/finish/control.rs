@@ -1,4 +1,4 @@
-//! What places say to each other about finishes, and what a place must do next.
+//! Messages between places about finishes, and the actions that a place must take next.
 //!
 //! Control messages travel in their own class, in order between each pair of places, and are never dropped
 //! between live places. Tasks are not control messages: they carry a [`FinishId`] in the runtime's own frame.
@@ -28,7 +28,7 @@ pub enum Control {
     Cancel {
         /// The finish.
         finish: FinishId,
-        /// Why.
+        /// Reason of the cancellation.
         reason: Reason,
     },
     /// From the home: these finishes are over; nobody will name them again.
@@ -38,12 +38,12 @@ pub enum Control {
     },
 }
 
-/// What a quiet place tells the home of a finish; possibly one part of several.
+/// Report of a quiet place to the home of a finish; possibly one part of several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FinishReport {
     /// The finish.
     pub finish: FinishId,
-    /// How many questions of the home this answers; told in the last part.
+    /// Number of questions of the home that this answers; told in the last part.
     pub answers: u32,
     /// Tasks exchanged since the last report; at most [`REPORT_ENTRIES_MAX`](super::REPORT_ENTRIES_MAX).
     pub entries: Vec<Entry>,
@@ -55,7 +55,7 @@ pub struct FinishReport {
     pub more: bool,
 }
 
-/// What a place must do next, in order.
+/// Action that a place must take next, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Send `control` to `to`.
@@ -69,19 +69,19 @@ pub enum Output {
     Released {
         /// The finish.
         key: Key,
-        /// How it ended.
+        /// Outcome of the finish.
         outcome: Outcome,
     },
     /// Drop the tasks of the finish that are here (each still needs its `end`).
     Cancelled {
         /// The finish.
         key: Key,
-        /// Why.
+        /// Reason of the cancellation.
         reason: Reason,
     },
 }
 
-/// Why a task may not travel, or may not be taken in. Nothing was counted.
+/// Reason why a task may not travel, or may not be taken in. Nothing was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskRefusal {
     /// The other place, or the home of the finish, is gone.

@@ -1,4 +1,4 @@
-//! What can go wrong in a finish, and how a finish ends.
+//! Faults of a finish, and how a finish ends.
 //!
 //! Faults travel with reports, so number and length are bounded here. What a fault *means* to the program
 //! is the runtime's affair: the payload of a fault is bytes to this crate. The invariant: a dead place is
@@ -43,7 +43,7 @@ impl std::fmt::Display for Text {
     }
 }
 
-/// What a runtime says about a task that failed: at most [`PAYLOAD_BYTES_MAX`] bytes, which mean nothing here.
+/// Description of a failed task by a runtime: at most [`PAYLOAD_BYTES_MAX`] bytes, which mean nothing here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u8>")]
 pub struct Payload(Box<[u8]>);
@@ -58,7 +58,7 @@ impl Payload {
 /// Bytes that are too many for a [`Payload`]: only who knows what they mean can shorten them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadTooLong {
-    /// How many there were; [`PAYLOAD_BYTES_MAX`] are allowed.
+    /// Length in bytes; [`PAYLOAD_BYTES_MAX`] are allowed.
     pub len: usize,
 }
 
@@ -84,9 +84,9 @@ impl TryFrom<Vec<u8>> for Payload {
 pub enum Fault {
     /// A task at `place` failed.
     Failed {
-        /// Where the task ran.
+        /// Place at which the task ran.
         place: PlaceId,
-        /// What the runtime there says about it.
+        /// Description by the runtime there.
         payload: Payload,
     },
     /// A place that the finish had reached, or that held tasks for it, is gone; those tasks are lost.
@@ -105,7 +105,7 @@ impl Fault {
     }
 }
 
-/// Why a finish is cancelled.
+/// Reason why a finish is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// Somebody asked for it.
@@ -114,7 +114,7 @@ pub enum Reason {
     DeadHome(PlaceId),
 }
 
-/// How a finish ended.
+/// Outcome of a finish.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Outcome {
     /// The first [`FAULTS_MAX`] task faults that reached the home, and each dead place once.
@@ -123,12 +123,12 @@ pub struct Outcome {
     pub faults_lost: u64,
     /// Set if the finish was cancelled before it ended.
     pub cancelled: Option<Reason>,
-    /// What the finish turned out to need.
+    /// Kind that the finish turned out to need.
     pub kind: FinishKind,
 }
 
 impl Outcome {
-    /// Whether every task ran to its end without a fault.
+    /// Returns `true` if every task ran to its end without a fault.
     pub fn is_clean(&self) -> bool {
         self.faults.is_empty() && self.faults_lost == 0 && self.cancelled.is_none()
     }

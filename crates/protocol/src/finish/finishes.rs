@@ -32,7 +32,7 @@ pub struct Finishes {
     pub(super) forgets: OrderedMap<PlaceId, Vec<u64>>,
     /// Slots of the finishes opened here whose next questions wait for [`Finishes::rest`].
     pub(super) held_back: OrderedSet<usize>,
-    /// How many questions of a finish do not wait for the next rest.
+    /// Number of questions of a finish that do not wait for the next rest.
     pub(super) prompt_questions: u32,
     /// Empty ledgers for the next finishes that leave this place.
     pub(super) spare: LedgerPool,
@@ -253,7 +253,7 @@ impl Finishes {
         }
     }
 
-    /// Whether the finish is known here to be cancelled: its tasks are to be dropped. *Hot.*
+    /// Returns `true` if the finish is known here to be cancelled: its tasks must be dropped. *Hot.*
     #[inline]
     pub fn is_cancelled(&self, key: Key) -> bool {
         self.peek(key).cancelled.is_some()
@@ -269,13 +269,13 @@ impl Finishes {
         self.peek(key).id
     }
 
-    /// What the finish has needed so far, as far as this place knows.
+    /// Returns the kind that the finish has needed so far, as far as this place knows.
     pub fn kind(&self, key: Key) -> FinishKind {
         let slot = self.peek(key);
         if let Role::Home(_) = slot.role { self.view(slot).kind() } else { FinishKind::General }
     }
 
-    /// What the ledger would be if the finish were quiet here.
+    /// Returns the ledger as it would be if the finish were quiet here.
     fn view(&self, slot: &Slot) -> Ledger {
         let Role::Home(ledger) = &slot.role else { return Ledger::default() };
         let mut view = ledger.as_deref().cloned().unwrap_or_default();
@@ -284,7 +284,7 @@ impl Finishes {
         view
     }
 
-    /// Whom the finish waits for, as far as this place knows.
+    /// Returns the places for which the finish waits, as far as this place knows.
     pub fn waiting_for(&self, key: Key) -> Explanation {
         let slot = self.peek(key);
         let view = self.view(slot);
@@ -303,12 +303,12 @@ impl Finishes {
         }
     }
 
-    /// What has gone wrong under the finishes that this place holds, as far as it has not passed that on.
+    /// Returns the faults under the finishes that this place holds, as far as it has not passed them on.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.slots.iter().flat_map(|slot| &slot.faults.kept)
     }
 
-    /// How many finishes this place holds, opened here or elsewhere, idle proxies included.
+    /// Returns the number of finishes this place holds, opened here or elsewhere, idle proxies included.
     pub fn held(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -385,7 +385,7 @@ impl Finishes {
     }
 }
 
-/// What a place knows about who still has tasks of a finish.
+/// Knowledge of a place about the places that still have tasks of a finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The finish.
@@ -394,13 +394,13 @@ pub struct Explanation {
     pub here: PlaceId,
     /// Tasks of the finish here, and requests under way.
     pub live: u64,
-    /// Whether the finish is cancelled, as far as this place knows.
+    /// True if the finish is cancelled, as far as this place knows.
     pub cancelled: bool,
     /// Other places that are waited for, ascending.
     pub waiting: Vec<Waiting>,
 }
 
-/// What is known about one place that is waited for.
+/// Knowledge about one place that is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The place.

@@ -95,7 +95,7 @@ impl Finishes {
         }
     }
 
-    /// Whether questions wait for [`Finishes::rest`]; without them a finish may never end.
+    /// Returns `true` if questions wait for [`Finishes::rest`]; without them a finish may never end.
     pub fn holds_back(&self) -> bool {
         !self.held_back.is_empty()
     }

@@ -19,7 +19,7 @@ pub struct FinishId {
     pub(super) home: PlaceId,
     /// Counts the finishes opened at `home`; never reused.
     pub(super) serial: u64,
-    /// Where `home` keeps the finish; only a hint for `home`.
+    /// Slot in which `home` keeps the finish; only a hint for `home`.
     pub(super) slot: u32,
 }
 
@@ -110,7 +110,7 @@ impl Key {
     }
 }
 
-/// What a finish needed, from cheap to dear.
+/// Kind of a finish by the messages it needed, from cheap to expensive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FinishKind {
     /// All tasks stayed at the home: no message.

@@ -1,4 +1,4 @@
-//! What the home of a finish knows about other places: the balance of every ordered pair.
+//! State of other places at the home of a finish: the balance of every ordered pair.
 //!
 //! A balance is tasks reported sent minus tasks reported received. The finish is over when the home is quiet
 //! and all balances are zero (docs/design/finish.md proves it). Made only when a finish leaves its home.
@@ -49,12 +49,12 @@ impl ReachedPlace {
         }
     }
 
-    /// A question is unanswered, or an answer is incomplete.
+    /// Returns `true` if a question is unanswered, or an answer is incomplete.
     pub(super) fn is_awaited(&self) -> bool {
         self.unanswered > 0 || self.partial
     }
 
-    /// A report will come without a further question.
+    /// Returns `true` if a report will come without a further question.
     fn will_report(&self) -> bool {
         self.reports == 0 || self.is_awaited()
     }
@@ -78,7 +78,7 @@ pub(super) struct Ledger {
     candidates: Vec<PlaceId>,
     /// Tasks that the home sent away.
     departed: u64,
-    /// Whether a task sent a task.
+    /// True if a task sent a task.
     nested: bool,
 }
 
@@ -200,7 +200,7 @@ impl Ledger {
             .fold(positive(reach.from_home), |sum, (_, &balance)| sum.saturating_add(positive(balance)))
     }
 
-    /// Whether some place may have to be asked.
+    /// Returns `true` if some place may have to be asked.
     pub(super) fn has_candidates(&self) -> bool {
         !self.candidates.is_empty()
     }
@@ -219,7 +219,7 @@ impl Ledger {
         None
     }
 
-    /// Whether all that is known adds up and no answer is outstanding.
+    /// Returns `true` if all that is known adds up and no answer is outstanding.
     pub(super) fn is_settled(&self) -> bool {
         self.unsettled == 0 && self.awaited == 0 && self.cross.is_empty()
     }
@@ -237,7 +237,7 @@ impl Ledger {
         reach.touched
     }
 
-    /// What the finish needed so far.
+    /// Returns the kind that the finish has needed so far.
     pub(super) fn kind(&self) -> FinishKind {
         match (self.nested, self.departed) {
             (true, _) => FinishKind::General,

@@ -4,7 +4,7 @@
 //! and what peers say ([`Finishes::receive`]), and carries out each [`Output`]. docs/design/finish.md has the problem,
 //! the protocol, the proof and the message counts. Nothing here runs tasks, keeps time or moves bytes.
 //!
-//! What the runtime promises in return:
+//! The runtime promises in return:
 //! 1. Control messages between two live places arrive, once, in order. Tasks may arrive in any order.
 //! 2. A task is counted by its sender (`depart`) before it can arrive, and each arrived task is counted
 //!    (`arrive`) and ended (`end`) once, even if its body cannot be decoded.

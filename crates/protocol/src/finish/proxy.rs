@@ -27,7 +27,7 @@ impl Finishes {
         index
     }
 
-    /// Lets a quiet proxy report if it must, and vanish if nobody knows of it.
+    /// Lets a quiet proxy report if it must, and disappear if nobody knows of it.
     pub(super) fn speak(&mut self, index: usize, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         let Role::Proxy(proxy) = &slot.role else { return };

@@ -16,7 +16,7 @@ use crate::place::ExchangeCounts;
 pub(super) struct Slot {
     /// [`FinishId::NONE`] if the slot is free.
     pub(super) id: FinishId,
-    /// How often the slot was freed.
+    /// Number of times the slot was freed.
     pub(super) generation: u32,
     /// Tasks of the finish at this place, running or waiting, and requests under way.
     pub(super) live: u64,
@@ -25,12 +25,12 @@ pub(super) struct Slot {
     pub(super) tally: ExchangeCounts,
     pub(super) faults: Faults,
     pub(super) cancelled: Option<Box<Reason>>,
-    /// Of a finish opened here: questions asked since the last rest.
+    /// Number of questions asked since the last rest, of a finish opened here.
     pub(super) asked: u32,
     pub(super) role: Role,
 }
 
-/// What a slot is for.
+/// Use of a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     /// Nothing.
@@ -43,7 +43,7 @@ pub(super) enum Role {
     Orphan,
 }
 
-/// What a proxy remembers of its talk with the home.
+/// State of a proxy's exchange with the home.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Proxy {
     /// A report was sent; the next one is sent only if asked.
@@ -85,7 +85,7 @@ impl Slot {
         self.role = Role::Free;
     }
 
-    /// The local name of what is in the slot.
+    /// Returns the local name of what is in the slot.
     #[inline]
     pub(super) fn key(&self, index: usize) -> Key {
         Key::new(index, self.generation)
@@ -99,7 +99,7 @@ impl Slot {
         }
     }
 
-    /// Whether a proxy without live tasks has to speak now.
+    /// Returns `true` if a proxy without live tasks has to report now.
     pub(super) fn is_report_due(&self, proxy: &Proxy) -> bool {
         match proxy.question {
             Some(missing) => self.tally.received() >= missing,
@@ -107,7 +107,7 @@ impl Slot {
         }
     }
 
-    /// Whether there is anything that the home has not been told.
+    /// Returns `true` if there is anything that the home has not been told.
     pub(super) fn has_news(&self) -> bool {
         !self.tally.is_zero() || !self.faults.kept.is_empty() || self.faults.lost > 0
     }

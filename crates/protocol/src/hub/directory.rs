@@ -23,11 +23,11 @@ pub struct TaskSpec {
 pub struct HubSpec {
     /// Its unique name.
     pub name: String,
-    /// What it is.
+    /// Definition of the hub.
     pub entity: Entity,
 }
 
-/// What a hub is.
+/// Definition of a hub.
 #[derive(Clone, Debug)]
 pub enum Entity {
     /// One of the kinds that there are.
@@ -63,7 +63,7 @@ enum Named {
     Hub(HubId),
 }
 
-/// Why a directory, or a map of it, is refused.
+/// Reason why a directory, or a map of it, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectoryFault {
     /// Two tasks or hubs have this name.
@@ -83,7 +83,7 @@ pub enum DirectoryFault {
         name: String,
         /// The place.
         place: u32,
-        /// How many places the run has.
+        /// Number of places of the run.
         places: u32,
     },
     /// A FIFO without room.

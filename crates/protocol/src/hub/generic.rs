@@ -11,14 +11,14 @@ use super::waiting::WaitingList;
 #[derive(Debug)]
 pub struct Hub {
     rule: Box<dyn HubRule>,
-    /// What the rule has said of itself when the hub was made.
+    /// Properties that the rule stated when the hub was made.
     pairs: bool,
     defers: bool,
     is_local: bool,
     waiting: WaitingList,
-    /// Whether those that wait have to be looked at when the kernel schedules.
+    /// True if waiting requests have to be looked at when the kernel schedules.
     is_deferred: bool,
-    /// How often it was locked.
+    /// Number of times it was locked.
     grants: u64,
     /// The priority of the owner without inheritance, and what it was last told of who waits.
     owner_base: u8,
@@ -49,13 +49,13 @@ impl Hub {
         }
     }
 
-    /// Whether only tasks of its place may use it.
+    /// Returns `true` if only tasks of its place may use it.
     #[inline]
     pub fn is_local(&self) -> bool {
         self.is_local
     }
 
-    /// Whether [`reschedule`](Hub::reschedule) has something to do.
+    /// Returns `true` if [`reschedule`](Hub::reschedule) has something to do.
     pub fn is_deferred(&self) -> bool {
         self.is_deferred
     }
@@ -84,7 +84,7 @@ impl Hub {
         }
     }
 
-    /// Whether a request has to wait until the kernel schedules, since others do.
+    /// Returns `true` if a request has to wait until the kernel schedules, since others do.
     fn stands_behind(&self, request: &ServiceRequest) -> bool {
         self.is_deferred && self.waiting.position_of(request.operation).is_some()
     }
@@ -172,7 +172,7 @@ impl Hub {
         }
     }
 
-    /// What the owner inherits, if that is not what it was told last.
+    /// Returns the priority the owner inherits, if it differs from what it was last told.
     pub(super) fn take_inheritance(&mut self) -> Option<Inheritance> {
         let task = self.rule.owner()?;
         let first = self.waiting.first().map(|request| request.priority.max(self.rule.ceiling()));

@@ -1,4 +1,4 @@
-//! What tasks and hubs say to each other: requests, replies, and the packets that carry them.
+//! Messages between tasks and hubs: requests, replies, and the packets that carry them.
 
 use crate::PlaceId;
 use serde::{Deserialize, Serialize};
@@ -41,9 +41,9 @@ pub struct ServiceRequest {
     pub task: TaskId,
     /// The side of the hub.
     pub operation: HubOperation,
-    /// Whether it waits if it cannot synchronise at once.
+    /// True if it waits if it cannot synchronise at once.
     pub waits: bool,
-    /// Whether its time-out has passed before it arrived: it synchronises at once or has timed out.
+    /// True if its time-out has passed before it arrived: it synchronises at once or has timed out.
     pub expired: bool,
     /// The priority of the task when it was sent, or changed by inheritance since.
     pub priority: u8,
@@ -54,7 +54,7 @@ pub struct ServiceRequest {
     pub payload: Vec<u8>,
 }
 
-/// What a request came to.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// It has synchronised.
@@ -101,7 +101,7 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// What comes back of a request.
+/// Reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServiceReply {
     /// The request.
@@ -110,7 +110,7 @@ pub struct ServiceReply {
     pub hub: HubId,
     /// The priority of the request when it was carried out.
     pub priority: u8,
-    /// What it came to.
+    /// Outcome of the request.
     pub status: Status,
     /// The data that it got.
     #[serde(with = "bytes")]
@@ -121,7 +121,7 @@ pub struct ServiceReply {
     pub boost: Option<u8>,
 }
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PacketBody {
     /// A request, to the place of the hub.
@@ -167,7 +167,7 @@ pub struct HubPacket {
     pub to: PlaceId,
     /// Its priority on the way.
     pub priority: u8,
-    /// What it carries.
+    /// Content of the packet.
     pub body: PacketBody,
 }
 

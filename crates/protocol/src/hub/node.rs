@@ -1,4 +1,4 @@
-//! What one place knows: its hubs, its tasks, and their requests.
+//! State of one place: its hubs, its tasks, and their requests.
 //!
 //! Priority inheritance goes as follows. A hub tells the place of its owner the most urgent priority of those that
 //! wait, whenever it changes. The place gives the task the most urgent of its own priority and all that it inherits
@@ -17,7 +17,7 @@ use crate::PlaceId;
 use crate::ordered::OrderedSet;
 use std::collections::VecDeque;
 
-/// What a place has to do.
+/// Action a place has to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send a packet to another place.
@@ -28,11 +28,11 @@ pub enum Output {
         task: TaskId,
         /// The number of the request.
         number: u64,
-        /// What its submission has said.
+        /// Tag of its submission.
         tag: u64,
-        /// What it came to.
+        /// Outcome of the request.
         status: Status,
-        /// What it got.
+        /// Data that the request received.
         payload: Vec<u8>,
     },
     /// Schedule a task of this place by another priority.
@@ -53,7 +53,7 @@ pub struct Submission {
     pub hub: HubId,
     /// The side of the hub.
     pub operation: HubOperation,
-    /// Whether it waits.
+    /// True if the request waits.
     pub waits: bool,
     /// The data.
     pub payload: Vec<u8>,
@@ -109,7 +109,7 @@ struct PendingRequest {
     hub: HubId,
     operation: HubOperation,
     tag: u64,
-    /// Whether nobody waits for it any more.
+    /// True if nobody waits for it any more.
     is_given_up: bool,
 }
 
@@ -118,7 +118,7 @@ struct PendingRequest {
 pub struct HubNode {
     here: PlaceId,
     directory: Directory,
-    /// Those of this place.
+    /// Hubs of this place.
     hubs: IndexTable<Hub>,
     tasks: IndexTable<Task>,
     pending: RequestTable<PendingRequest>,
@@ -130,7 +130,7 @@ pub struct HubNode {
     /// Packets of this place to itself that are not served yet.
     own: VecDeque<PacketBody>,
     packets: u64,
-    /// What happened at the hubs of this place, in order.
+    /// Events at the hubs of this place, in order.
     #[cfg(test)]
     pub(super) log: Vec<LogEntry>,
 }
@@ -187,12 +187,12 @@ impl HubNode {
         self.tasks.iter().map(|(task, entry)| (TaskId(task), entry.effective))
     }
 
-    /// How many packets this place has served so far: requests, replies, and changes.
+    /// Returns the number of packets this place has served so far: requests, replies, and changes.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Whether [`reschedule`](HubNode::reschedule) has something to do.
+    /// Returns `true` if [`reschedule`](HubNode::reschedule) has something to do.
     #[inline]
     pub fn is_deferred(&self) -> bool {
         !self.deferred.is_empty()
@@ -254,7 +254,7 @@ impl HubNode {
         self.serve_own(outputs);
     }
 
-    /// The time-out of a request has passed. It returns all the same, as done if it has synchronised meanwhile.
+    /// Handles the time-out of a request. It returns all the same, as done if it has synchronised meanwhile.
     pub fn time_out(&mut self, number: u64, outputs: &mut Vec<Output>) {
         let Some(&PendingRequest { task, hub, .. }) = self.pending.get(number) else { return };
         let id = RequestId { place: self.here, number };
@@ -265,7 +265,8 @@ impl HubNode {
         self.serve_own(outputs);
     }
 
-    /// Nobody waits for a request any more. It is withdrawn; a lock or a block that it has got meanwhile is given back.
+    /// Gives up a request that nobody waits for any more. It is withdrawn; a lock or a block that it has received
+    /// meanwhile is given back.
     pub fn give_up(&mut self, number: u64, outputs: &mut Vec<Output>) {
         if let Some(pending) = self.pending.get_mut(number) {
             pending.is_given_up = true;
@@ -287,7 +288,7 @@ impl HubNode {
         }
     }
 
-    /// A task of this place has ended: what it holds is given back.
+    /// Handles the end of a task of this place: what it holds is given back.
     pub fn end_task(&mut self, task: TaskId, outputs: &mut Vec<Output>) {
         let Some(entry) = self.tasks.get(task.0) else { return };
         for Held { hub, .. } in entry.held.clone() {
@@ -299,7 +300,7 @@ impl HubNode {
         }
     }
 
-    /// A place has died: the requests for its hubs return, and what its tasks hold here is given back.
+    /// Handles the death of a place: the requests for its hubs return, and what its tasks hold here is given back.
     pub fn place_died(&mut self, place: PlaceId, outputs: &mut Vec<Output>) {
         self.dead.insert(place);
         let lost = |pending: &PendingRequest| self.directory.place_of_hub(pending.hub) == Some(place);
@@ -466,7 +467,7 @@ impl HubNode {
         self.settle_priority(task, outputs);
     }
 
-    /// A task inherits, or no longer does.
+    /// Makes a task inherit, or no longer do so.
     fn inherit(&mut self, hub: HubId, inheritance: Inheritance, outputs: &mut Vec<Output>) {
         let Inheritance { task, grant, priority } = inheritance;
         let Some(entry) = self.tasks.get_mut(task.0) else { return };

@@ -19,12 +19,12 @@ impl PacketQueue {
         PacketQueue::default()
     }
 
-    /// How many packets there are.
+    /// Returns the number of packets.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no packets.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()

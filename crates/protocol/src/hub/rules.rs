@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Whether a request synchronises with a hub.
+/// Readiness of a request to synchronise with a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     /// Now: the action follows.
@@ -20,7 +20,7 @@ pub enum Readiness {
     Refuse(Status),
 }
 
-/// What makes a hub of a kind: a predicate and an action.
+/// Rule that defines a kind of hub: a predicate and an action.
 ///
 /// A hub asks the predicate when a request arrives, and after each action for those that wait, the most urgent first.
 pub trait HubRule: fmt::Debug {
@@ -32,13 +32,13 @@ pub trait HubRule: fmt::Debug {
     /// payload of each goes back to its task.
     fn action(&mut self, request: &mut ServiceRequest, partner: Option<&mut ServiceRequest>);
 
-    /// Whether two requests meet, one of each side, and both are returned. Asked once, when the hub is made.
+    /// Returns `true` if two requests meet, one of each side, and both are returned. Asked once, when the hub is made.
     fn pairs(&self) -> bool {
         false
     }
 
-    /// Whether those that wait are looked at only when the kernel schedules next, and not with the action. Asked once,
-    /// when the hub is made.
+    /// Returns `true` if waiting requests are looked at only when the kernel schedules next, and not with the action.
+    /// Asked once, when the hub is made.
     fn defers(&self) -> bool {
         false
     }
@@ -53,7 +53,7 @@ pub trait HubRule: fmt::Debug {
         0
     }
 
-    /// Whether only tasks of the hub's own place may use it. Asked once, when the hub is made.
+    /// Returns `true` if only tasks of the hub's own place may use it. Asked once, when the hub is made.
     fn is_local(&self) -> bool {
         false
     }
@@ -89,14 +89,14 @@ pub enum HubKind {
     },
     /// Blocks of memory of one length.
     MemoryPool {
-        /// How many.
+        /// Number of blocks.
         blocks: u32,
         /// The length of each, in bytes.
         block_bytes: u32,
     },
     /// Packets that are made before the run.
     PacketPool {
-        /// How many.
+        /// Number of packets.
         packets: u32,
     },
     /// One value, overwritten when it is posted and taken when it is read; an extension.
@@ -268,7 +268,7 @@ impl HubRule for FifoRule {
     }
 }
 
-/// A memory pool or a packet pool: numbers of blocks that are free, and who has the others.
+/// Rule of a memory pool or a packet pool: numbers of free blocks, and the owners of the others.
 #[derive(Debug)]
 struct PoolRule {
     /// The last is given away next.

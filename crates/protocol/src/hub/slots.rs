@@ -29,7 +29,7 @@ impl<V> IndexTable<V> {
     }
 }
 
-/// Bits of a request's number that say its slot: so many requests of one place may wait at a time.
+/// Number of bits of a request's number that hold its slot: 2^16 requests of one place may wait at a time.
 const SLOT_BITS: u32 = 16;
 
 /// Values by the number of a request. A number is a slot, and how many requests the table has had before; so it is

@@ -5,7 +5,7 @@ use super::message::{HubOperation, RequestId, ServiceRequest};
 /// Requests that wait, the most urgent first, in order of arrival within one priority.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitingList {
-    /// With the number of each request's arrival.
+    /// Requests, each with the number of its arrival.
     entries: Vec<(u64, ServiceRequest)>,
     arrivals: u64,
 }

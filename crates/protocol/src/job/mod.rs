@@ -13,7 +13,7 @@ pub use placement::{CoreLoad, Policy};
 
 use std::fmt;
 
-/// In which state a job is.
+/// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobState {
     /// Nobody has started it.
@@ -30,7 +30,7 @@ pub enum JobState {
     Checkpointed,
     /// Its state is on its way from one place to another.
     Moving,
-    /// It is to end as soon as it can.
+    /// It must end as soon as it can.
     Stopping,
     /// It was ended from outside.
     Stopped,
@@ -56,13 +56,13 @@ impl JobState {
         JobState::Failed,
     ];
 
-    /// Whether it is at a place, or on its way to one or from one.
+    /// Returns `true` if the job is at a place, or on its way to one or from one.
     pub fn is_active(self) -> bool {
         use JobState::{Checkpointing, Creating, Moving, Paused, Running, Stopping};
         matches!(self, Creating | Running | Paused | Checkpointing | Moving | Stopping)
     }
 
-    /// What people call it.
+    /// Returns the name as users see it.
     pub fn name(self) -> &'static str {
         match self {
             JobState::New => "new",
@@ -100,7 +100,7 @@ impl JobState {
             (Running | Paused, JobStep::Told(JobVerb::Checkpoint)) => Checkpointing,
             (Running | Paused, JobStep::Told(JobVerb::Move)) => Moving,
             (Creating | Running | Paused | Checkpointing | Moving, JobStep::Told(JobVerb::Kill)) => Stopping,
-            // What is nowhere can be forgotten.
+            // A job that is at no place can be forgotten.
             (New | Checkpointed | Stopped | Finished | Failed, JobStep::Told(JobVerb::Remove)) => self,
             (Creating | Moving, JobStep::Reported(JobReport::Started)) => Running,
             // Told to stop before its place had it: it stops there.
@@ -130,7 +130,7 @@ impl fmt::Display for JobState {
     }
 }
 
-/// What somebody tells a job.
+/// Command to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobVerb {
     /// Run at a place: from the beginning, or from where its state was written.
@@ -161,7 +161,7 @@ impl JobVerb {
         JobVerb::Remove,
     ];
 
-    /// What people call it.
+    /// Returns the name as users see it.
     pub fn name(self) -> &'static str {
         match self {
             JobVerb::Start => "start",
@@ -180,7 +180,7 @@ impl JobVerb {
     }
 }
 
-/// What a job's place says of it.
+/// Report of a job's place about the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobReport {
     /// It runs there.
@@ -189,7 +189,7 @@ pub enum JobReport {
     Saved,
     /// Its state could not be written; it stays at its place and goes on as before.
     Unsaved {
-        /// Whether it was paused before.
+        /// True if it was paused before.
         was_paused: bool,
     },
     /// It was ended, as it was told.
@@ -200,7 +200,7 @@ pub enum JobReport {
     Faulted,
     /// Its place is dead, or its job server was.
     Lost {
-        /// Whether a state of it is written from which it can go on.
+        /// True if a state of it was saved from which it can continue.
         is_saved: bool,
     },
 }

@@ -1,6 +1,6 @@
 //! To which core a job goes that names none.
 
-/// What a core does now.
+/// Load of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CoreLoad {
     /// Use of its processor in percent.
@@ -9,11 +9,11 @@ pub struct CoreLoad {
     pub memory: f64,
     /// Jobs there.
     pub jobs: u32,
-    /// Whether nothing can be started there: its place is dead.
+    /// True if nothing can be started there: its place is dead.
     pub is_dead: bool,
 }
 
-/// How a core is chosen; the one with the least score is.
+/// Rule by which a core is chosen; the one with the least score is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// ManyMan's (004:1602 of the paper's text): use of processor and memory weigh the same, and each job counts one.
@@ -28,7 +28,7 @@ impl Policy {
     /// All policies.
     pub const ALL: [Policy; 2] = [Policy::Manyman, Policy::Balanced];
 
-    /// What people call it.
+    /// Returns the name as users see it.
     pub fn name(self) -> &'static str {
         match self {
             Policy::Manyman => "manyman",

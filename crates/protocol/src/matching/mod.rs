@@ -1,4 +1,4 @@
-//! Which receive gets which message, as one place sees it: the matching of two-sided messages, as in MPI.
+//! Matching of two-sided messages, as in MPI: which receive gets which message, as one place sees it.
 //!
 //! A receive gets the oldest message that it wants, and a message goes to the oldest receive that wants it (MPI 4.0,
 //! 3.5, "order"). `docs/design/messages.md` has the protocol; `credit` bounds how much may lie here. It knows no
@@ -16,7 +16,7 @@ pub use credit::{Acknowledgement, MessageCredit, TooMany, UNACKNOWLEDGED_MAX};
 use crate::PlaceId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a message is matched by.
+/// Properties by which a message is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Envelope {
     /// The team.
@@ -27,7 +27,7 @@ pub struct Envelope {
     pub source: PlaceId,
 }
 
-/// What a receive wants.
+/// Messages that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The team.
@@ -39,7 +39,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a message with this envelope is one of these.
+    /// Returns `true` if a message with this envelope is one of these.
     pub fn fits(&self, envelope: &Envelope) -> bool {
         self.team == envelope.team
             && self.tag == envelope.tag
@@ -59,13 +59,13 @@ pub struct ReceiveId(pub u64);
 pub struct Matched<M> {
     /// Its envelope.
     pub envelope: Envelope,
-    /// Its place in the order.
+    /// Position in the order of arrival.
     pub order: u64,
     /// The message.
     pub message: M,
 }
 
-/// What [`Matching::take_if`] did with the oldest unexpected message that is wanted.
+/// Action of [`Matching::take_if`] on the oldest unexpected message that is wanted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Oldest<M> {
     /// It took it.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 enum Step {
     Arrive(Envelope),
     Receive(Wanted),
-    /// What a receive got, which one is counted round, is put back.
+    /// Puts back the message of a receive; the number, modulo their count, selects it.
     PutBack(usize),
     Cancel(usize),
     Die(PlaceId),

@@ -1,4 +1,4 @@
-//! What the home of a phaser knows of all places: who has parties, who has reported, which registrations travel.
+//! State of all places at the home of a phaser: who has parties, who has reported, which registrations travel.
 //!
 //! A phase is over when each place with parties has reported in it, all balances of travelling registrations are
 //! zero, and no question is unanswered; docs/design/finish.md proves the same for a finish. It sends nothing itself.
@@ -19,7 +19,7 @@ pub(super) struct Coordinator {
     pub(super) dead: Option<PlaceId>,
 }
 
-/// What the home knows of one place, itself included.
+/// State of one place at the home, itself included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Member {
     parties: u64,
@@ -112,7 +112,7 @@ impl Coordinator {
         }
     }
 
-    /// Whether all parties of all places have signalled in the current phase.
+    /// Returns `true` if all parties of all places have signalled in the current phase.
     pub(super) fn is_complete(&self) -> bool {
         self.lagging == 0 && self.balances.is_empty()
     }
@@ -124,7 +124,7 @@ impl Coordinator {
         self.members.keys()
     }
 
-    /// Whether there is no party at all, as far as is known.
+    /// Returns `true` if there is no party at all, as far as is known.
     pub(super) fn is_empty(&self) -> bool {
         self.members.values().all(|member| member.parties == 0)
     }

@@ -13,7 +13,7 @@ pub struct PhaserId {
     pub(super) home: PlaceId,
     /// Counts the phasers opened at `home`; never reused.
     pub(super) serial: u64,
-    /// Where `home` keeps the phaser; only a hint for `home`.
+    /// Slot in which `home` keeps the phaser; only a hint for `home`.
     pub(super) slot: u32,
 }
 
@@ -40,7 +40,7 @@ pub struct RegistrationTransfer {
     pub(super) phaser: PhaserId,
     /// The phase that it is in while the registration travels: it cannot end before it has arrived.
     pub(super) phase: u64,
-    /// What the receiver has to tell if it learns of the phase from this registration.
+    /// Dead place to report by the receiver if it learns of the phase from this registration.
     pub(super) dead: Option<PlaceId>,
 }
 

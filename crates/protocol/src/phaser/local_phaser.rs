@@ -34,7 +34,7 @@ pub(super) struct LocalPhaser {
     pub(super) role: Role,
 }
 
-/// What a share is.
+/// Role of a share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     /// Nothing.
@@ -50,7 +50,7 @@ pub(super) enum Role {
 /// A party, as its place keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PartyRecord {
-    /// How often the seat was freed.
+    /// Number of times the seat was freed.
     pub(super) generation: u32,
     pub(super) share: u32,
     /// The phase that the party is in; behind the share's if it has resumed and not advanced since.
@@ -58,7 +58,7 @@ pub(super) struct PartyRecord {
     pub(super) state: State,
 }
 
-/// What a party has done in its phase.
+/// Progress of a party in its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum State {
     /// There is no party.
@@ -89,7 +89,7 @@ impl LocalPhaser {
         }
     }
 
-    /// Whether the home has to hear from this share.
+    /// Returns `true` if the home has to hear from this share.
     pub(super) fn is_report_due(&self) -> bool {
         self.active == 0 && (!self.told || self.unanswered > 0 || !self.tally.is_zero())
     }
@@ -118,7 +118,7 @@ impl LocalPhaser {
         Control::Advance { phaser: self.id, phase: self.phase, dead: self.dead }
     }
 
-    /// What a party learns when it comes to the current phase.
+    /// Returns what a party learns when it reaches the current phase.
     pub(super) fn advanced(&self) -> Advanced {
         Advanced { phase: self.phase, dead: self.dead }
     }

@@ -1,4 +1,4 @@
-//! What places say to each other about phasers, and what a place must do next.
+//! Messages between places about phasers, and the actions that a place must take next.
 //!
 //! Control messages travel in their own class, in order between each pair of places. Tickets travel with tasks.
 //! The invariant: a report of more than [`REPORT_ENTRIES_MAX`] entries goes in parts, so that each message is small.
@@ -34,7 +34,7 @@ pub enum Control {
     },
 }
 
-/// What a place tells the home when all its parties have signalled; possibly one part of several.
+/// Report of a place to the home when all its parties have signalled; possibly one part of several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PhaserReport {
     /// The phaser.
@@ -43,7 +43,7 @@ pub struct PhaserReport {
     pub phase: u64,
     /// Parties that are registered here.
     pub parties: u64,
-    /// How many questions of the home this answers; told in the last part.
+    /// Number of questions of the home that this answers; told in the last part.
     pub answers: u32,
     /// Registrations exchanged since the last report; at most [`REPORT_ENTRIES_MAX`].
     pub entries: Vec<Entry>,
@@ -61,7 +61,7 @@ pub struct Advanced {
     pub dead: Option<PlaceId>,
 }
 
-/// What a place must do next, in order.
+/// Action that a place must take next, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Send `control` to `to`.
@@ -73,14 +73,14 @@ pub enum Output {
     },
     /// Wake the task that waits as `party`.
     Wake {
-        /// Who waited.
+        /// Party that waited.
         party: Party,
-        /// What it waited for.
+        /// Result of its wait.
         advanced: Advanced,
     },
 }
 
-/// Why a call was refused; nothing was changed.
+/// Reason why a call was refused; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhaserError {
     /// The task is not registered (any more).

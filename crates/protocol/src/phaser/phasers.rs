@@ -210,7 +210,7 @@ impl Phasers {
         })
     }
 
-    /// How many phasers this place has a share of.
+    /// Returns the number of phasers of which this place has a share.
     pub fn held(&self) -> usize {
         self.shares.len() - self.free_shares.len()
     }
@@ -338,7 +338,7 @@ impl Phasers {
         index
     }
 
-    /// A registration may bring the news of its phase before the home does.
+    /// Catches up with the phase of a registration, which may bring the news of it before the home does.
     fn catch_up(&mut self, ticket: RegistrationTransfer, out: &mut Vec<Output>) -> Result<(), PhaserError> {
         let Some(index) = self.find(ticket.phaser) else { return Ok(()) };
         let share = &self.shares[index];
@@ -354,7 +354,7 @@ impl Phasers {
         Ok(())
     }
 
-    /// One party of a share has signalled.
+    /// Notes that one party of a share has signalled.
     fn signal(&mut self, index: usize, out: &mut Vec<Output>) {
         self.shares[index].active -= 1;
         self.settle(index, out);

@@ -1,8 +1,8 @@
-//! What stages cost: given, or measured and smoothed.
+//! Costs of stages: given, or measured and smoothed.
 
 use std::ops::Range;
 
-/// What the stages of a pipeline cost for one item, in any one unit of time.
+/// Costs of the stages of a pipeline for one item, in any one unit of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageCosts {
     /// Cost of each stage.

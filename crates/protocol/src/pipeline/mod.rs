@@ -1,4 +1,4 @@
-//! Which stages of a pipeline run together, and where: pure decisions.
+//! Partition of a pipeline: which stages run together, and where, as pure decisions.
 //!
 //! A pipeline of n stages runs as groups of consecutive stages, one group a core (J. Jahn et al., "Malleable Software
 //! Pipelines for Efficient Many-core System Utilization", MARC Symposium 2012). [`Partition::optimal`] recombines all

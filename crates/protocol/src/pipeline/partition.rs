@@ -95,7 +95,7 @@ impl Partition {
         self.ranges().map(|group| costs.of_group(group)).max().expect("there is at least one group")
     }
 
-    /// How many times as many items pass as on one core, in the stable state.
+    /// Returns the throughput relative to one core, in the stable state.
     pub fn speed_up(&self, costs: &StageCosts) -> f64 {
         costs.total() as f64 / self.bottleneck(costs).max(1) as f64
     }

@@ -1,8 +1,8 @@
-//! How pipelines share cores: by all of their speed-up functions, or by those of neighbours only.
+//! Division of cores between pipelines: by all of their speed-up functions, or by those of neighbours only.
 
 use std::fmt;
 
-/// What a pipeline says to those who divide the cores.
+/// Demand of a pipeline, for those who divide the cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// The speed-up with 1, 2, .. cores; as long as the number of cores that the pipeline can use at most.
@@ -26,13 +26,13 @@ impl Demand {
         self.speed_up(cores) / self.speed_ups.iter().copied().fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// The part of the needed speed-up that it has, at most 1.
+    /// Returns the part of the needed speed-up that it has, at most 1.
     fn deadline_share(&self, cores: usize) -> f64 {
         if self.needed > 0.0 { (self.speed_up(cores) / self.needed).min(1.0) } else { 1.0 }
     }
 }
 
-/// What a division of cores is to reach.
+/// Goal of a division of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
     /// The greatest sum of speed-ups.
@@ -45,7 +45,8 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// What the worst-off pipeline counts for a pipeline with this many cores; the same for all if only the sum counts.
+    /// Returns the value by which a pipeline with this many cores is ranked for the worst-off; the same for all if only
+    /// the sum counts.
     fn worst(self, demand: &Demand, cores: usize) -> f64 {
         match self {
             Objective::Throughput => 1.0,
@@ -63,7 +64,7 @@ impl Objective {
     }
 }
 
-/// Why cores cannot be divided.
+/// Reason why cores cannot be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DivisionFault {
     /// The pipelines.

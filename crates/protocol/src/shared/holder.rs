@@ -6,7 +6,7 @@
 
 use super::{GuardMode, Token};
 
-/// What a task that wants a guard has to do.
+/// Action of a task that wants a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// The guard is there.
@@ -20,26 +20,26 @@ pub enum Admission {
 /// A token that goes back to the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GiveBack {
-    /// What stays here.
+    /// Token that stays here.
     pub keeps: Token,
     /// The generation of the copy here; changes since the home's go with it.
     pub generation: u64,
-    /// Whether it was `Write` that was given up, so that the rest means something.
+    /// True if `Write` was given up, so that the rest means something.
     pub had_written: bool,
-    /// Whether the object is poisoned, as far as this place knows.
+    /// True if the object is poisoned, as far as this place knows.
     pub is_poisoned: bool,
 }
 
 /// A token that the home grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// For which guard.
+    /// Mode of the guard.
     pub mode: GuardMode,
     /// The generation of the value.
     pub generation: u64,
-    /// Whether the object is poisoned.
+    /// True if the object is poisoned.
     pub is_poisoned: bool,
-    /// Whether the changes that came along could be applied to the copy here.
+    /// True if the changes that came along could be applied to the copy here.
     pub is_applied: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Granted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAsked;
 
-/// See the file header.
+/// One place's side of a shared object: its token, the guards of its tasks, and the state of its copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
     token: Token,
@@ -69,7 +69,7 @@ impl Holder {
         Holder { token, ..Holder::default() }
     }
 
-    /// What the place may do without asking.
+    /// Returns the token of this place: what it may do without asking.
     pub fn token(&self) -> Token {
         self.token
     }
@@ -79,35 +79,35 @@ impl Holder {
         self.generation
     }
 
-    /// The generation of the copy here: the home need not send older changes.
+    /// Returns the generation of the copy here: the home need not send older changes.
     pub fn copy_generation(&self) -> u64 {
         self.copy
     }
 
-    /// Whether the copy is the value.
+    /// Returns `true` if the copy is the value.
     #[inline]
     pub fn is_current(&self) -> bool {
         self.copy == self.generation
     }
 
-    /// Whether a guard may show the copy: it is the value, and not poisoned.
+    /// Returns `true` if a guard may show the copy: it is the value, and not poisoned.
     #[inline]
     pub fn is_sound(&self) -> bool {
         self.is_current() && !self.is_poisoned
     }
 
-    /// Whether the object is poisoned, as far as this place knows.
+    /// Returns `true` if the object is poisoned, as far as this place knows.
     #[inline]
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned
     }
 
-    /// How many guards there are.
+    /// Returns the number of guards.
     pub fn guards(&self) -> u32 {
         self.readers + u32::from(self.is_writing)
     }
 
-    /// A task wants a guard, and no other one waits before it.
+    /// Asks for a guard for a task; no other one waits before it.
     #[inline]
     pub fn acquire(&mut self, mode: GuardMode) -> Admission {
         let is_free = match mode {
@@ -138,7 +138,7 @@ impl Holder {
         self.readers += 1;
     }
 
-    /// A guard ends; `has_changed` says of a writer whether it may have written. Returns what goes back.
+    /// Ends a guard; for a writer, `has_changed` says whether it may have written. Returns the token that goes back.
     #[inline]
     pub fn release(&mut self, mode: GuardMode, has_changed: bool) -> Option<GiveBack> {
         match mode {
@@ -174,7 +174,7 @@ impl Holder {
         Ok(())
     }
 
-    /// The home asks for the token, but for what it lets the place keep. Returns what goes back now.
+    /// Recalls the token for the home, except what it lets the place keep. Returns the token that goes back now.
     ///
     /// # Errors
     /// The place has no more than it may keep, or is asked already.
@@ -186,26 +186,26 @@ impl Holder {
         Ok(self.give_back())
     }
 
-    /// A task has given up its wait; `next` is the guard that the task which waits first now wants. Returns what goes
-    /// back now.
+    /// Gives up the wait of a task; `next` is the guard that the first waiting task now wants. Returns the token that
+    /// goes back now.
     pub fn give_up(&mut self, next: Option<GuardMode>) -> Option<GiveBack> {
         self.is_reserved &= next.is_some_and(|next| self.token.covers(next));
         self.give_back()
     }
 
-    /// The home is this place, and another one has given back `Write`: the copy here is of `generation`.
+    /// Notes that another place has given back `Write` to this one, the home: the copy here is of `generation`.
     pub fn copied(&mut self, generation: u64, is_poisoned: bool) {
         self.generation = self.generation.max(generation);
         self.copy = self.generation;
         self.is_poisoned = is_poisoned;
     }
 
-    /// The object is poisoned, or is not any more.
+    /// Sets whether the object is poisoned.
     pub fn set_poisoned(&mut self, is_poisoned: bool) {
         self.is_poisoned = is_poisoned;
     }
 
-    /// The home is dead: nothing that was asked will be granted.
+    /// Handles the death of the home: nothing that was asked will be granted.
     pub fn home_died(&mut self) {
         self.asked = None;
     }

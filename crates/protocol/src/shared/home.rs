@@ -11,34 +11,34 @@ use std::collections::VecDeque;
 /// A place asks for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectRequest {
-    /// Who asks.
+    /// Place that asks.
     pub place: PlaceId,
-    /// For which guard.
+    /// Mode of the guard.
     pub mode: GuardMode,
     /// The generation of its copy.
     pub since: u64,
 }
 
-/// What the home has to do.
+/// Action that the home has to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomeStep {
     /// Send the token, and the changes since the copy of the request. The place has to forget what its caches hold of
     /// the object if `flushes`.
     Grant {
-        /// What is granted.
+        /// Request that is granted.
         request: ObjectRequest,
         /// The generation of the value.
         generation: u64,
-        /// Whether what caches hold may be old.
+        /// True if cached copies may be stale.
         flushes: bool,
-        /// Whether a writer died.
+        /// True if a writer died.
         is_poisoned: bool,
     },
     /// Ask `place` for its token, but for `keeps`.
     Recall {
-        /// Who has it.
+        /// Place that has the token.
         place: PlaceId,
-        /// What stays there.
+        /// Token that stays there.
         keeps: Token,
     },
 }
@@ -47,7 +47,7 @@ pub enum HomeStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHeld;
 
-/// See the file header.
+/// The home's side of a shared object: the holders of tokens, the waiting requests, and the stale copies.
 #[derive(Debug)]
 pub struct Home {
     controller: Controller,
@@ -79,7 +79,7 @@ impl Home {
         self.generation
     }
 
-    /// Whether a writer died or panicked.
+    /// Returns `true` if a writer died or panicked.
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned
     }
@@ -98,7 +98,7 @@ impl Home {
         Ok(self.proceed())
     }
 
-    /// `place` gives its token back, and its changes have been applied; returns what is to be done.
+    /// Handles a token that `place` gives back, whose changes have been applied; returns the steps to take.
     ///
     /// # Errors
     /// It was not asked for it.
@@ -122,7 +122,7 @@ impl Home {
         Ok(self.proceed())
     }
 
-    /// `place` has died; returns what is to be done. If it could write, the object is poisoned.
+    /// Handles the death of `place`; returns the steps to take. If it could write, the object is poisoned.
     pub fn place_died(&mut self, place: PlaceId) -> Vec<HomeStep> {
         self.is_poisoned |= self.holders.remove(place) == Some(Token::Write);
         self.waiting.retain(|request| request.place != place);
@@ -131,7 +131,7 @@ impl Home {
         self.proceed()
     }
 
-    /// Whether `place` may write, so that its changes are to be taken.
+    /// Returns `true` if `place` may write, so that its changes are accepted.
     pub fn may_write(&self, place: PlaceId) -> bool {
         self.holders.get(place) == Some(&Token::Write)
     }
@@ -143,7 +143,7 @@ impl Home {
     fn proceed(&mut self) -> Vec<HomeStep> {
         let mut steps = Vec::new();
         while let Some(request) = self.waiting.front().copied() {
-            // What the place gives back on its way must not be taken for what is granted now.
+            // The token that the place gives back on its way must not be taken for the one granted now.
             if self.recalled.contains_key(request.place) {
                 break;
             }

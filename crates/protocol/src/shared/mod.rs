@@ -13,7 +13,7 @@ pub use home::{Home, HomeStep, NotHeld, ObjectRequest};
 
 use serde::{Deserialize, Serialize};
 
-/// What a guard lets its task do.
+/// Access that a guard gives its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum GuardMode {
     /// Read, beside other readers.
@@ -22,7 +22,7 @@ pub enum GuardMode {
     Write,
 }
 
-/// What a place may do without asking.
+/// Right of a place to act without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Token {
     /// Nothing.
@@ -35,7 +35,7 @@ pub enum Token {
 }
 
 impl Token {
-    /// Whether it is enough for a guard.
+    /// Returns `true` if the token is enough for a guard.
     #[inline]
     pub fn covers(self, mode: GuardMode) -> bool {
         self >= Token::for_guard(mode)
@@ -51,7 +51,7 @@ impl Token {
     }
 }
 
-/// How places learn that their copies are old.
+/// Protocol by which places learn that their copies are stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Controller {
     /// All others are flagged when a write ends that has changed something.
@@ -63,7 +63,7 @@ pub enum Controller {
     Timestamp,
 }
 
-/// How cores of a modelled chip see memory that they share; elsewhere it means nothing.
+/// Caching of memory that the cores of a modelled chip share; without effect elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum MemoryKind {
     /// Past all caches, word by word. Slow, and never stale.

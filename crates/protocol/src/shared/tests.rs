@@ -20,7 +20,7 @@ enum Message {
 struct World {
     home: Home,
     holders: Vec<Holder>,
-    /// What each place's copy says, and whether its caches may hold old lines.
+    /// Value of each place's copy, and whether its caches may hold stale lines.
     copies: Vec<(u64, bool)>,
     /// Guards that are wanted, and those that are there.
     wanted: Vec<VecDeque<GuardMode>>,
@@ -181,7 +181,7 @@ impl World {
         if place == 0 || std::mem::replace(&mut self.dead[place], true) {
             return;
         }
-        // What it had sent before arrives.
+        // Messages that it had sent before arrive.
         while self.queues.get(&(place as u32, 0)).is_some_and(|queue| !queue.is_empty()) {
             self.deliver(place as u32, 0);
         }
@@ -223,7 +223,7 @@ enum Action {
     Kill(usize),
 }
 
-/// What may happen beside guards that are taken and dropped.
+/// Events that may happen beside guards that are taken and dropped.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mishaps {
     deaths: bool,

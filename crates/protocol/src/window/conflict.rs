@@ -1,4 +1,4 @@
-//! Which accesses to one part conflict: the log of a window that checks.
+//! Conflicts between accesses to one part: the log of a window that checks.
 //!
 //! Two accesses of different places conflict if they overlap, neither comes after the other by an epoch, and one is a
 //! put, or one changes what the other reads. Those of one place are done in their order. Invariant: the log holds the
@@ -7,7 +7,7 @@
 use crate::PlaceId;
 use std::ops::Range;
 
-/// What an access does.
+/// Kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// Reads.
@@ -32,17 +32,17 @@ pub enum EpochTag {
 /// An access; `L` is a line of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowAccess<L> {
-    /// Who accesses.
+    /// Place that accesses.
     pub origin: PlaceId,
-    /// What it does.
+    /// Kind of the access.
     pub kind: AccessKind,
-    /// In which epoch.
+    /// Epoch of the access.
     pub epoch: EpochTag,
-    /// After how many fences of the window; a fence is behind what was done before it at all places, in any epoch.
+    /// Number of fences of the window before it; a fence is behind what was done before it at all places, in any epoch.
     pub fences: u64,
-    /// Which elements, in order and apart.
+    /// Ranges of elements, in order and disjoint.
     pub elements: Vec<Range<u64>>,
-    /// Where in the program.
+    /// Line of the program.
     pub line: L,
 }
 
@@ -106,7 +106,7 @@ impl<L: Clone> AccessLog<L> {
     }
 }
 
-/// Whether two accesses of different places conflict if they overlap.
+/// Returns `true` if two accesses of different places conflict if they overlap.
 fn meets<L>(first: &WindowAccess<L>, second: &WindowAccess<L>) -> bool {
     // One that has passed a fence may come before the owner has passed it.
     first.fences == second.fences && (first.kind != second.kind || first.kind == AccessKind::Put)

@@ -9,7 +9,7 @@
 use super::lock::LockMode;
 use crate::ordered::OrderedMap;
 
-/// What kind of epoch a place is in.
+/// Kind of epoch in which a place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochKind {
     /// None.
@@ -22,14 +22,14 @@ pub enum EpochKind {
     Locked,
 }
 
-/// Why something may not be done now: the epoch that it met, and the line that made it so.
+/// Reason why something may not be done now: the epoch that it met, and the line that began it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpochFault<L> {
     /// The epoch.
     pub epoch: EpochKind,
     /// The line that began it, or asked for it.
     pub since: L,
-    /// Whether its `start`, or the lock of the target, was asked for and is not granted yet.
+    /// True if its `start`, or the lock of the target, was requested and is not granted yet.
     pub is_pending: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct EpochFault<L> {
 pub struct AccessEpoch<L> {
     kind: EpochKind,
     since: L,
-    /// Whether something was accessed since the last fence.
+    /// True if something was accessed since the last fence.
     has_accessed: bool,
     /// The targets of the group, in order, while started.
     group: Vec<u32>,
@@ -97,13 +97,13 @@ impl<L: Copy> AccessEpoch<L> {
         if may { Ok(()) } else { Err(self.refusal(target)) }
     }
 
-    /// Why `target` may not be accessed, or unlocked.
+    /// Returns the reason why `target` may not be accessed, or unlocked.
     #[cold]
     fn refusal(&self, target: u32) -> EpochFault<L> {
         self.lock_of(target).map_or_else(|| self.fault(), Lock::fault)
     }
 
-    /// Whether the `start` of the epoch is granted.
+    /// Returns `true` if the `start` of the epoch is granted.
     #[inline]
     fn is_started(&self) -> bool {
         self.kind == EpochKind::Started && self.before.is_none()

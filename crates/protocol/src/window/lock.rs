@@ -6,7 +6,7 @@
 use crate::PlaceId;
 use std::collections::VecDeque;
 
-/// How a part is locked.
+/// Mode of a lock on a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
     /// Together with other shared ones.
@@ -60,7 +60,7 @@ impl<T> LockQueue<T> {
         self.grant()
     }
 
-    /// Whether `place` holds the lock or waits for it; a sound place asks for it once.
+    /// Returns `true` if `place` holds the lock or waits for it; a sound place asks for it once.
     pub fn knows(&self, place: PlaceId) -> bool {
         let waits = self.waiting.iter().any(|(waiting, _, _)| *waiting == place);
         waits || self.holders.iter().any(|(holder, _)| *holder == place)

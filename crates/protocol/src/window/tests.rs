@@ -1,5 +1,5 @@
-//! What the parts of a window are promised: a lock in order, conflicts that are found, epochs that let through what
-//! belongs to them.
+//! Promises to the parts of a window: a lock in order, conflicts that are found, epochs that let through what belongs
+//! to them.
 
 use super::*;
 use crate::PlaceId;
@@ -123,7 +123,7 @@ fn the_log_forgets_what_is_over() {
     log.note(put(0, (EpochTag::Fence, 1))).unwrap();
     assert!(log.note(put(1, (EpochTag::Fence, 1))).is_err());
     assert!(log.note(put(1, (EpochTag::Locked, 1))).is_err());
-    // Who has passed a fence comes after what was before it, also if the owner has not passed it yet.
+    // An access after a fence comes after those before it, also if the owner has not passed the fence yet.
     log.note(put(1, (EpochTag::Locked, 2))).unwrap();
     log.unlocked(PlaceId(1));
     log.note(put(1, (EpochTag::Fence, 2))).unwrap();

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 /// So many requests in a row that look and change nothing are a loop that nothing ends.
 const IDLE_MAX: u64 = 20_000_000;
 
-/// What a look of a rank that waits for whatever write takes at least.
+/// Least time of a look by a rank that waits for any write.
 const SWEEP: Picoseconds = Picoseconds(150_000);
 
 /// The state that all ranks share.
@@ -42,9 +42,9 @@ pub struct RankModel {
     writes: Cell<u64>,
     requests: Cell<u64>,
     idle: Cell<u64>,
-    /// Why the run is over, if it is.
+    /// Reason why the run is over, if it is.
     failure: RefCell<Option<String>>,
-    /// When the last rank that has ended did so.
+    /// End of the last rank that has ended.
     end: Cell<Picoseconds>,
 }
 
@@ -76,12 +76,12 @@ impl RankModel {
         self.requests.get()
     }
 
-    /// When the last rank ended.
+    /// Returns the end of the last rank.
     pub fn end(&self) -> Picoseconds {
         self.end.get()
     }
 
-    /// Why the run is over, if a rank has failed.
+    /// Returns the reason why the run is over, if a rank has failed.
     pub fn failure(&self) -> Option<String> {
         self.failure.borrow().clone()
     }

@@ -6,7 +6,7 @@
 
 use crate::interface::LINE_BYTES;
 
-/// How far an address may be from the first one of its region, in pages.
+/// Largest distance of an address from the first one of its region, in pages.
 const REACH: u64 = 1 << 17;
 const PAGE_BYTES: u64 = 4_096;
 const PAGE_LINES: u64 = PAGE_BYTES / LINE_BYTES as u64;

@@ -127,7 +127,7 @@ fn end(code: u64) -> PortRequest {
     PortRequest { operation: PortOperation::End as u32, value: code, ..PortRequest::default() }
 }
 
-/// What such a process is told of the model, as a word of its command line: the clock, then the power domains.
+/// Facts of the model for such a process, as a word of its command line: the clock, then the power domains.
 struct Served<'a> {
     gigahertz: f64,
     domains: &'a [u32],

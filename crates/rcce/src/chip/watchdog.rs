@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the rank that runs is looked at.
+/// Interval between two looks at the running rank.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The slice of a rank that runs: its number, and the rank plus 1 in the low byte; 0 in the low byte: the model runs.
 static SLICE: AtomicU64 = AtomicU64::new(0);
 
-/// Where the thread of the ranks was interrupted.
+/// Address at which the thread of the ranks was interrupted.
 static INTERRUPTED_AT: AtomicUsize = AtomicUsize::new(0);
 
 /// Says that a rank runs from now on.
@@ -35,7 +35,7 @@ extern "C" fn note_address(_: i32, _: *mut libc::siginfo_t, context: *mut libc::
     INTERRUPTED_AT.store(address_in(context), Ordering::SeqCst);
 }
 
-/// Where the thread was that a signal has interrupted; 0 if that is not known here.
+/// Returns the address at which a signal has interrupted the thread; 0 if that is not known on this system.
 fn address_in(context: *mut libc::c_void) -> usize {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     {

@@ -13,7 +13,7 @@ use isles_protocol::finish::Key;
 use isles_transport::{BlockMemory, Class};
 use std::rc::Rc;
 
-/// Whom to answer.
+/// Receiver of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyTo {
     caller: PlaceId,
@@ -27,7 +27,7 @@ const VALUE: u32 = 1;
 const COUNTED: u32 = 2;
 
 impl ReplyTo {
-    /// Nobody waits.
+    /// No receiver: nobody waits.
     pub(crate) const NONE: ReplyTo = ReplyTo { caller: PlaceId(0), slot: None };
 
     pub(crate) fn decode(caller: PlaceId, reader: &mut Reader<'_>) -> std::result::Result<Self, DecodeError> {

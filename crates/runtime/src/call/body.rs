@@ -56,7 +56,7 @@ where
     F: Fn(C::Landed) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
-    /// What names this body on the wire.
+    /// Descriptor that names this body on the wire.
     pub(super) const DESCRIPTOR: &'static Descriptor =
         // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.
@@ -84,7 +84,7 @@ where
     B: Future<Output = Result<R>>,
     R: Ship,
 {
-    /// What names this body on the wire.
+    /// Descriptor that names this body on the wire.
     pub(super) const DESCRIPTOR: &'static Descriptor =
         // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.

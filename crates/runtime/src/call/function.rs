@@ -18,7 +18,7 @@ use std::any::type_name;
 /// # Safety
 /// `at(address())` must be the function itself.
 pub(crate) unsafe trait Pointer: Copy {
-    /// Where its code starts.
+    /// Returns the start address of its code.
     fn address(self) -> usize;
 
     /// The function of this type whose code starts at `address`.
@@ -54,7 +54,7 @@ pointers! { () (A) (A, B) }
 #[derive(Clone, Copy)]
 pub(crate) struct Function<F>(pub(crate) F);
 
-/// The word by which a receiver believes an offset: made of it and of the function's type.
+/// Returns the word that proves an offset to a receiver: made of it and of the function's type.
 fn check<F>(offset: u32) -> u32 {
     let bytes = offset.to_le_bytes().into_iter().chain(type_name::<F>().bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {

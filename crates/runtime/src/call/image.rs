@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// The first word of each descriptor.
 const MAGIC: u64 = u64::from_le_bytes(*b"isl:entr");
 
-/// What runs a travelling body: decodes its captures and starts its task.
+/// Function that runs a travelling body: decodes its captures and starts its task.
 pub(crate) type Run = unsafe fn(&Local, Arrived<'_, '_>) -> Result<(), DecodeError>;
 
 /// One monomorphic body of `at!` or `spawn_at!`.
@@ -26,7 +26,7 @@ pub(crate) struct Descriptor {
     run: Run,
 }
 
-/// Why an entry was refused.
+/// Reason why an entry was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryFault {
     /// The offset is outside the descriptor range, or not aligned.
@@ -164,12 +164,12 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// How far from the start `address` lies; none if it lies outside.
+    /// Returns the offset of `address` from the start, or `None` if it lies outside.
     pub(crate) fn offset(&self, address: usize) -> Option<u32> {
         self.range.contains(&address).then(|| u32::try_from(address - self.range.start).ok()).flatten()
     }
 
-    /// What lies `offset` bytes from the start; none if that is outside.
+    /// Returns the address `offset` bytes from the start, or `None` if that is outside.
     pub(crate) fn address(&self, offset: u32) -> Option<usize> {
         self.range.start.checked_add(offset as usize).filter(|address| self.range.contains(address))
     }

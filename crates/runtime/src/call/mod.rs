@@ -46,13 +46,13 @@ pub(crate) struct CallTable {
     answer_memory: RefCell<AnswerMemory>,
     /// Scopes of bodies of `at!` that run here for other places.
     pub(crate) borrowed: RefCell<Slab<RemoteScope>>,
-    /// Whether the caller of a body here was ever gone before its answer; else the worker need not ask.
+    /// True if the caller of a body here was ever gone before its answer; else the worker need not ask.
     pub(crate) any_abandoned: Cell<bool>,
     /// Calls and bytes of this place by site.
     pub(crate) site_counts: RefCell<SiteCounts>,
 }
 
-/// What `at!` expands to: `body` gets the place and goes one of the two ways below.
+/// Runs an `at!` call: `body` gets the place and goes one of the two ways below.
 pub fn at<V, B>(place: Place, body: B) -> impl Future<Output = Result<V>>
 where
     B: AsyncFnOnce(Place) -> Result<V>,
@@ -60,7 +60,7 @@ where
     body(place)
 }
 
-/// Whether `place` is the calling one.
+/// Returns `true` if `place` is the calling one.
 pub fn is_here(place: Place) -> bool {
     Local::with(|local| local.here() == place.id())
 }
@@ -89,7 +89,7 @@ where
     result.map_err(|error| error.at(here, None).travelled().at(here, Some(S::LOCATION)))
 }
 
-/// What came of trying out the captures of a body that gives back an `R`, where the place is here.
+/// Outcome of trying out the captures of a body that returns an `R`, for a call to the own place.
 pub struct CheckResult<R>(Result<PhantomData<fn() -> R>>);
 
 /// Tries out the captures of an `at!` whose place is here, if they are among the first; then they are not needed.
@@ -143,7 +143,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What the body returned, an `R`.
+    /// Returns the result of the body, an `R`.
     pub async fn answer<R: Ship>(self) -> Result<R::Value> {
         let Asked { _span, answered, to, site } = self;
         let answer = answered?.await;
@@ -171,7 +171,7 @@ where
     })
 }
 
-/// What the caller of a body at `to` sees: from when it asks until it has the answer.
+/// Opens the span of a call as the caller of a body at `to` sees it: from the request until the answer arrives.
 #[inline]
 fn span_of_call<S: Site>(local: &Local, to: PlaceId) -> span::OpenSpan {
     local.span(span::CALL, Some(to), || Some(Source::of_text(S::LOCATION)))
@@ -460,7 +460,7 @@ impl Local {
     }
 }
 
-/// Where captures were written.
+/// Location of written captures.
 enum Written {
     /// In the room that was offered; how many bytes.
     Here(usize),

@@ -63,7 +63,7 @@ pub(crate) struct Calls {
     generation: u32,
 }
 
-/// What an answer means to the finish of the caller; told once the table is no longer borrowed.
+/// Effect of an answer on the finish of the caller; told once the table is no longer borrowed.
 pub(super) struct CallCompletion {
     to: PlaceId,
     scope: Scope,
@@ -174,7 +174,7 @@ impl Calls {
 pub(super) struct Answered {
     /// `None` once the answer is taken.
     slot: Option<CallId>,
-    /// Where the call is noted.
+    /// Run and place at which the call is noted.
     attachment: Attachment,
 }
 
@@ -232,7 +232,7 @@ fn look_for(local: &Local, slot: CallId) {
     }
 }
 
-/// The caller is gone; its finish keeps waiting for the body, which is told to end.
+/// Abandons a call whose caller is gone; its finish keeps waiting for the body, which is told to end.
 #[cold]
 fn abandon(local: &Local, slot: CallId) {
     let mut calls = local.calls.pending.borrow_mut();

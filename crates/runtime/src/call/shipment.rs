@@ -1,4 +1,4 @@
-//! What goes to another place for a `spawn_at!` or an `at!`, of any type of body.
+//! Shipment of a `spawn_at!` or an `at!` to another place, for any type of body.
 //!
 //! A program has as many types of bodies as it has sites; only the writing of captures differs between them, so only
 //! that is generic. The invariant: what the enclosing finish counts for a body that was not sent is taken back, and the
@@ -23,7 +23,7 @@ pub(super) struct Shipment<'a> {
     to: PlaceId,
     descriptor: &'static Descriptor,
     site: &'static SiteCell,
-    /// How many bytes the captures probably have.
+    /// Estimated size of the captures, in bytes.
     room: usize,
     encode: &'a Encode<'a>,
 }

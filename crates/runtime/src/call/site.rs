@@ -8,7 +8,7 @@ use crate::error::RUNTIME_SITE;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a macro says of its call site; implemented by the macros only.
+/// Description of a macro's call site; implemented by the macros only.
 pub trait Site {
     /// `file:line:column` of the call.
     const LOCATION: &'static str;
@@ -97,7 +97,7 @@ impl SiteNumber {
     }
 }
 
-/// What one place sent from one site.
+/// Counters of what one place sent from one site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteCount {
     /// Messages sent.
@@ -110,7 +110,7 @@ pub(crate) struct SiteCount {
 #[derive(Default)]
 pub(crate) struct SiteCounts {
     sent: Vec<SiteCount>,
-    /// How many shipments were tried out, by [`Direction`].
+    /// Number of shipments tried out, by [`Direction`].
     tried: Vec<[u32; 2]>,
 }
 
@@ -123,7 +123,7 @@ impl SiteCounts {
         count.bytes += bytes as u64;
     }
 
-    /// Whether the shipment that is about to go is one of the first of its site, which are tried out.
+    /// Returns `true` if the shipment that is about to go is one of the first of its site, which are tried out.
     #[inline]
     pub(crate) fn is_on_trial(&mut self, site: &'static SiteCell, direction: Direction) -> bool {
         let tried = &mut entry(&mut self.tried, site)[direction as usize];
@@ -140,7 +140,7 @@ impl SiteCounts {
     }
 }
 
-/// What `table` holds for `site`.
+/// Returns the entry of `table` for `site`.
 #[inline]
 fn entry<'a, T: Clone + Default>(table: &'a mut Vec<T>, site: &'static SiteCell) -> &'a mut T {
     let number = site.number().0 as usize;

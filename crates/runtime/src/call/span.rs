@@ -1,4 +1,4 @@
-//! What a machine that draws spans is told of a program: turns of its tasks, its calls, their bodies, its finishes, its
+//! Spans of a program for a machine that draws them: turns of its tasks, its calls, their bodies, its finishes, its
 //! waits for other tasks, its collectives, and the whole run.
 //!
 //! Its own file, so that who has a span need not know whether anybody wants it. Where nobody does, a span is four
@@ -11,25 +11,25 @@ use isles_transport::{Source, Span, SpanId};
 
 /// The name of the span of a task's turn.
 pub(crate) const TASK: &str = "task";
-/// That of an `at!` at its caller.
+/// Name of the span of an `at!` at its caller.
 pub(crate) const CALL: &str = "at →";
-/// That of an `at!` at the place that it went to.
+/// Name of the span of an `at!` at the place that it went to.
 pub(crate) const BODY: &str = "at ←";
-/// That of a finish.
+/// Name of the span of a finish.
 pub(crate) const FINISH: &str = "finish";
-/// That of a send over a channel or to a member of a team.
+/// Name of the span of a send over a channel or to a member of a team.
 pub const SEND: &str = "send →";
-/// That of a receive.
+/// Name of the span of a receive.
 pub const RECEIVE: &str = "recv ←";
-/// That of a put into a window.
+/// Name of the span of a put into a window.
 pub const PUT: &str = "put →";
-/// That of a get from a window.
+/// Name of the span of a get from a window.
 pub const GET: &str = "get ←";
-/// That of a window's fence.
+/// Name of the span of a window's fence.
 pub const FENCE: &str = "fence";
-/// That of a window's lock.
+/// Name of the span of a window's lock.
 pub const LOCK: &str = "lock";
-/// That of the whole run.
+/// Name of the span of the whole run.
 pub(crate) const RUN: &str = "the whole run";
 
 /// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.
@@ -37,13 +37,13 @@ pub(crate) const RUN: &str = "the whole run";
 pub struct LibrarySpan(#[expect(dead_code, reason = "it ends when it is dropped")] OpenSpan);
 
 impl LibrarySpan {
-    /// Begins a span called `name` that has to do with `other`, at the place of the calling task.
+    /// Begins a span called `name` that concerns `other`, at the place of the calling task.
     pub fn begin(name: &'static str, other: PlaceId) -> LibrarySpan {
         LibrarySpan(Local::with(|local| local.span(name, Some(other), || None)))
     }
 }
 
-/// No endpoint has so many open.
+/// Number of no span: no endpoint has so many open.
 const NONE: SpanId = SpanId(u32::MAX);
 
 /// A span of this place, until it is dropped; or none, where nobody draws any.
@@ -69,7 +69,7 @@ impl Local {
 }
 
 impl OpenSpan {
-    /// Nothing that could end.
+    /// Absent span: nothing that could end.
     pub const NONE: OpenSpan = OpenSpan(NONE);
 }
 

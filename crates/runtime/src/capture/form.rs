@@ -17,7 +17,7 @@ use std::ops::Deref;
 
 /// A way to write a `Source` and to read it again as something owned.
 pub trait Format<Source: ?Sized> {
-    /// What is read.
+    /// Type of the decoded value.
     type Owned;
 
     /// As [`Travel::ROOM`].

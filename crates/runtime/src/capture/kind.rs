@@ -47,7 +47,7 @@ macro_rules! levels {
                 $name(source)
             }
 
-            /// What is captured.
+            /// Returns the captured value.
             fn source(&self) -> &'a X {
                 self.0
             }
@@ -76,9 +76,9 @@ macro_rules! levels {
 }
 
 levels! {
-    /// What can be changed through a reference; refused at once.
+    /// Values that can be changed through a reference; refused at once.
     Cells,
-    /// What holds references; refused at once.
+    /// Values that hold references; refused at once.
     Borrowers,
     /// Arrays of plain elements, text, and mutable references, which are refused at once.
     Bulk,

@@ -1,4 +1,4 @@
-//! What travels with a body to another place, and what comes back.
+//! Captures of a body that travel to another place, and values that come back.
 //!
 //! The macros `at!` and `spawn_at!` find out which variables and field paths a body uses; this module decides, by
 //! type and at compile time, how each of them is written, and as what the body sees it at the other place. It does
@@ -29,12 +29,13 @@ use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, LinkedList, VecDeque};
 use std::sync::atomic;
 
-/// What a call site sends with its body. It holds references: the sender copies nothing and keeps its variables.
+/// Captures that a call site sends with its body. They hold references: the sender copies nothing and keeps its
+/// variables.
 pub trait Travel {
     /// The same, owned, at the place where it arrives.
     type Landed: Land;
 
-    /// How many bytes `encode` probably writes: room for so many is asked for first.
+    /// Estimated number of bytes that `encode` writes; this much room is requested first.
     const ROOM: usize = ROOM_GUESS;
 
     /// Writes it. Called again after the writer overflowed, with the same result.
@@ -58,9 +59,9 @@ pub trait Travel {
     }
 }
 
-/// What has arrived, and lends to the body what the body sees.
+/// Captures that have arrived, and lend the body its variables.
 pub trait Land {
-    /// What the body sees: a value for a value, a reference for a reference.
+    /// Variables of the body: a value for a value, a reference for a reference.
     type Bound<'a>
     where
         Self: 'a;
@@ -71,7 +72,7 @@ pub trait Land {
 
 /// A value on its way back from a body.
 pub trait Ship {
-    /// What the caller of `at!` gets.
+    /// Type that the caller of `at!` gets.
     type Value;
 
     /// As [`Travel::ROOM`].
@@ -247,7 +248,7 @@ changeable! {
 )]
 pub trait TravelsWithInteriorMutability {}
 
-/// For which these traits hold, so that they have an implementation.
+/// Type for which these traits hold, so that they have an implementation.
 pub enum Nothing {}
 
 #[diagnostic::do_not_recommend]

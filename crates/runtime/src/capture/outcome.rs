@@ -1,4 +1,4 @@
-//! What the body of a task may end with.
+//! Values with which the body of a task may end.
 //!
 //! A task gives nothing back; its end is success or an error that the enclosing finish collects. This trait says which
 //! types are read as such, and refuses the others, because a forgotten value is nearly always a mistake.
@@ -67,7 +67,7 @@ impl<T, E: Debug + 'static> MainOutcome for Result<T, E> {
 /// Gives the type `!` a name on stable Rust.
 #[doc(hidden)]
 pub trait Returns {
-    /// What the function returns.
+    /// Return type of the function.
     type Output;
 }
 

@@ -13,7 +13,7 @@ pub trait IsReference {}
 /// Types that hold references; what is lent as a whole does not.
 pub trait HoldsReferences {}
 
-/// What holds references and may travel, or come back: nothing. It exists for its message.
+/// Marker for types that hold references and may travel, or come back: none. It exists for its message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` holds references, so it cannot travel to another place or come back from one",
     label = "this holds references",

@@ -14,14 +14,14 @@ use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How many shipments of a call site are tried out, in each direction, at each place that sends them.
+/// Number of shipments of a call site that are tried out, in each direction, at each place that sends them.
 pub(crate) const SHIPMENTS_MAX: u32 = if cfg!(debug_assertions) { 8 } else { 0 };
 
 thread_local! {
     static ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the value that is written or read now is on trial and goes nowhere.
+/// Returns `true` if the value that is now written or read is on trial and goes nowhere.
 #[inline]
 pub fn is_on() -> bool {
     SHIPMENTS_MAX > 0 && ON.get()
@@ -97,7 +97,7 @@ fn written(
     }
 }
 
-/// Whether the bytes are the same but for their order: a hash table has its own in each copy.
+/// Returns `true` if the bytes are the same but for their order: a hash table has its own in each copy.
 fn is_same(mut one: Vec<u8>, mut other: Vec<u8>) -> bool {
     one == other || {
         one.sort_unstable();

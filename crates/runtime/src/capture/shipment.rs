@@ -40,7 +40,7 @@ impl<V, F: Format<V, Owned = V>> Ship for Shipment<V, F> {
     }
 }
 
-/// What holds references; refused at once.
+/// Values that hold references; refused at once.
 pub struct Borrowers<V>(Vectors<V>);
 
 /// Vectors of plain elements, and references, which are refused at once.

@@ -16,7 +16,7 @@ fn landed<C: Travel>(capture: &C) -> (C::Landed, usize) {
     (landed, bytes.len())
 }
 
-/// Asserts that `$source` is seen again as a value of the same type that equals it, and took so many bytes.
+/// Asserts that `$source` arrives as a value of the same type that equals it, and took `$bytes` bytes.
 macro_rules! check {
     ($source:expr, $bytes:expr) => {{
         let source = $source;

@@ -78,7 +78,7 @@ impl From<Error> for anyhow::Error {
     }
 }
 
-/// What `?` in the body of a task makes of an error: any that can be put into a box, [`Error`] too.
+/// Error into which `?` in the body of a task converts any error that can be put into a box, [`Error`] too.
 ///
 /// Nobody names it; it exists because [`Error`] cannot have this conversion beside those out of it.
 #[doc(hidden)]
@@ -99,7 +99,7 @@ impl<E: Into<Box<dyn Std>>> From<E> for BodyError {
     }
 }
 
-/// What `?` in a body takes, each kind of error by a `Way` of its own, which the compiler finds.
+/// Error that `?` in a body takes, each kind by a `Way` of its own, which the compiler finds.
 ///
 /// A box that can be sent is no `std::error::Error` and does not convert into a box that cannot, but the standard
 /// library might make it so: two conversions into [`BodyError`] would overlap some day. Two ways never do.
@@ -151,7 +151,7 @@ pub fn body_result<V, E: IntoBodyError<Way>, Way>(result: Result<V, E>) -> Resul
     result.map_err(E::into_body_error)
 }
 
-/// What stands in an `Err(..)` at the end of a body.
+/// Converts the error in an `Err(..)` at the end of a body.
 #[doc(hidden)]
 pub fn body_error<E: IntoBodyError<Way>, Way>(error: E) -> BodyError {
     error.into_body_error()

@@ -29,7 +29,7 @@ const NESTING_MAX: u32 = 16;
 /// The result of an operation of Isles.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of thing went wrong, as far as a program can act on it.
+/// Kind of an error, as far as a program can act on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -54,7 +54,7 @@ pub enum ErrorKind {
     TooLong {
         /// Its length in bytes.
         len: usize,
-        /// What is allowed, in bytes.
+        /// Largest allowed size, in bytes.
         max: usize,
     },
     /// An operation was asked of the wrong place, or in the wrong state; the text says which.
@@ -83,9 +83,9 @@ pub struct Error(Box<Body>); // For `.context(..)` write: .map_err(isles::Error:
 struct Body {
     kind: ErrorKind,
     text: String,
-    /// Where the task ran.
+    /// Place at which the task ran.
     place: Option<PlaceId>,
-    /// Where the program started it, as `file:line:column`.
+    /// Location at which the program started it, as `file:line:column`.
     site: Option<String>,
     #[serde(deserialize_with = "causes")]
     causes: Vec<Body>,
@@ -106,12 +106,12 @@ impl Error {
         Error::new(ErrorKind::Failed, text.to_string())
     }
 
-    /// What went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// What went wrong, without the kind and the place.
+    /// Returns the description of the error, without the kind and the place.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -121,7 +121,7 @@ impl Error {
         self.0.place
     }
 
-    /// Where the program started the task that failed, as `file:line:column`.
+    /// Returns the location at which the program started the task that failed, as `file:line:column`.
     pub fn site(&self) -> Option<&str> {
         self.0.site.as_deref()
     }
@@ -131,7 +131,7 @@ impl Error {
         self.0.causes.iter().map(|cause| Error(Box::new(cause.clone()))).collect()
     }
 
-    /// Whether it is the death of one place and nothing else.
+    /// Returns `true` if it is the death of one place and nothing else.
     pub(crate) fn is_death(&self) -> bool {
         matches!(self.0.kind, ErrorKind::DeadPlace(_))
     }
@@ -149,7 +149,7 @@ impl Error {
         self
     }
 
-    /// Whether it says nothing but that something was cancelled.
+    /// Returns `true` if it reports only that something was cancelled.
     pub(crate) fn is_cancellation(&self) -> bool {
         self.0.is_cancellation()
     }
@@ -160,7 +160,7 @@ impl Error {
         if body.place.is_none() && body.kind != ErrorKind::Several {
             body.place = Some(place);
         }
-        // What failed at another place is known there without the line that asked for it.
+        // A failure at another place is known there without the line that asked for it.
         if body.place == Some(place) && body.site.is_none() {
             // A line of the program, or nothing: where the runtime starts something is no use to anybody.
             body.site = site.filter(|site| *site != RUNTIME_SITE).map(str::to_owned);
@@ -387,7 +387,7 @@ fn flattened(errors: Vec<Error>, mut uncounted: u64) -> (Vec<Error>, u64) {
     (all, uncounted)
 }
 
-/// What went wrong and where it was started, without the place.
+/// Description of an error and where its task was started, without the place.
 struct BodyText<'a>(&'a Body);
 
 impl fmt::Display for BodyText<'_> {

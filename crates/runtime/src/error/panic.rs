@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{mem, ptr};
 
-/// What `println!` says when it panics, up to the cause.
+/// Beginning of the panic message of `println!`, up to the cause.
 const PRINT_FAILED: &str = "failed printing to stdout: ";
 
 /// EPIPE, as the standard library prints it.
@@ -29,7 +29,7 @@ thread_local! {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// What the process knows of its hook.
+/// State of the panic hook in this process.
 struct PanicHook {
     /// The address of our hook while it is set, 0 before: one that another hook calls is not set.
     address: usize,
@@ -110,7 +110,7 @@ pub(crate) fn watch_once() {
     }
 }
 
-/// Where a hook lies; no two of ours lie at one place at one time, because none of them is empty.
+/// Returns the address of a hook; no two of ours have the same address at one time, because none of them is empty.
 fn address(hook: &Hook) -> usize {
     ptr::from_ref(&**hook).cast::<()>() as usize
 }
@@ -118,7 +118,7 @@ fn address(hook: &Hook) -> usize {
 /// Runs code of the program in the middle of an operation of the runtime, which goes on if it panics.
 ///
 /// # Errors
-/// What the panic says, see [`describe`].
+/// The description of the panic, see [`describe`].
 #[inline]
 pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| describe(payload).into())
@@ -168,12 +168,12 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// What a panic says, if it is text.
+/// Returns the message of a panic, if it is text.
 fn text(payload: &(dyn Any + Send)) -> Option<&str> {
     payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
-/// Whether a `println!` has panicked because nobody reads standard output any more.
+/// Returns `true` if a `println!` has panicked because nobody reads standard output any more.
 pub(crate) fn is_closed_output(payload: &(dyn Any + Send)) -> bool {
     let cause = text(payload).and_then(|text| text.strip_prefix(PRINT_FAILED));
     cause.is_some_and(|cause| cause.ends_with(CLOSED_PIPE))

@@ -74,7 +74,7 @@ fn a_long_error_keeps_where_it_happened_and_what_fits_of_its_text() {
     }
 }
 
-/// An error with so many causes, the last of which is the root; or one that is its own cause.
+/// Error with a chain of this many causes, the last of which is the root; or one that is its own cause.
 #[derive(Debug)]
 struct Chained(usize, Option<Box<Chained>>);
 

@@ -64,7 +64,7 @@ pub(super) fn cut(text: &str, len_max: usize) -> String {
     joined(head, tail, left_out, len_max)
 }
 
-/// What stands where `bytes` bytes of a text are left out.
+/// Returns the mark that replaces `bytes` bytes left out of a text.
 fn mark(bytes: usize) -> String {
     format!("{MARK_BEGIN}{bytes}{MARK_END}")
 }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// How many bytes of `whole` are left out of `cut`, which is otherwise its beginning and its end.
+    /// Returns the number of bytes of `whole` left out of `cut`, which is otherwise its beginning and its end.
     fn left_out(whole: &str, cut: &str) -> usize {
         let (head, bytes, tail) = split_at_mark(cut).unwrap();
         assert!(whole.starts_with(head) && whole.ends_with(tail), "{cut}");

@@ -17,13 +17,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// What the body of a finish may end with: nothing, or a result.
+/// Result with which the body of a finish may end: nothing, or a `Result`.
 #[diagnostic::on_unimplemented(
     message = "the body of a finish ends with `()` or a `Result`, not with `{Self}`",
     note = "to bring a value out of it, end the body with `Ok::<_, isles::Error>(value)`"
 )]
 pub trait Outcome {
-    /// What comes out of the finish if all went well.
+    /// Value of the finish if all went well.
     type Value;
     /// The outcome as a result.
     fn into_outcome(self) -> Result<Self::Value>;
@@ -49,7 +49,7 @@ impl<T, E: Into<BodyError>> Outcome for std::result::Result<T, E> {
 /// control messages proportional to the places reached otherwise.
 ///
 /// # Errors
-/// What went wrong in the body and in the tasks: one error comes back as itself, several as a list
+/// The failures of the body and of the tasks: one error comes back as itself, several as a list
 /// ([`ErrorKind::Several`](crate::ErrorKind::Several)) with the place of each. A place that died with tasks
 /// of this finish is one of them ([`ErrorKind::DeadPlace`](crate::ErrorKind::DeadPlace)), also if all that was
 /// under way there was the body of an `at!` whose caller has taken the error: what that body had started is lost,
@@ -85,12 +85,12 @@ where
     body: Option<F>,
     /// The key while the finish is open here; shared with its cancellers.
     key: OpenKey,
-    /// Where the program called it; `None`: it is the whole run.
+    /// Location at which the program called it; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
     deadline: Option<Duration>,
-    /// When it was opened, by the clock of a modelled core.
+    /// Time at which it was opened, by the clock of a modelled core.
     opened: Option<Duration>,
-    /// What the body ended with.
+    /// Result of the body.
     result: Option<Result<<F::Output as Outcome>::Value>>,
     span: OpenSpan,
 }
@@ -276,7 +276,7 @@ impl Drop for AbandonGuard {
     }
 }
 
-/// The waiter of a finish is gone: its tasks are cancelled, and the task around it counts as live until they are over.
+/// Cancels the tasks of a finish whose waiter is gone; the task around it counts as live until they are over.
 fn abandon(local: &Local, key: Key, running: bool) {
     if local.finishes.forget(local, key) {
         return;

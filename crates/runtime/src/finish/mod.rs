@@ -46,7 +46,7 @@ impl Local {
         Some(key)
     }
 
-    /// The key of the finish of `scope`, for what need not be counted yet; none if it is detached.
+    /// Returns the key of the finish of `scope`, for what need not be counted yet; `None` if it is detached.
     #[inline]
     pub(crate) fn visiting_key(&self, scope: Scope) -> Option<Key> {
         match scope.kind() {
@@ -82,7 +82,7 @@ fn error_of(fault: Fault, site: Option<&Location<'_>>) -> Error {
     }
 }
 
-/// What a finish that was cancelled answers.
+/// Returns the error of a finish that was cancelled.
 fn cancelled(reason: &Reason, by_deadline: bool) -> Error {
     let kind = if by_deadline { ErrorKind::DeadlinePassed } else { ErrorKind::Cancelled };
     match reason {
@@ -102,7 +102,7 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
     local.finishes.place_died(local, place);
 }
 
-/// Which finish counts what a task starts; see [`ScopeKind`].
+/// Finish that counts what a task starts; see [`ScopeKind`].
 // One word, as `Key` is: every message hands it on through memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(u64);
@@ -112,7 +112,7 @@ const REMOTE: u64 = (u32::MAX - 1) as u64;
 const DETACHED: u64 = u32::MAX as u64;
 
 impl Scope {
-    /// None; see [`ScopeKind::Detached`].
+    /// Scope without a finish; see [`ScopeKind::Detached`].
     pub const DETACHED: Scope = Scope(DETACHED << 32);
 
     /// Returns the scope of a task that the finish `key` of this place counts.
@@ -146,7 +146,7 @@ pub enum ScopeKind {
     /// The body of an `at!`: the caller's task is counted, and this body only once it starts something. The
     /// number is its entry in the place's table of `RemoteScope` scopes.
     Remote(u32),
-    /// None: the task was started with `spawn_detached`.
+    /// No finish: the task was started with `spawn_detached`.
     Detached,
 }
 
@@ -158,10 +158,10 @@ pub(crate) struct RemoteScope {
     pub(crate) caller: PlaceId,
     /// The key here, once the body has started or asked something under the finish.
     pub(crate) key: Option<Key>,
-    /// Whether the finish counts the body; then the answer says so.
+    /// True if the finish counts the body; then the answer says so.
     pub(crate) counted: bool,
     /// The caller's name of the call.
     pub(crate) call: CallId,
-    /// Whether the caller has gone: the body is to be dropped.
+    /// True if the caller has gone: the body is to be dropped.
     pub(crate) abandoned: bool,
 }

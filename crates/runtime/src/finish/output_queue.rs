@@ -1,4 +1,4 @@
-//! What a protocol machine wants done, done in its order.
+//! Outputs of a protocol machine, carried out in its order.
 //!
 //! To send may wait for room, and to wait delivers messages, which feed the machine again. What it says then comes
 //! after what it has said already: the machines of finishes and of phasers rely on the order of their messages. So
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// The outputs of one machine that are not carried out.
 pub struct OutputQueue<O> {
     waiting: RefCell<VecDeque<O>>,
-    /// Whether somebody carries them out now.
+    /// True while the outputs are being carried out.
     carrying: Cell<bool>,
 }
 

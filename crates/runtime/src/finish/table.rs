@@ -27,22 +27,22 @@ pub(crate) struct FinishTable {
     outputs: OutputQueue<Output>,
     /// The finishes opened here and not released, with who waits.
     open: RefCell<OrderedMap<Key, Open>>,
-    /// Whether any finish was ever cancelled here; else the worker need not ask.
+    /// True if any finish was ever cancelled here; else the worker need not ask.
     any_cancelled: Cell<bool>,
-    /// How many finishes of each kind were released here.
+    /// Number of finishes of each kind that were released here.
     kinds: [Cell<u64>; FinishKind::ALL.len()],
     /// Control messages sent from here.
     controls_sent: Cell<u64>,
     /// The machine holds questions back until the place rests.
     holds_back: Cell<bool>,
-    /// Since when nothing happens here, if questions are held back.
+    /// Time since which nothing happens here, if questions are held back.
     idle_since: Cell<Option<Duration>>,
     /// Steps in which something happened, since questions are held back.
     busy_steps: Cell<u32>,
 }
 
 struct Open {
-    /// Where the program called `finish`; `None`: it is the whole run.
+    /// Location at which the program called `finish`; `None`: it is the whole run.
     site: Option<&'static Location<'static>>,
     /// The finish around it, if the run is observed and it has one.
     parent: Option<FinishId>,
@@ -50,7 +50,8 @@ struct Open {
     outcome: Option<Outcome>,
     deadline: Option<TimerId>,
     deadline_passed: bool,
-    /// Nobody waits any more: forget it when it is released, and end the task that held its place in this scope.
+    /// Scope in which a task held its place, if nobody waits any more: the finish is forgotten when it is released, and
+    /// that task ended.
     held: Option<Scope>,
 }
 
@@ -85,7 +86,7 @@ impl FinishTable {
         self.machine.borrow_mut().begin(key);
     }
 
-    /// One task here has ended.
+    /// Counts the end of one task here.
     #[inline(always)]
     pub(crate) fn end(&self, local: &Local, key: Key, fault: Option<Fault>) {
         if fault.is_none() && self.machine.borrow_mut().end_one_of_many(key) {
@@ -94,12 +95,12 @@ impl FinishTable {
         self.end_rare(local, key, fault);
     }
 
-    /// The last task here has ended, or one with a fault.
+    /// Counts the end of the last task here, or of one with a fault.
     fn end_rare(&self, local: &Local, key: Key, fault: Option<Fault>) {
         self.drive(local, |machine, outputs| machine.end(key, fault, outputs));
     }
 
-    /// One task is about to leave for `to`; counted even if it cannot be sent, see [`FinishTable::undo_depart`].
+    /// Counts one task that is about to leave for `to`, even if it cannot be sent, see [`FinishTable::undo_depart`].
     #[inline]
     pub(crate) fn depart(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().depart(key, to)
@@ -110,12 +111,13 @@ impl FinishTable {
         self.machine.borrow_mut().undo_depart(key, to);
     }
 
-    /// A call of a task of the finish is about to be sent to `to`; one more live task here, until it is settled.
+    /// Counts a call of a task of the finish that is about to be sent to `to`: one more live task here, until it is
+    /// settled.
     pub(crate) fn request(&self, key: Key, to: PlaceId) -> Result<FinishId, TaskRefusal> {
         self.machine.borrow_mut().request(key, to)
     }
 
-    /// The call is over; `counted` is whether its body was counted at `to`.
+    /// Settles a call that is over; `counted` is whether its body was counted at `to`.
     #[inline]
     pub(crate) fn settle(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
         // Whoever waits for the call is a live task itself, so most calls end here.
@@ -129,30 +131,30 @@ impl FinishTable {
         self.drive(local, |machine, outputs| machine.settle(key, to, counted, outputs));
     }
 
-    /// The body of a call from `source` does something under the finish; ended like a task.
+    /// Begins to act under the finish for the body of a call from `source`; ended like a task.
     pub(crate) fn visit(&self, finish: FinishId, source: PlaceId) -> Result<Key, TaskRefusal> {
         self.machine.borrow_mut().visit(finish, source)
     }
 
-    /// The body of a call from `source` starts something under the finish, for the first time.
+    /// Counts the body of a call from `source`, which starts something under the finish for the first time.
     pub(crate) fn count_visit(&self, key: Key, source: PlaceId) {
         self.machine.borrow_mut().count_visit(key, source);
     }
 
-    /// A task has arrived.
+    /// Counts a task that has arrived.
     #[inline]
     pub(crate) fn arrive(&self, finish: FinishId, source: PlaceId) -> Result<Key, TaskRefusal> {
         self.machine.borrow_mut().arrive(finish, source)
     }
 
-    /// A control message has arrived.
+    /// Handles a control message.
     pub(super) fn receive(&self, local: &Local, source: PlaceId, control: Control) -> Result<(), Violation> {
         let mut result = Ok(());
         self.drive(local, |machine, outputs| result = machine.receive(source, control, outputs));
         result
     }
 
-    /// A place has died.
+    /// Handles the death of a place.
     pub(super) fn place_died(&self, local: &Local, place: PlaceId) {
         self.drive(local, |machine, outputs| machine.place_died(place, outputs));
     }
@@ -178,7 +180,7 @@ impl FinishTable {
         match output {
             Output::Send { to, control } => {
                 self.controls_sent.set(self.controls_sent.get() + 1);
-                // Who hears that tasks have ended finds that their handles are gone.
+                // A place that hears that tasks have ended finds that their handles are gone.
                 part::settle(local);
                 // A place that died meanwhile is reported to the machine by itself.
                 let _ =
@@ -238,7 +240,7 @@ impl FinishTable {
         Some(Error::collect(errors, outcome.faults_lost).map_or(Ok(()), Err))
     }
 
-    /// Nobody waits for the finish any more; `held` is a task's scope that is ended when it is released.
+    /// Detaches a finish that nobody waits for any more; `held` is a task's scope that is ended when it is released.
     pub(super) fn detach(&self, local: &Local, key: Key, held: Scope) {
         if let Some(entry) = self.open.borrow_mut().get_mut(key) {
             entry.held = Some(held);
@@ -258,7 +260,7 @@ impl FinishTable {
         released
     }
 
-    /// Whether the tasks of `scope` are to be dropped.
+    /// Returns `true` if the tasks of `scope` must be dropped.
     #[inline]
     pub(crate) fn is_cancelled(&self, scope: Scope) -> bool {
         self.any_cancelled.get()
@@ -272,7 +274,7 @@ impl FinishTable {
         }
     }
 
-    /// When the place has rested, if nothing happens, and may ask what was held back.
+    /// Returns the time at which the place has rested, if nothing happens, and may ask what was held back.
     pub(crate) fn next_rest(&self) -> Option<Duration> {
         self.idle_since.get().map(|since| since + REST)
     }
@@ -319,7 +321,7 @@ impl FinishTable {
         self.cancel(local, key, Reason::Requested("its tasks were not over in time".into()));
     }
 
-    /// What each open finish here waits for, and where the program called it.
+    /// Returns, for each open finish here, the location at which the program called it and what it waits for.
     pub(crate) fn explain(&self) -> Vec<(Option<&'static Location<'static>>, Explanation)> {
         let machine = self.machine.borrow();
         let open = self.open.borrow();
@@ -329,7 +331,8 @@ impl FinishTable {
             .collect()
     }
 
-    /// What the first few open finishes here wait for, where the program called each, and which is around it.
+    /// Returns, for the first few open finishes here, what each waits for, where the program called it, and which
+    /// finish encloses it.
     pub(crate) fn explain_first(
         &self,
         count: usize,
@@ -343,7 +346,7 @@ impl FinishTable {
             .collect()
     }
 
-    /// How many finishes are open here, and how many were released.
+    /// Returns the number of finishes open here, and the number released.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.open.borrow().len() as u64, self.kinds.iter().map(Cell::get).sum())
     }
@@ -353,7 +356,7 @@ impl FinishTable {
         self.machine.borrow().id(key)
     }
 
-    /// How many tasks of the finish live here, and requests under way.
+    /// Returns the number of tasks of the finish that live here, and of requests under way.
     pub(crate) fn live(&self, key: Key) -> u64 {
         self.machine.borrow().live(key)
     }
@@ -363,7 +366,7 @@ impl FinishTable {
         self.machine.borrow().faults().map(|fault| error_of(fault.clone(), None)).collect()
     }
 
-    /// How many finishes of each kind were released here, and the control messages sent from here.
+    /// Returns the number of finishes of each kind that were released here, and of control messages sent from here.
     pub(crate) fn totals(&self) -> (Vec<(FinishKind, u64)>, u64) {
         let kinds = FinishKind::ALL.into_iter().map(|kind| (kind, self.kinds[kind as usize].get()));
         (kinds.filter(|(_, count)| *count > 0).collect(), self.controls_sent.get())

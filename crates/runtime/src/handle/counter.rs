@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that lives at the place that made it and can be counted with from anywhere.
 ///
-/// Where places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
+/// If places share memory a count is one atomic instruction; elsewhere it is one round trip to the home.
 ///
 /// # Errors
 /// Of every operation: [`DeadPlace`](crate::ErrorKind::DeadPlace), the home is dead;
@@ -85,11 +85,11 @@ macro_rules! counter_numbers {
 }
 counter_numbers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
-/// What can be done to a counter.
+/// Operation on a counter.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum Operation {
     Add(u64),
-    /// So many below a limit, or those that are left.
+    /// Takes at most the second number below the first, or those that are left.
     TakeBelow(u64, u64),
     Set(u64),
 }
@@ -135,7 +135,7 @@ impl Counter {
         Place::of(self.share.id().home)
     }
 
-    /// Whether this place counts without a message: it is the home, or shares memory with it.
+    /// Returns `true` if this place counts without a message: it is the home, or shares memory with it.
     pub fn is_near(&self) -> bool {
         let home = self.share.id().home;
         let is_near = self.share.attachment().with(|local| match self.word {
@@ -224,7 +224,7 @@ impl Counter {
         }
     }
 
-    /// What comes of the operation without a message, if it needs none.
+    /// Returns the result of the operation if it needs no message.
     fn done_here(&self, operation: Operation) -> Option<Result<Option<u64>>> {
         match self.share.attachment().with(|local| local.is_dead(self.share.id().home)) {
             Err(foreign) => Some(Err(foreign)),

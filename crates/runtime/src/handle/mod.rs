@@ -76,7 +76,7 @@ macro_rules! travels_by_share {
 }
 pub use travels_by_share;
 
-/// What is said of a handle that has arrived where its part has no value.
+/// Message for a handle that has arrived where its part has no value.
 pub const NO_VALUE: &str = "the handle's part is not at this place";
 
 /// A reference to a value that stays where it was made (X10's `GlobalRef`).
@@ -91,9 +91,9 @@ pub struct Global<T: 'static> {
 /// A global reference was opened away from home: go there with `at!(reference.home(), ..)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHome {
-    /// Where the value is.
+    /// Place of the value.
     pub home: Place,
-    /// Where it was asked for.
+    /// Place at which it was asked for.
     pub here: Place,
 }
 

@@ -36,7 +36,7 @@ impl<T> Instance<T> {
         Instance { cell: RefCell::new(value), line: Cell::new(None) }
     }
 
-    /// What is said of an instance that is in use, exclusively or not.
+    /// Returns the message for an instance that is in use, exclusively or not.
     fn in_use(&self) -> String {
         let line = self.line.get().map(|line| format!(" since {line}")).unwrap_or_default();
         match self.cell.try_borrow() {
@@ -59,7 +59,7 @@ fn everywhere() -> Members {
     Members::All(Local::with(Local::places))
 }
 
-/// What is said of an instance that is in use.
+/// Message for an instance that is in use.
 const LOCKED: &str = "guard of `lock` was held across an `await`, or is still there; \
      what tasks wait on, such as a `Monitor`, is reached by `read()`: `states.read().when(..).await`";
 

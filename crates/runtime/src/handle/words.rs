@@ -1,6 +1,6 @@
 //! The shared words of a place, which counters take.
 
-/// Which shared words of this place are in use.
+/// Table of the shared words of this place that are in use.
 #[derive(Default)]
 pub(crate) struct WordTable {
     next: u32,

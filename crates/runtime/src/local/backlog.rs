@@ -1,4 +1,4 @@
-//! What a place has taken in and not begun: its credit to its peers.
+//! Messages a place has taken in and not begun: its credit to its peers.
 //!
 //! A place that takes in messages faster than it runs their tasks would fill its memory with them. So it counts the
 //! messages whose tasks stand in the ready queue, and their bytes; at a bound it leaves data in its queues, and the
@@ -19,13 +19,13 @@ const BATCH_MAX: usize = READY_TASKS_MAX / 256;
 /// Messages that arrived one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
-    /// How many tasks had ever been queued when the last of them had arrived.
+    /// Number of tasks ever queued when the last of them had arrived.
     end: u64,
     messages: usize,
     bytes: usize,
 }
 
-/// See the file header.
+/// Count of the messages a place has taken in whose tasks have not begun: its credit to its peers.
 #[derive(Default)]
 pub(crate) struct Backlog {
     /// Bytes and number of messages since the last mark.
@@ -37,14 +37,15 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// One message of `bytes` bytes has arrived; any class, for control starts few tasks and holds none back.
+    /// Counts one message of `bytes` bytes that has arrived; any class, because control starts few tasks and holds none
+    /// back.
     #[inline]
     pub(crate) fn note(&self, bytes: usize) {
         let (before, messages) = self.fresh.get();
         self.fresh.set((before + bytes, messages + 1));
     }
 
-    /// Whether no more data should be taken in. Of the tasks queued so far, `queued` in number, `begun` have begun.
+    /// Returns `true` if no more data should be taken in. Of the `queued` tasks queued so far, `begun` have begun.
     #[inline]
     pub(crate) fn is_full(&self, queued: u64, begun: u64) -> bool {
         if queued == begun && self.messages.get() == 0 {

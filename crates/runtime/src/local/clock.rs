@@ -1,4 +1,4 @@
-//! Where a place gets the time from.
+//! Time source of a place.
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! other threads reach a place only through its [`Injector`]. Under the seeded loopback several places share a
 //! thread and are entered in turn.
 //!
-//! What it does not know: which transport carries the messages, and what a program computes.
+//! It does not know which transport carries the messages, nor what a program computes.
 
 mod backlog;
 mod clock;
@@ -66,19 +66,19 @@ pub struct Local {
     pub(crate) offers_multicast: bool,
     clock: Clock,
     ready: RefCell<ReadyQueue>,
-    /// What was taken in and has not begun.
+    /// Tasks that were taken in and have not begun.
     pub(crate) backlog: Backlog,
     suspended: RefCell<SuspendedTasks>,
     /// The scope of the task that runs now; that of the root where none does.
     scope: Cell<Scope>,
-    /// Whether messages are being delivered now: then nothing may wait for room.
+    /// True while messages are being delivered: then nothing may wait for room.
     delivering: Cell<bool>,
-    /// Whether a message is being written now, and to whom: then nothing else may be sent but by the outbox.
+    /// Receiver of the message being written, if any: then nothing else may be sent except by the outbox.
     writing: Cell<Option<PlaceId>>,
-    /// Whether something in the message that is written, or was written last, may not travel alone.
+    /// True if something in the message that is written, or was written last, may not travel alone.
     pub(crate) has_refused: Cell<bool>,
     outbox: RefCell<Outbox>,
-    /// How many messages the outbox holds; lets a send look without a borrow.
+    /// Number of messages in the outbox; lets a send look without a borrow.
     outbox_len: Cell<usize>,
     /// The tasks that wait until everything is sent, and whether there are any.
     sent_waits: RefCell<Vec<Waker>>,
@@ -88,7 +88,7 @@ pub struct Local {
     pub(crate) words: RefCell<WordTable>,
     pub(crate) parts: RefCell<PartTable>,
     pub(crate) services: Services,
-    /// Whether services take in what comes without a message.
+    /// True if services take in what comes without a message.
     pub(crate) is_watching: Cell<bool>,
     pub(crate) timers: Timers,
     pub(crate) tally: Totals,
@@ -97,16 +97,16 @@ pub struct Local {
     pub(crate) regions: RefCell<Vec<MeasuredRegion>>,
     /// Effort of operations that ended at once, since a task last gave way for it; see `coop`.
     pub(crate) spent: Cell<u32>,
-    /// How long it has not looked at its messages.
+    /// Time since the place last looked at its messages.
     turn: Turn,
-    /// Whether the task that runs has given way of its own accord, so that messages are looked at before more tasks.
+    /// True if the running task has given way of its own accord, so that messages are looked at before more tasks.
     pub(crate) gave_way: Cell<bool>,
     pub(crate) run: RunState,
     /// The places that this one was told are dead.
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
     /// In an invented world where sends wait: gives others a turn; false if the send is to wait no longer.
     others: OnceCell<Box<dyn Fn() -> bool>>,
-    /// What tells those who observe the run; none where nobody does.
+    /// Probe that tells those who observe the run; unset if nobody does.
     probe: OnceCell<Box<Probe>>,
     /// On a modelled chip that is observed: clock, voltage and energy of the core.
     core_reading: Cell<CoreReading>,
@@ -175,7 +175,7 @@ impl Drop for FlagGuard<'_> {
 
 impl Local {
     /// Returns the state of the place that `endpoint` attaches, with the services that `services` makes for place
-    /// `here` of so many places.
+    /// `here` of the run's places.
     pub fn new(
         endpoint: Box<dyn Endpoint>,
         clock: Clock,
@@ -235,7 +235,7 @@ impl Local {
         assert!(self.others.set(Box::new(others)).is_ok(), "the other places are known already");
     }
 
-    /// Whom the message is for that is being written; this place, if none is.
+    /// Returns the receiver of the message being written, or this place if none is.
     #[inline]
     pub(crate) fn written_to(&self) -> PlaceId {
         self.writing.get().unwrap_or(self.here)
@@ -287,13 +287,13 @@ impl Local {
         self.here
     }
 
-    /// What this place has in common with no other, and with none of another run.
+    /// Returns the attachment of this place, which no other place has, and none of another run.
     #[inline]
     pub fn attachment(&self) -> Attachment {
         self.attachment
     }
 
-    /// How many places the run has.
+    /// Returns the number of places of the run.
     pub fn places(&self) -> u32 {
         self.places
     }
@@ -326,7 +326,7 @@ impl Local {
         &*self.endpoint
     }
 
-    /// Whether this place has learnt that `place` is dead.
+    /// Returns `true` if this place has learnt that `place` is dead.
     pub fn is_dead(&self, place: PlaceId) -> bool {
         place != self.here && self.endpoint.is_dead(place)
     }
@@ -337,7 +337,7 @@ impl Local {
         self.ready.borrow_mut().push(task, priority);
     }
 
-    /// Whether some task is ready to run.
+    /// Returns `true` if some task is ready to run.
     pub fn has_ready(&self) -> bool {
         self.ready.borrow().len() > 0
     }

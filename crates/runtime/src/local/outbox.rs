@@ -6,8 +6,8 @@
 //! A message to several places stands in the queue of each of them, and goes when it is the first in all. They got it
 //! at one time, so no two of these wait for each other. It knows neither what messages are nor how they are sent.
 //!
-//! Where the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands
-//! would try for most of its time what is refused. Invariant: no queue is empty.
+//! If the receivers of a class are a crowd, not each is tried at each round: a place that has sent to thousands would
+//! spend most of its time on sends that are refused. Invariant: no queue is empty.
 
 use super::unsent::Unsent;
 use crate::limits::{CROWD_MIN, CROWD_REFUSALS};
@@ -22,16 +22,16 @@ pub(super) struct WaitingMessage {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Tries to send what waited. A message to a dead place is dropped: its sender hears of the death.
+/// Sends waiting messages. A message to a dead place is dropped: its sender learns of the death.
 pub(super) trait Transmit {
-    /// To one place.
+    /// Transmits to one place.
     fn one(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 
-    /// To several at once.
+    /// Transmits to several places at once.
     fn several(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 }
 
-/// What stands in the queue of one receiver.
+/// Entry in the queue of one receiver.
 enum Waiting {
     One(WaitingMessage),
     /// Its part in the multicast of this number.
@@ -49,7 +49,7 @@ pub(super) struct OutboxTicket {
 }
 
 impl OutboxTicket {
-    /// Whom the message is for.
+    /// Returns the receiver of the message.
     pub(super) fn to(self) -> PlaceId {
         self.to
     }
@@ -63,22 +63,22 @@ struct Multicast {
     message: WaitingMessage,
 }
 
-/// What waits for one receiver.
+/// Queue of one receiver.
 type ReceiverQueue = VecDeque<Waiting>;
 
 /// Both, in the order of their numbers.
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
-/// See the file header.
+/// Messages that wait for room in a queue, in the order in which they were to be sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// By class, control first.
+    /// Queues by class, control first.
     queues: [OrderedMap<PlaceId, ReceiverQueue>; 2],
     /// The number of the receiver from which on a crowd is tried next.
     next: [u32; 2],
     /// In the order in which they came, with how many came before.
     multicasts: VecDeque<Multicast>,
-    /// How many multicasts and turns there were.
+    /// Number of multicasts and turns so far.
     numbers: u64,
 }
 
@@ -87,12 +87,12 @@ impl Outbox {
         self.queues[class as usize].len() > CROWD_MIN
     }
 
-    /// Whether a message has to wait, too, without a try: behind others for its receiver, or in a crowd.
+    /// Returns `true` if a message has to wait, too, without a try: behind others for its receiver, or in a crowd.
     pub(super) fn holds(&self, to: PlaceId, class: Class) -> bool {
         self.is_crowded(class) || self.queues[class as usize].contains_key(to)
     }
 
-    /// A turn for a message to `to`, behind what waits already; counts as a message until it is given up.
+    /// Returns a turn for a message to `to`, behind what waits already; it counts as a message until it is given up.
     pub(super) fn enqueue(&mut self, to: PlaceId, class: Class) -> OutboxTicket {
         self.numbers += 1;
         let turn = OutboxTicket { to, class, number: self.numbers };
@@ -100,7 +100,7 @@ impl Outbox {
         turn
     }
 
-    /// Whether nothing waits before `turn`.
+    /// Returns `true` if nothing waits before `turn`.
     pub(super) fn is_next(&self, turn: OutboxTicket) -> bool {
         let line = self.queues[turn.class as usize].get(turn.to);
         matches!(line.and_then(VecDeque::front), Some(Waiting::OutboxTicket(number)) if *number == turn.number)

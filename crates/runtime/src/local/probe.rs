@@ -1,4 +1,4 @@
-//! What a place tells those who observe its run, if there are any.
+//! Reports of a place to those who observe its run, if there are any.
 //!
 //! It copies what the place counts anyway into the place's page of counters: when the place goes to sleep, when it
 //! wakes, and now and then between. Without an observer there is none, and the worker looks at one empty cell a step.
@@ -25,14 +25,14 @@ const FINISHES_EVERY: Duration = Duration::from_millis(50);
 /// Open finishes that are told of.
 const FINISHES_MAX: usize = 8;
 
-/// What the driver of a chip knows of the core of a place.
+/// Reading of the core of a place by the driver of a chip.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoreReading {
     /// Its clock, in kHz.
     pub clock_khz: u64,
     /// Its supply, in microvolts.
     pub microvolts: u64,
-    /// What it has drawn until `energy_ns`, in nanojoules.
+    /// Energy drawn until `energy_ns`, in nanojoules.
     pub energy_nj: u64,
     /// The modelled time until which that is known, in nanoseconds.
     pub energy_ns: u64,
@@ -45,13 +45,13 @@ pub(crate) struct Probe {
     steps: Cell<u32>,
     /// The beat of the run at the last busy step.
     beat: Cell<u64>,
-    /// What the place did at the last copy.
+    /// Activity of the place at the last copy.
     liveness: Cell<Liveness>,
-    /// Since when the place does not wait, by its clock; none while it waits.
+    /// Time since which the place does not wait, by its clock; `None` while it waits.
     awake_since: Cell<Option<Duration>>,
-    /// For how long it did not wait before that.
+    /// Time for which it did not wait before that.
     busy: Cell<Duration>,
-    /// When open finishes were last told of, how many, and when each of them was first.
+    /// Time of the last report of open finishes, their number, and when each of them was first seen.
     told: Cell<Duration>,
     told_count: Cell<usize>,
     first_seen: RefCell<OrderedMap<u64, u64>>,
@@ -104,8 +104,9 @@ impl Local {
         }
     }
 
-    /// When a step begins, if that has to be known: where time is modelled and the place is observed, of the first step
-    /// after an empty one. Until the next empty one the place does not wait, so no step between reads the clock.
+    /// Returns the time at which a step begins, if it has to be known: where time is modelled and the place is
+    /// observed, of the first step after an empty one. Until the next empty one the place does not wait, so no step
+    /// between reads the clock.
     #[inline]
     pub(super) fn step_begin(&self) -> Option<Duration> {
         let probe = self.probe.get()?;
@@ -121,7 +122,7 @@ impl Local {
         }
     }
 
-    /// The place is about to wait.
+    /// Notes that the place is about to wait.
     #[inline]
     pub(super) fn note_rest(&self) {
         if self.probe.get().is_some() {
@@ -129,7 +130,7 @@ impl Local {
         }
     }
 
-    /// The place does not wait any more.
+    /// Notes that the place no longer waits.
     #[inline]
     pub(super) fn note_wake(&self) {
         if self.probe.get().is_some() {
@@ -137,14 +138,14 @@ impl Local {
         }
     }
 
-    /// The place leaves the run.
+    /// Notes that the place leaves the run.
     pub(crate) fn note_end(&self) {
         if self.probe.get().is_some() {
             self.copy_counters(Liveness::Ended);
         }
     }
 
-    /// A message has left for `to`.
+    /// Notes that a message has left for `to`.
     #[inline]
     pub(super) fn note_sent(&self, to: PlaceId, bytes: usize) {
         if let Some(probe) = self.probe.get() {
@@ -152,46 +153,46 @@ impl Local {
         }
     }
 
-    /// Whether anybody observes the place.
+    /// Returns `true` if anybody observes the place.
     pub(crate) fn is_observed(&self) -> bool {
         self.probe.get().is_some()
     }
 
-    /// The place has printed something.
+    /// Notes that the place has printed something.
     pub(crate) fn note_printed(&self, stream: OutputStream, text: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow_mut().print(stream, text);
         }
     }
 
-    /// The program starts a phase.
+    /// Notes that the program starts a phase.
     pub(crate) fn note_phase(&self, name: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().begin_phase(name);
         }
     }
 
-    /// The program has more steps to do.
+    /// Notes that the program has more steps to do.
     pub(crate) fn note_total(&self, steps: u64, unit: &str) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().add_total(steps, unit);
         }
     }
 
-    /// The program will have more steps than it knows of.
+    /// Notes that the program will have more steps than it knows of.
     pub(crate) fn note_more_to_come(&self) {
         if let Some(probe) = self.probe.get() {
             probe.writer.borrow().expect_more();
         }
     }
 
-    /// What those who observe the run see of its steps.
+    /// Returns the steps of the run as its observers see them.
     pub(crate) fn observed_steps(&self) -> Option<(u64, u64, bool)> {
         let seen = self.probe.get()?.writer.borrow().progress();
         Some((seen.done, seen.total, seen.grows))
     }
 
-    /// The place has done some of them.
+    /// Notes that the place has done some of its steps.
     #[inline]
     pub(crate) fn note_done(&self, steps: u64) {
         if let Some(probe) = self.probe.get() {
@@ -199,7 +200,7 @@ impl Local {
         }
     }
 
-    /// `place` is dead. The first place says so; if that is dead, so is the run.
+    /// Notes that `place` is dead. The first place says so; if that is dead, so is the run.
     pub(crate) fn note_death(&self, place: PlaceId, cause: &Death) {
         if let Some(probe) = self.probe.get().filter(|_| self.here == PlaceId(0)) {
             let cause = match cause {

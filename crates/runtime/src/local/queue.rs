@@ -10,7 +10,7 @@ pub(crate) struct ReadyQueue {
     high: VecDeque<TaskRef>,
     normal: VecDeque<TaskRef>,
     low: VecDeque<TaskRef>,
-    /// How many of normal priority have ever been taken out.
+    /// Number of normal-priority tasks ever taken out.
     begun: u64,
 }
 
@@ -37,7 +37,7 @@ impl ReadyQueue {
         task
     }
 
-    /// How many tasks of normal priority have ever been queued, and how many of them have begun.
+    /// Returns the number of normal-priority tasks ever queued, and of those that have begun.
     #[inline]
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.begun + self.normal.len() as u64, self.begun)
@@ -67,7 +67,7 @@ impl SuspendedTasks {
         self.0.remove(listed);
     }
 
-    /// How many there are.
+    /// Returns the number of tasks.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -27,11 +27,11 @@ use std::time::Duration;
 
 /// Writes the body of a message.
 ///
-/// What sends it is not generic: a program has hundreds of kinds of bodies, and this much code for each of them takes a
-/// compiler long and makes no message faster.
+/// The sending code is not generic: a program has hundreds of kinds of bodies, and this much code for each of them
+/// takes a compiler long and makes no message faster.
 pub type Encode<'a> = dyn Fn(&mut Writer<'_>) -> Result<(), EncodeError> + 'a;
 
-/// What a send did.
+/// Outcome of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Length of the message's body in bytes.
@@ -100,7 +100,7 @@ impl Local {
         encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         match behind {
-            // What is put aside for a dead place is dropped, so nobody would hear of it.
+            // Messages put aside for a dead place are dropped, so nobody would hear of it.
             true if self.endpoint.is_dead(to) => Err(Unsent::DeadPlace(to)),
             true => Err(Unsent::Full),
             false => self.attempt(to, class, handler, guess, encode),
@@ -247,7 +247,7 @@ impl Local {
         written.map_err(Unsent::Unencodable)
     }
 
-    /// Writes what `encode` writes for `to` into `room`; gives its length, and whether `room` holds all of it and may
+    /// Writes what `encode` writes for `to` into `room`; returns its length, and whether `room` holds all of it and may
     /// be sent as it is: handles are lent by the message that takes them along.
     pub fn write_ahead(
         &self,
@@ -267,7 +267,7 @@ impl Local {
         written.map(|()| (len, fits && !has_lent))
     }
 
-    /// What `encode` writes for this place itself, in `len` bytes.
+    /// Returns the `len` bytes that `encode` writes for this place itself.
     pub fn written_for_here(&self, len: usize, encode: &Encode<'_>) -> Result<Vec<u8>, Unsent> {
         let mut bytes = vec![0; len];
         let _writing = self.begin_writing(self.here);
@@ -319,8 +319,9 @@ impl Local {
 
     /// Sends what `encode` writes, which is `len` bytes, to several other places: written once where that is offered.
     ///
-    /// Where it is not, as [`Local::send`] for each of them, in this order. Where it is, all get it at one time; what
-    /// finds no room is put aside, because only places in invented worlds are there so far.
+    /// If the machine does not offer it, sends as [`Local::send`] to each of them, in this order. If it does, all get
+    /// it at one time; a message that finds no room is put aside, because only places in invented worlds are there so
+    /// far.
     ///
     /// # Errors
     /// Some may have got it; see [`Unsent`].
@@ -381,8 +382,8 @@ impl Local {
         Ok(())
     }
 
-    /// Whether a send may wait for room: not while messages are delivered, and not in an invented world where the
-    /// other places run only when this one gives the thread back.
+    /// Returns `true` if a send may wait for room: not while messages are delivered, and not in an invented world where
+    /// the other places run only when this one gives the thread back.
     fn may_wait(&self) -> bool {
         !self.delivering.get() && (matches!(self.clock, Clock::Host(_)) || self.others.get().is_some())
     }
@@ -418,16 +419,16 @@ impl Local {
         gone
     }
 
-    /// Whether tasks wait until what was sent before them is on its way, as they do on a host, where the send itself
-    /// waits. On a modelled chip it cannot, and a task may compute for long: neither what waits for room nor what is
-    /// written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is taken in
-    /// that could make room.
+    /// Returns `true` if tasks wait until what was sent before them is on its way, as they do on a host, where the send
+    /// itself waits. On a modelled chip it cannot, and a task may compute for long: neither what waits for room nor
+    /// what is written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is
+    /// taken in that could make room.
     #[inline]
     pub fn keeps_tasks_back(&self) -> bool {
         matches!(self.clock, Clock::Modelled(_)) && self.is_sending() && !self.is_full()
     }
 
-    /// Whether something that was sent needs this place to go on its way.
+    /// Returns `true` if something that was sent needs this place to go on its way.
     pub(crate) fn is_sending(&self) -> bool {
         self.outbox_len.get() > 0 || self.endpoint.is_sending()
     }

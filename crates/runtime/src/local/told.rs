@@ -1,4 +1,4 @@
-//! What a program tells those who observe its run: how far it is, and what it prints.
+//! Reports of a program to those who observe its run: its progress, and its output.
 //!
 //! Steps are counted by place, and observers read the sums. What is printed goes where it would go in any case, and a
 //! copy of it into the page of its place. Without an observer a call looks at one empty cell. Invariant: nothing here
@@ -9,7 +9,7 @@ use super::Local;
 use isles_telemetry::OutputStream;
 use std::fmt::Arguments;
 
-/// How far a program says it is.
+/// Progress of a program, as it reports it.
 ///
 /// A program counts its steps: how many there are, and how many of them are done.
 pub mod progress {
@@ -49,16 +49,16 @@ pub mod progress {
     /// The steps of a run, or of its current phase, as those who observe it see them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Steps {
-        /// How many all places have done.
+        /// Number of steps done by all places.
         pub done: u64,
-        /// How many there are, as far as is known.
+        /// Number of steps in all, as far as is known.
         pub total: u64,
-        /// Whether that is no whole: there will be more, or there have become more.
+        /// True if `total` is not final: there will be more steps, or there have become more.
         pub grows: bool,
     }
 
-    /// What those who observe the run see of its steps, for a program that tells it in its own way, too; `None` if
-    /// nobody can observe the run. It is of this host's time, so a program must not decide by it.
+    /// Returns the steps of the run as its observers see them, for a program that reports them in its own way, too;
+    /// `None` if nobody can observe the run. They are of this host's time, so a program must not decide by them.
     ///
     /// # Panics
     /// On a thread that is no place.

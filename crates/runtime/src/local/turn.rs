@@ -11,9 +11,9 @@
 //! place send or run something: one that nobody but the held task waits for, as the edge of a neighbour's part, is no
 //! reason to hold it. On a host a few long turns in vain are forgiven, and a much shorter one says nothing of them.
 //!
-//! Where the clock costs as much as an operation, it is read only when one of several operations sees that messages
-//! wait, or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will
-//! be long, or a few before.
+//! If the clock costs as much as an operation, it is read only when one of several operations sees that messages wait,
+//! or when a turn was long shortly before; and then at the operation at which, at its pace so far, the turn will be
+//! long, or a few before.
 
 use super::{Clock, Local};
 use crate::limits::{
@@ -31,27 +31,27 @@ use std::time::Duration;
 /// The turn of a place.
 #[derive(Default)]
 pub(crate) struct Turn {
-    /// When it began; where its beginning is not measured, when an operation first saw that messages wait.
+    /// Beginning of the turn; if that is not measured, when an operation first saw that messages wait.
     start: Cell<Duration>,
     /// Operations of this turn that saw that messages wait, where its beginning is not measured.
     sightings: Cell<u32>,
-    /// For how many operations more the place counts as one that messages wait for: they look at the clock.
+    /// Number of further operations for which the place counts as one that messages wait for: they look at the clock.
     looks: Cell<u32>,
     /// Operations of this turn, where it is measured on a host, and the one that looks at the clock next.
     operations: Cell<u32>,
     next_look: Cell<u32>,
-    /// Whether an operation of this turn has found it long.
+    /// True if an operation of this turn has found it long.
     is_long: Cell<bool>,
-    /// Whether its time begins at the next operation.
+    /// True if its time begins at the next operation.
     begins_anew: Cell<bool>,
-    /// Whether the last look of an operation found nothing anywhere.
+    /// True if the last look of an operation found nothing anywhere.
     looked_in_vain: Cell<bool>,
-    /// Whether an operation has given way because of the time, and none has proceeded since.
+    /// True if an operation has given way because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
     /// The task that gave way and is held, and whether that was because of the time.
     held: Cell<Option<TaskRef>>,
     after_long: Cell<bool>,
-    /// When it goes on if nothing more comes, and at the latest; none if after the next look.
+    /// Time at which it goes on if nothing more comes, and the latest such time; `None` if after the next look.
     due: Cell<Option<Duration>>,
     latest: Cell<Duration>,
     /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
@@ -60,7 +60,7 @@ pub(crate) struct Turn {
     requests: Cell<u64>,
     served: Cell<u64>,
     expected: Cell<usize>,
-    /// How long the turn was for whose end the task is held, and the longest for whose end messages waited.
+    /// Length of the turn for whose end the task is held, and the longest for whose end messages waited.
     held_turn: Cell<Duration>,
     longest: Cell<Duration>,
     /// Successive long turns for whose end none waited.
@@ -76,7 +76,7 @@ fn until_next_look(operations: u32, elapsed: Duration) -> u32 {
 }
 
 impl Turn {
-    /// Whether the turn that was ended is much shorter than those for whose end messages waited.
+    /// Returns `true` if the turn that was ended is much shorter than those for whose end messages waited.
     fn is_brief(&self) -> bool {
         self.held_turn.get() < self.longest.get() / 2
     }
@@ -109,7 +109,7 @@ impl Turn {
 }
 
 impl Local {
-    /// Whether the turn has been long, and an operation that is about to begin shall give way.
+    /// Returns `true` if the turn has been long, and an operation that is about to begin must give way.
     #[inline]
     pub(crate) fn is_turn_long(&self) -> bool {
         let turn = &self.turn;
@@ -130,7 +130,7 @@ impl Local {
         is_long
     }
 
-    /// Whether messages have waited for longer than a turn may take, when an operation sees that some wait.
+    /// Returns `true` if messages have waited for longer than a turn may take, when an operation sees that some wait.
     ///
     /// Looks at the clock at the first, second, fourth, .. such operation of a turn: it costs as much as one.
     fn have_messages_waited(&self) -> bool {
@@ -150,7 +150,7 @@ impl Local {
     fn is_measured_turn_long(&self) -> bool {
         let turn = &self.turn;
         turn.looks.set(turn.looks.get().saturating_sub(1));
-        // Where a program's code is measured, that before the first operation of a turn may take longer than a turn
+        // If a program's code is measured, the code before the first operation of a turn may take longer than a turn
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
         if turn.begins_anew.take() {
@@ -161,7 +161,7 @@ impl Local {
         !proceeds && self.has_turn_lasted()
     }
 
-    /// Whether this turn has lasted too long by the clock; on a host, only some operations look at it.
+    /// Returns `true` if this turn has lasted too long by the clock; on a host, only some operations look at it.
     fn has_turn_lasted(&self) -> bool {
         let turn = &self.turn;
         let elapsed = || self.clock.now().saturating_sub(turn.start.get());
@@ -275,7 +275,7 @@ impl Local {
         if after_long {
             turn.held_turn.set(self.clock.now().saturating_sub(turn.start.get()));
         }
-        // Where there are other hosts, only this place serves them: so whatever gives way goes on after them.
+        // If there are other hosts, only this place serves them: so whatever gives way goes on after them.
         if turn.held.get().is_some() || !(after_long || gave_way && self.has_far) {
             return self.ready(task, task.header().priority());
         }
@@ -295,7 +295,7 @@ impl Local {
         }
     }
 
-    /// When the task that is held goes on, if nothing comes.
+    /// Returns the time at which the task that is held goes on, if nothing comes.
     pub(crate) fn turn_due(&self) -> Option<Duration> {
         self.turn.due.get()
     }

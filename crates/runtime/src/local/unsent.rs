@@ -5,7 +5,7 @@ use crate::wire::EncodeError;
 use isles_protocol::PlaceId;
 use isles_transport::SendError;
 
-/// Why nothing was sent.
+/// Reason why nothing was sent.
 #[derive(Debug)]
 pub enum Unsent {
     /// No room now; [`Local::send`](super::Local::send) never answers this.

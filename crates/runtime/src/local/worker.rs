@@ -14,7 +14,7 @@ use isles_telemetry::CounterId;
 use isles_transport::{Class, HandlerId, Inbound, Next, Source, notice};
 use std::time::Duration;
 
-/// What one step of a place came to.
+/// Outcome of one step of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something was done: step again.
@@ -55,7 +55,7 @@ impl Local {
         }
     }
 
-    /// What is looked at only when there is nothing else to do.
+    /// Does the work that is left for when there is nothing else to do.
     fn idle_step(&self) -> Step {
         let was_busy = self.services().run_idle(self)
             || self.timers.expire(self) > 0
@@ -81,7 +81,7 @@ impl Local {
         self.note_wake();
     }
 
-    /// Whether so much was taken in that data stays in its queues until tasks have begun.
+    /// Returns `true` if so much was taken in that data stays in its queues until tasks have begun.
     pub(crate) fn is_full(&self) -> bool {
         let (queued, begun) = self.ready.borrow().progress();
         self.backlog.is_full(queued, begun)
@@ -104,7 +104,7 @@ impl Local {
         (1..REST_LOOKS).map(|_| self.take_in(inbound)).find(|arrived| *arrived > 0).unwrap_or(0)
     }
 
-    /// Whether a place that has nothing to do may keep its processor to look for messages.
+    /// Returns `true` if a place that has nothing to do may keep its processor to look for messages.
     #[inline]
     pub fn may_look(&self) -> bool {
         !self.shares_processors && !self.has_far && matches!(self.clock, Clock::Host(_))
@@ -120,7 +120,7 @@ impl Local {
         handler: HandlerId,
         mut read: impl FnMut(&[u8]) -> Option<()>,
     ) -> Next {
-        // What `read` decodes may send.
+        // Values that `read` decodes may send.
         let _delivering = FlagGuard::new(&self.delivering);
         let mut len = 0;
         let mut wants = |to, bytes: &[u8]| {
@@ -157,7 +157,7 @@ impl Local {
             let Some(task) = self.ready.borrow_mut().pop() else {
                 return ran;
             };
-            // What earlier tasks have said does not wait for this one, which may compute for long.
+            // Messages of earlier tasks do not wait for this one, which may compute for long.
             if self.has_far {
                 self.endpoint.other_hosts().inspect(|hosts| hosts.push_out());
             }
@@ -252,7 +252,7 @@ impl Local {
         self.finish_task(scope, Ok(()));
     }
 
-    /// Whether the tasks of `scope` are to be dropped.
+    /// Returns `true` if the tasks of `scope` must be dropped.
     #[inline]
     fn is_cancelled(&self, scope: Scope) -> bool {
         self.finishes.is_cancelled(scope) || (self.calls.any_abandoned.get() && self.is_abandoned(scope))
@@ -300,7 +300,7 @@ impl Local {
         unsafe { self.injector().close(self.pool()) };
     }
 
-    /// The waiting tasks of this place, by site, with how many there are of each; for reports.
+    /// Returns the waiting tasks of this place by site, with the number of each; for reports.
     pub(crate) fn waiting_sites(&self, wanted: impl Fn(Scope) -> bool) -> Vec<(&'static str, u64)> {
         let mut sites = std::collections::BTreeMap::new();
         for task in self.suspended.borrow().list() {

@@ -1,4 +1,4 @@
-//! What becomes of the handles that a dead place had.
+//! Handles of a dead place: how they are found and given back.
 //!
 //! A dead place gives nothing back, and it may have lent on what it had. So what was lent to it can be forgotten only
 //! when everybody who has a part from it counts as having it from the part's home. Who has lent something to a dead
@@ -13,7 +13,7 @@
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedSet;
 
-/// What is to be done.
+/// Step to take after a death.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeathStep {
     /// Ask this place whether it knows these deaths, in this round.
@@ -48,8 +48,8 @@ struct Round {
 }
 
 impl Deaths {
-    /// This place has learned that `place` is dead. `homes` are those of the parts that were lent to it from here, and
-    /// `living` all other places that live.
+    /// Handles the death of `place`, of which this place has learned. `homes` are those of the parts that were lent to
+    /// it from here, and `living` all other places that live.
     pub(super) fn learn(
         &mut self,
         place: PlaceId,
@@ -70,7 +70,8 @@ impl Deaths {
         steps
     }
 
-    /// Another place has lent parts of this home to these places, which it knows to be dead.
+    /// Handles the report of another place that it has lent parts of this home to these places, which it knows to be
+    /// dead.
     pub(super) fn inquired(&mut self, by: PlaceId, dead: Vec<PlaceId>, living: &[PlaceId]) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         // A death that is not known here yet begins a new round when it is.
@@ -78,13 +79,13 @@ impl Deaths {
         steps
     }
 
-    /// Another home asks.
+    /// Handles the question of another home.
     pub(super) fn asked(&mut self, by: PlaceId, round: u64, dead: Vec<PlaceId>) -> Vec<DeathStep> {
         self.questions.push((by, round, dead.into_iter().collect()));
         self.answer_known()
     }
 
-    /// A living place has answered.
+    /// Handles the answer of a living place.
     pub(super) fn answered(&mut self, by: PlaceId, number: u64) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         if let Some(round) = self.round.as_mut().filter(|_| number == self.rounds) {

@@ -6,9 +6,9 @@
 //! no handle lives anywhere, and the part is freed on all places. No message is sent when a handle is copied, and
 //! none but the handle itself when it travels.
 //!
-//! What is owed is not given back at once but [`RETURN_WAIT`](crate::limits::RETURN_WAIT) later, or before the next
-//! control message of a finish: a stream of tasks costs no message each, and who learns that tasks have ended knows
-//! already that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
+//! Returns that are owed are not sent at once but [`RETURN_WAIT`](crate::limits::RETURN_WAIT) later, or before the next
+//! control message of a finish: a stream of tasks costs no message each, and a place that learns that tasks have ended
+//! knows already that their handles are gone. `docs/decisions/0007-counting-handles.md` says why.
 //!
 //! A place that dies gives nothing back; [`deaths`] says how what it had is settled all the same.
 
@@ -40,7 +40,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
 use std::rc::Rc;
 
-/// What the handles to a part stand for at one place.
+/// Value of a part at one place, for which its handles stand.
 pub type Value = Rc<dyn Any>;
 
 /// The name of a part in the whole run.
@@ -52,7 +52,7 @@ pub struct PartId {
     serial: u64,
 }
 
-/// What places say to each other about parts.
+/// Message between places about parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PartMessage {
     /// To a lender: so many handles of each part are gone.
@@ -98,7 +98,7 @@ impl PartRef {
         })
     }
 
-    /// Where it may be used.
+    /// Returns the run and place in which it may be used.
     pub fn attachment(&self) -> Attachment {
         self.attachment
     }
@@ -109,8 +109,8 @@ impl PartRef {
         PartId { home: self.home, serial: self.serial }
     }
 
-    /// A handle that has arrived, which `lender` counts, or nobody, with what it stands for here; none if it is of no
-    /// place of this run.
+    /// Adopts a handle that has arrived, which `lender` counts, or nobody. Returns it with the value of the part here;
+    /// `None` if it is of no place of this run.
     #[inline]
     fn adopt(id: PartId, lender: Option<PlaceId>) -> Option<(PartRef, Option<Value>)> {
         Local::try_with(|local| {
@@ -142,12 +142,12 @@ impl PartRef {
         .unwrap_or(Err("a handle can be sent only from within a place"))
     }
 
-    /// What the handle stands for on this place, if it is there and a `T`.
+    /// Returns the value of the part at this place, if it is there and a `T`.
     pub fn value<T: 'static>(&self) -> Option<Rc<T>> {
         self.attachment.try_with(|local| local.parts.borrow().value(self.id()))??.downcast().ok()
     }
 
-    /// Which places have a value, if more than the home do; known where there is one.
+    /// Returns the places that have a value, if more than the home do; known where there is one.
     ///
     /// # Errors
     /// [`Misused`](crate::ErrorKind::Misused): the handle does not belong here.
@@ -189,7 +189,7 @@ impl PartRef {
         Ok((self.home.0, self.serial, u8::from(lender.is_some()), lender.unwrap_or(self.home).0))
     }
 
-    /// The handle that has arrived under a name; none if it is of no place of this run.
+    /// Returns the handle that has arrived under a name; `None` if it is of no place of this run.
     #[inline]
     fn named((home, serial, lenders, lender): Name) -> Option<(PartRef, Option<Value>)> {
         let lender = match lenders {
@@ -226,7 +226,7 @@ impl PartRef {
     }
 }
 
-/// What is said of the name of a handle that no place of the run has given.
+/// Message for the name of a handle that no place of the run has given.
 const NO_PLACE: &str = "a handle of no place of this run";
 
 impl Serialize for PartRef {

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Where the entry of a part most likely is.
+/// Likely slot of the entry of a part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlotHint(u32);
 
@@ -32,10 +32,10 @@ pub(super) struct PartSlots<E> {
     recent: [Cell<(PartId, u32)>; RECENT],
 }
 
-/// How many names are remembered; a power of two.
+/// Number of names remembered; a power of two.
 const RECENT: usize = 4;
 
-/// What stands at the index of `id` if nothing is remembered there: a name that belongs to another index.
+/// Returns the entry at the index of `id` if nothing is remembered there: a name that belongs to another index.
 fn nothing_beside(id: PartId) -> (PartId, u32) {
     (PartId { serial: id.serial.wrapping_add(1), ..id }, 0)
 }
@@ -56,7 +56,7 @@ impl<E> PartSlots<E> {
         if recent == id { Some(slot as usize) } else { self.search(id) }
     }
 
-    /// Where `id` is remembered.
+    /// Returns the cell that remembers `id`.
     #[inline]
     fn recent(&self, id: PartId) -> &Cell<(PartId, u32)> {
         &self.recent[id.serial as usize % RECENT]
@@ -144,7 +144,7 @@ impl<E> PartSlots<E> {
         self.slots.iter_mut().map(|(_, (id, entry))| (*id, entry))
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }

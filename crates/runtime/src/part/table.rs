@@ -18,11 +18,11 @@ use std::time::Duration;
 pub(crate) struct PartTable {
     serial: u64,
     entries: PartSlots<Entry>,
-    /// What the message under way takes along, and where, until it is sent or given up.
+    /// Handles in the message under way, and its receivers, until it is sent or given up.
     lent: Vec<(PartId, PlaceId)>,
     /// The parts of which [`PartTable::settle`] has something to say, each once.
     due: Vec<PartId>,
-    /// Since when it is known that there are any.
+    /// Time since which it is known that there are any.
     due_since: Option<Duration>,
     /// The deaths that are known here.
     pub(super) deaths: Deaths,
@@ -30,7 +30,7 @@ pub(crate) struct PartTable {
 
 #[derive(Default)]
 struct Entry {
-    /// What the handles stand for here; a handle to a part of its home only has none elsewhere.
+    /// Value of the part here; a handle to a part of its home only has none elsewhere.
     value: Option<Value>,
     /// Handles alive at this place.
     handles: usize,
@@ -39,11 +39,11 @@ struct Entry {
     /// The place whose count keeps the part for this one, and how many handles this one owes to it. None at the home,
     /// and none where the part is not in use.
     parent: Option<(PlaceId, u64)>,
-    /// What this place owes to others, who need not wait until the part is out of use here.
+    /// Handles this place owes to others, who need not wait until the part is out of use here.
     owed: OrderedMap<PlaceId, u64>,
     /// The places that have a value, to be freed with the part, if there are more than the home.
     members: Option<Members>,
-    /// Whether it stands in [`PartTable::due`].
+    /// True if it stands in [`PartTable::due`].
     is_due: bool,
 }
 
@@ -65,7 +65,7 @@ impl LentCounts {
         }
     }
 
-    /// Takes so many off again; false if there are not so many.
+    /// Subtracts `count`; returns `false` if there are fewer.
     #[inline]
     fn take_off(&mut self, to: PlaceId, count: u64) -> bool {
         let Some(at) = self.0.iter().position(|(place, known)| *place == to && *known >= count) else {
@@ -78,7 +78,7 @@ impl LentCounts {
         true
     }
 
-    /// Whether some went to one of these places.
+    /// Returns `true` if some handles went to one of these places.
     fn are_at(&self, places: &OrderedSet<PlaceId>) -> bool {
         self.0.iter().any(|(place, _)| places.contains(*place))
     }
@@ -90,7 +90,7 @@ impl LentCounts {
 }
 
 impl Entry {
-    /// Whether a handle lives here or was lent from here.
+    /// Returns `true` if a handle lives here or was lent from here.
     fn is_in_use(&self) -> bool {
         self.handles > 0 || !self.lent.is_empty()
     }
@@ -105,7 +105,7 @@ impl Entry {
         }
     }
 
-    /// As [`Entry::owe`], where the lender is not the parent, and there is one or need not be.
+    /// Owes as [`Entry::owe`] does, if the lender is not the parent, and a parent exists or is not needed.
     #[cold]
     fn owe_beside(&mut self, lender: PlaceId, home: PlaceId) {
         match &mut self.parent {
@@ -119,12 +119,12 @@ impl Entry {
     }
 }
 
-/// What is left to do when parts are out of use.
+/// Work left to do when parts are out of use.
 #[derive(Default)]
 pub(super) struct Settled {
     /// The values whose parts are freed; to be dropped when nothing is borrowed.
     pub(super) freed: Vec<Value>,
-    /// What is to be told to whom.
+    /// Messages to send, each with its receiver.
     pub(super) messages: Vec<(PlaceId, PartMessage)>,
 }
 
@@ -193,12 +193,12 @@ impl PartTable {
         self.lent.push((id, to));
     }
 
-    /// Whether a handle is written into the message under way.
+    /// Returns `true` if a handle is written into the message under way.
     pub(crate) fn has_lent(&self) -> bool {
         !self.lent.is_empty()
     }
 
-    /// Another message begins while one is being written; returns what that one takes along, for [`PartTable::resume`].
+    /// Begins another message while one is being written; returns what that one takes along, for [`PartTable::resume`].
     pub(crate) fn begin_another(&mut self) -> Vec<(PartId, PlaceId)> {
         std::mem::take(&mut self.lent)
     }
@@ -209,19 +209,19 @@ impl PartTable {
         self.lent = lent;
     }
 
-    /// The message is sent.
+    /// Commits what the message takes along: it is sent.
     #[inline]
     pub(crate) fn commit_sent(&mut self) {
         self.lent.clear();
     }
 
-    /// The message is given up, or will be written again.
+    /// Takes back what the message takes along: it is given up, or will be written again.
     #[inline]
     pub(crate) fn roll_back_sent(&mut self) {
         while let Some((id, to)) = self.lent.pop() {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.lent.take_off(to, 1);
-                // What was written may be gone: an encoding can make the handle that it writes.
+                // The written handle may be gone: an encoding can make the handle that it writes.
                 if !entry.is_in_use() {
                     note_due(entry, &mut self.due, id);
                 }
@@ -229,7 +229,8 @@ impl PartTable {
         }
     }
 
-    /// A handle has arrived that `lender` counts, or nobody; where its part is, and the value here.
+    /// Counts a handle that has arrived, which `lender` counts, or nobody; returns the slot of its part, and the value
+    /// here.
     #[inline]
     pub(super) fn count_received(
         &mut self,
@@ -274,19 +275,19 @@ impl PartTable {
         Ok(None)
     }
 
-    /// Whether [`PartTable::settle`] has something to say.
+    /// Returns `true` if [`PartTable::settle`] has something to report.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Whether it is time to settle; something is due.
+    /// Returns `true` if it is time to settle; something is due.
     pub(super) fn is_return_due(&mut self, now: Duration) -> bool {
         let since = *self.due_since.get_or_insert(now);
         self.due.len() >= DUE_MAX || now.saturating_sub(since) >= RETURN_WAIT
     }
 
-    /// When it is time to settle, if nothing happens.
+    /// Returns the time to settle, if nothing happens.
     pub(crate) fn next_settling(&self) -> Option<Duration> {
         self.due_since.map(|since| since + RETURN_WAIT)
     }
@@ -356,7 +357,7 @@ impl PartTable {
         orphans
     }
 
-    /// `place` has a part of this home from a dead place: it is lent to it from here now.
+    /// Adopts a handle of `place`, which has a part of this home from a dead place: it is lent to it from here now.
     pub(super) fn adopt(&mut self, id: PartId, place: PlaceId) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.lent.add(place, 1);
@@ -393,7 +394,7 @@ impl PartTable {
         self.entries.drain().filter_map(|entry| entry.value).collect()
     }
 
-    /// How many parts this place knows; for tests and reports.
+    /// Returns the number of parts this place knows; for tests and reports.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

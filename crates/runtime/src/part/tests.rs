@@ -14,7 +14,7 @@ use std::time::Duration;
 const PLACES: usize = 4;
 const HOME: PlaceId = PlaceId(0);
 
-/// What is under way to a place.
+/// Message under way to a place.
 enum Message {
     Handle(PartId, PlaceId),
     Part(PartMessage),
@@ -29,11 +29,11 @@ fn others(here: PlaceId) -> Vec<PlaceId> {
 /// Books of places, with the handles that live there, and what is under way between each two of them, in order.
 struct World {
     books: Vec<PartTable>,
-    /// For each place, the parts that it has handles of, each as often as it has one.
+    /// Parts of which each place has handles, each as often as it has one.
     handles: Vec<Vec<PartId>>,
     is_dead: [bool; PLACES],
     ways: [[VecDeque<Message>; PLACES]; PLACES],
-    /// What there is as long as the part is.
+    /// Values that live as long as their part.
     values: HashMap<PartId, Weak<u32>>,
     returns: usize,
 }
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Whether `here` has learned that `place` is dead; what it sends before is lost.
+    /// Returns `true` if `here` has learned that `place` is dead; what it sends before is lost.
     fn knows_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let on_the_way = &self.ways[place.index()][here.index()];
         self.is_dead[place.index()] && !on_the_way.iter().any(|message| matches!(message, Message::Died))
@@ -89,7 +89,7 @@ impl World {
             return;
         }
         let id = handles.swap_remove(choice % handles.len());
-        // What a handle remembers of the slot is a hint: any will do.
+        // The slot that a handle remembers is a hint: any will do.
         let freed = self.books[here.index()].release((id, SlotHint::any(choice)), here);
         self.free(here, freed);
     }
@@ -153,7 +153,7 @@ impl World {
         true
     }
 
-    /// A place dies with all that it has, and what is under way to it is lost; what it sent arrives.
+    /// Kills a place with all that it has; what is under way to it is lost, what it sent arrives.
     fn die(&mut self, place: PlaceId) {
         self.is_dead[place.index()] = true;
         self.books[place.index()] = PartTable::default();
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// `here` learns that `dead` is dead.
+    /// Makes `here` learn that `dead` is dead.
     fn learn(&mut self, here: PlaceId, dead: PlaceId) {
         let book = &mut self.books[here.index()];
         let homes = book.homes_of_lent_to(&OrderedSet::from_iter([dead]));
@@ -197,7 +197,7 @@ impl World {
         unused.into_iter().for_each(|id| self.free(here, Some(id)));
     }
 
-    /// Whether a handle of `id` lives at a living place or is under way to one.
+    /// Returns `true` if a handle of `id` lives at a living place or is under way to one.
     fn is_alive(&self, id: PartId) -> bool {
         let is_it = |message: &Message| matches!(message, Message::Handle(sent, _) if *sent == id);
         self.handles.iter().flatten().any(|held| *held == id)

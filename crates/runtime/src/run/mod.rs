@@ -28,13 +28,14 @@ pub struct MainTask {
     _watched: WatchedRun,
 }
 
-/// How the main task ended.
+/// Result of the main task.
 #[derive(Default)]
 struct MainResult {
-    /// Whether it has; looked at in every turn of the worker.
+    /// True once it has ended; looked at in every turn of the worker.
     over: Cell<bool>,
     result: Cell<Option<Result<()>>>,
-    /// Whether its body has failed, which what the body has started outlives; and what the error says, if it is one.
+    /// True once its body has failed, which what the body has started outlives; and the description of the error, if it
+    /// is one.
     failed: Cell<bool>,
     fault: Cell<Option<String>>,
 }
@@ -80,12 +81,12 @@ impl MainTask {
         root
     }
 
-    /// Whether the main task has ended.
+    /// Returns `true` if the main task has ended.
     pub fn is_over(&self) -> bool {
         self.ending.over.get()
     }
 
-    /// Whether its body has failed, while what it has started may go on.
+    /// Returns `true` if its body has failed, while what it has started may go on.
     fn has_failed(&self) -> bool {
         self.ending.failed.get()
     }
@@ -111,7 +112,7 @@ async fn watched<F: Future>(main: F) -> F::Output {
 
 /// Runs `main` at the first place until everything it has started has ended, then lets the other places go.
 ///
-/// What is done when nothing happens for a while, `stall` says; a run that is given up ends with an error of kind
+/// `stall` says what is done when nothing happens for a while; a run that is given up ends with an error of kind
 /// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for. One whose `main` has failed is also
 /// given up if it goes on for so long: a place that asks again and again for what will never be is not silent.
 pub fn run_first_place<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)
@@ -182,12 +183,12 @@ fn drive(
     Ok(())
 }
 
-/// How long nothing may happen at the first place; where nothing is set, for ever.
+/// Limit on the time without an event at the first place; if nothing is set, there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// Until what everyone waits for is printed, once for each silence.
+    /// Time until what everyone waits for is printed, once for each silence.
     pub report: Option<Duration>,
-    /// Until the run is given up.
+    /// Time until the run is given up.
     pub limit: Option<Duration>,
 }
 
@@ -201,26 +202,27 @@ impl Stall {
 /// A time in which nothing happens at a place.
 struct StallWatch {
     stall: Stall,
-    /// When it was first noticed, by the place's clock.
+    /// Time at which it was first noticed, by the place's clock.
     since: Option<Duration>,
-    /// Whether the places have said to each other in which collectives they wait.
+    /// True if the places have told each other in which collectives they wait.
     compared: bool,
-    /// When it was told; once is enough.
+    /// Time at which it was reported; once is enough.
     told: Option<Duration>,
-    /// Whether those that did not answer then have been named.
+    /// True if those that did not answer then have been named.
     judged: bool,
-    /// What other places had said of their waits before, as [`Local::heard_of_waits`] counts it.
+    /// Number of reports of waits by other places before, as [`Local::heard_of_waits`] counts them.
     heard: usize,
 }
 
 impl StallWatch {
-    /// How long the place may sleep: the first one looks again when something is due.
+    /// Returns the longest time the place may sleep: the first one looks again when something is due.
     fn longest_wait(&self, local: &Local) -> Option<Duration> {
         let judges = local.here() == PlaceId(0);
         judges.then(|| self.stall.soonest().map_or(COMPARE_WAIT, |soonest| soonest.min(COMPARE_WAIT)))
     }
 
-    /// Something has happened. If it was no more than that another place said what it waits for, that is still silence.
+    /// Ends the silence, because something has happened. A report of another place about what it waits for does not
+    /// count.
     #[inline]
     fn interrupt(&mut self, local: &Local) {
         if self.since.is_some() {

@@ -1,12 +1,12 @@
-//! What a task may do to the process of its place: fork it, or end it.
+//! Effects of a task on the process of its place: forking it, or ending it.
 //!
 //! A child that is forked within a task has the memory of the place, and would go on as if it were that place: it would
 //! take messages that are the place's, and send others in its name. So it has no place, from its first instruction on:
 //! what it asks of Isles is refused, and if the task goes on to its next `await` or to its end, the child is ended with
 //! a line that says why. A child that calls `exec` or `_exit` before that is none of our business.
 //!
-//! Where all places share one process, a task that ends it takes all of them away. Where each has its own, that is the
-//! death of one, and an error. So here it is one, too: a line on standard error, and the exit code of a failure.
+//! If all places share one process, a task that ends it takes all of them away. If each has its own, that is the death
+//! of one, and an error. So here it is one, too: a line on standard error, and the exit code of a failure.
 
 use crate::local::Local;
 use isles_protocol::PlaceId;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Exit code of a program whose place has ended by itself: that of one whose `main` gives an error.
 const EXIT_FAILED: libc::c_int = 1;
 
-/// Whether this process was forked from a place within a task.
+/// True in a process that was forked from a place within a task.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Watches over forks from now on.
@@ -77,7 +77,7 @@ fn end_forked(here: PlaceId) {
     unsafe { libc::_exit(EXIT_FAILED) };
 }
 
-/// Why a thread has no place.
+/// Returns the reason why a thread has no place.
 #[cold]
 pub(crate) fn why_no_place() -> &'static str {
     // Relaxed is enough: as above.

@@ -17,11 +17,12 @@ const SPANS_MAX: usize = 4_096;
 pub struct MeasuredRegion {
     /// Its name.
     pub name: String,
-    /// How often a task has entered it.
+    /// Number of times a task has entered it.
     pub entries: u64,
-    /// At how many places.
+    /// Number of places that have entered it.
     pub places: u32,
-    /// When at least one task was in it: begins and ends by the clocks of the places, in order and apart.
+    /// Times during which at least one task was in it: begins and ends by the clocks of the places, in order and
+    /// disjoint.
     pub spans: Vec<(Duration, Duration)>,
 }
 
@@ -107,12 +108,11 @@ impl Drop for RegionGuard {
 
 /// Runs `region` and reports the time that it takes under `name`, apart from the rest of the run.
 ///
-/// What it is for: a program reads its input, computes in steps and gathers a result, and only the steps count. It is
-/// what a pair of `MPI_Wtime` measures. Any place may enter the region, as often as it likes; the time of the region
-/// is that in which at least one task, anywhere, was in it. At the end of the run a line on standard error says that
-/// time; [`RunReport::regions`] has it for programs. On a modelled chip the time is predicted, line and
-/// summary also have the energy that the chip drew meanwhile, and `isles sweep` judges by the
-/// region. In a trace it is a span.
+/// Purpose: a program reads its input, computes in steps and gathers a result, and only the steps count. It is what a
+/// pair of `MPI_Wtime` measures. Any place may enter the region, as often as it likes; the time of the region is that
+/// in which at least one task, anywhere, was in it. At the end of the run a line on standard error reports that time;
+/// [`RunReport::regions`] has it for programs. On a modelled chip the time is predicted, line and summary also have the
+/// energy that the chip drew meanwhile, and `isles sweep` judges by the region. In a trace it is a span.
 ///
 /// A region that is given up counts until then. It costs two looks at the clock, and no message.
 ///

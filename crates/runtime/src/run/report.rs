@@ -1,4 +1,4 @@
-//! What a place has done, told to the first place at the end of the run or when a run stands still.
+//! Report of a place, sent to the first place at the end of the run or when a run stands still.
 
 use super::region::MeasuredRegion;
 use crate::call::site::SiteCount;
@@ -110,10 +110,10 @@ pub fn hold_memory(bytes: u64) -> HeldMemory {
     HeldMemory { stated, bytes }
 }
 
-/// What one place did in a run.
+/// Report of one place about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceReport {
-    /// What it has counted, in the order of the table of counters; see [`PlaceReport::count`].
+    /// Values of its counters, in the order of the table of counters; see [`PlaceReport::count`].
     pub counters: Vec<u64>,
     /// Control messages of finishes, of those above.
     pub finish_messages: u64,
@@ -129,7 +129,7 @@ pub struct PlaceReport {
     pub regions: Vec<MeasuredRegion>,
 }
 
-/// What all places did in a run.
+/// Report of all places about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunReport {
     /// One entry a place; `None` for a place that died, or did not answer in time.
@@ -144,14 +144,14 @@ impl PlaceReport {
 }
 
 impl Local {
-    /// What this place has counted so far, but for what only observers are told.
+    /// Returns the counters of this place so far, without those that only observers are told.
     pub(crate) fn counts(&self) -> CounterValues {
         let mut values = self.tally.0.each_ref().map(Cell::get);
         self.services().count(&mut values);
         values
     }
 
-    /// What this place has done so far.
+    /// Returns the report of this place so far.
     pub fn report(&self) -> PlaceReport {
         let (kinds, finish_messages) = self.finishes.totals();
         let sites = self.calls.site_counts.borrow().list();
@@ -168,12 +168,12 @@ impl Local {
 }
 
 impl Local {
-    /// What this place waits for, one line each, without its name.
+    /// Describes what this place waits for, one line each, without its name.
     pub fn explain(&self) -> Vec<String> {
         causes(self, &Inquiry { asker: self.here(), query: &[] })
     }
 
-    /// What has gone wrong in the tasks of finishes that are not over, as far as this place knows.
+    /// Returns the errors of tasks of finishes that are not over, as far as this place knows.
     pub fn failures(&self) -> Vec<Error> {
         self.finishes.failures()
     }
@@ -187,7 +187,7 @@ impl Local {
         self.services().take_fault().map_or(Ok(()), Err)
     }
 
-    /// When there will be something to do by the place's clock, if nothing happens.
+    /// Returns the time by the place's clock at which there will be something to do, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
         let due = earlier(self.timers.next(), self.turn_due());
         let due = earlier(earlier(due, self.finishes.next_rest()), self.services().next_due());
@@ -279,7 +279,7 @@ impl fmt::Display for RunReport {
     }
 }
 
-/// What the first place and the others say to each other about the run.
+/// Message about the run between the first place and the others.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum RunMessage {
     /// From the first place: the program has ended.
@@ -290,23 +290,25 @@ pub(crate) enum RunMessage {
     CompareWaits,
     /// Say what you wait for, and whether you have begun what the sender waits for.
     Explain(Vec<u8>),
-    /// What the sender waits for.
+    /// Descriptions of what the sender waits for.
     Explained(Vec<String>),
 }
 
-/// What a place has heard from the others about the run.
+/// State of the run that a place has heard from the others.
 #[derive(Default)]
 pub(crate) struct RunState {
-    /// Whether the first place has told this one to end.
+    /// True once the first place has told this one to end.
     pub(crate) dismissed: Cell<bool>,
-    /// What the other places said at the end of the run; used at the first place only.
+    /// Reports of the other places at the end of the run; used at the first place only.
     pub(crate) farewells: RefCell<OrderedMap<PlaceId, PlaceReport>>,
-    /// What the other places said that they wait for, since they were last asked; used at the first place only.
+    /// Explanations by the other places of what they wait for, since they were last asked; used at the first place
+    /// only.
     explanations: RefCell<OrderedMap<PlaceId, Vec<String>>>,
 }
 
 impl Local {
-    /// How often another place has said what it waits for: explanations since the last request, and waits in teams.
+    /// Returns the number of reports by other places of what they wait for: explanations since the last request, and
+    /// waits in teams.
     pub(crate) fn heard_of_waits(&self) -> usize {
         self.run.explanations.borrow().len() + self.services().waits_heard()
     }
@@ -339,14 +341,14 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     Ok(())
 }
 
-/// What has gone wrong here, what this place waits for, and what of the `inquiry` it has not begun, one line each.
+/// Describes the failures here, what this place waits for, and what of the `inquiry` it has not begun, one line each.
 fn explanation(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let failures = local.failures().into_iter().map(|error| format!("this has failed: {error}"));
     let causes = causes(local, inquiry);
     failures.chain(causes).map(|line| format!("{}: {line}", local.here())).collect()
 }
 
-/// What this place waits for, and what of the `inquiry` it has not begun, one line each.
+/// Describes what this place waits for, and what of the `inquiry` it has not begun, one line each.
 fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     let finishes = local.finishes.explain().into_iter();
     let finishes = finishes.filter_map(|(site, explanation)| explain_finish(site, &explanation));
@@ -370,11 +372,11 @@ fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
     lines
 }
 
-/// What is left when the first place waits for nothing that is known here.
+/// Explanation if the first place waits for nothing that is known here.
 const OUTSIDE: &str = "the main task, and for nothing of Isles but perhaps a monitor: a thread or a timer of the \
                        program wakes tasks on threads and processes only";
 
-/// What a finish waits for, which the program called at `site`; none for the whole run as long as nothing but its main
+/// Describes what a finish waits for, which the program called at `site`; `None` for the whole run while only its main
 /// task is left.
 fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Option<String> {
     let Explanation { live, cancelled, waiting, .. } = explanation;
@@ -393,7 +395,7 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         let each = if places.len() == 1 { "" } else { "each of " };
         format!("{tasks} at {each}{}{asked}", named(&places))
     });
-    // What is heard may be old: reports come when the last task of a place has ended.
+    // The reports may be old: they come when the last task of a place has ended.
     let others: Vec<String> = others.collect();
     let heard = if others.is_empty() { "" } else { ", as far as heard " };
     Some(format!("{name}{cancelled}: {live} live here{heard}{}", others.join(", ")))

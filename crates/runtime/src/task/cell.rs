@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
-/// How urgent a task is; within a place the most urgent ready task runs first.
+/// Priority of a task; within a place the most urgent ready task runs first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// After everything else.
@@ -33,14 +33,14 @@ pub enum Priority {
 /// No entry in the table of suspended tasks.
 const UNLISTED: u32 = u32::MAX;
 
-/// What the worker needs of any task.
+/// Fields of any task that the worker needs.
 pub(crate) struct TaskHeader {
     pub(super) state: TaskState,
     kind: &'static TaskVtable,
     injector: &'static Injector,
     /// The finish that counts the task; constant.
     pub(crate) scope: Scope,
-    /// Where the program started the task; constant.
+    /// Location at which the program started the task; constant.
     pub(crate) site: SiteNumber,
     /// Its entry in the place's table of suspended tasks; only the owner reads and writes it.
     listed: Cell<u32>,
@@ -54,11 +54,11 @@ type PollFn = unsafe fn(NonNull<TaskHeader>, &mut Context<'_>) -> Poll<Result<()
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<TaskHeader>() == 40);
 
-/// What differs from one type of future to another, and by urgency.
+/// Properties that depend on the type of the future, and on the priority.
 struct TaskVtable {
     poll: PollFn,
     drop_future: unsafe fn(NonNull<TaskHeader>),
-    /// Of the whole cell.
+    /// Layout of the whole cell.
     layout: Layout,
     priority: Priority,
 }
@@ -75,7 +75,7 @@ impl TaskVtable {
 }
 
 impl TaskHeader {
-    /// How urgent the task is; constant.
+    /// Returns the priority of the task; constant.
     #[inline]
     pub(crate) fn priority(&self) -> Priority {
         self.kind.priority
@@ -99,7 +99,7 @@ pub(crate) struct TaskRef(NonNull<TaskHeader>);
 // SOUND: other threads touch only `state`, `injector` and `free`, never the future or the cells.
 unsafe impl Send for TaskRef {}
 
-/// How a poll ended.
+/// Outcome of a poll.
 pub(crate) enum Ended {
     /// The task waits to be woken.
     Suspended,
@@ -136,7 +136,7 @@ impl TaskRef {
         TaskRef(cell.cast())
     }
 
-    /// What the worker needs of the task.
+    /// Returns the header of the task, which the worker needs.
     pub(crate) fn header(&self) -> &TaskHeader {
         // NEED: the header stands behind an erased pointer.
         // SOUND: the place's reference keeps the memory alive.
@@ -191,7 +191,7 @@ impl TaskRef {
         wake(self.0);
     }
 
-    /// Whether the future is dropped.
+    /// Returns `true` if the future is dropped.
     pub(crate) fn is_over(self) -> bool {
         self.header().state.is_over()
     }

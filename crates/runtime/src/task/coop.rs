@@ -59,9 +59,9 @@ pub async fn yield_now() {
 /// Waits until all that this place has sent is on its way without it: nothing waits for room, and of nothing a part is
 /// still to be written.
 ///
-/// Where messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Collectives,
-/// sends to members and over channels, puts and accumulates end only when they are on their way. A task that has sent
-/// much by `spawn_at!`, which waits for nothing, and is about to compute for long waits here, as with `MPI_Wait` for an
+/// If messages go piece by piece, as on some modelled chips, a place that computes sends nothing on. Collectives, sends
+/// to members and over channels, puts and accumulates end only when they are on their way. A task that has sent much by
+/// `spawn_at!`, which waits for nothing, and is about to compute for long waits here, as with `MPI_Wait` for an
 /// `MPI_Isend`. Elsewhere it is over at once.
 pub async fn sent() {
     poll_fn(|context| {
@@ -83,7 +83,7 @@ pub async fn let_leave() {
     poll_fn(poll_leave).await;
 }
 
-/// Whether what this place has sent is on its way; if not, and its send could not wait, the task goes on when it is.
+/// Polls until what this place has sent is on its way; if its send could not wait, the task goes on when it is.
 ///
 /// Asks again at each poll: it may be part of a future that its task polls twice in one turn.
 #[inline]
@@ -99,7 +99,8 @@ pub fn poll_leave(context: &mut Context<'_>) -> Poll<()> {
     })
 }
 
-/// Whether an operation may begin; if not, the task goes to the back of the queue of ready tasks, with a new budget.
+/// Polls for leave to begin an operation; without it, the task goes to the back of the queue of ready tasks, with a new
+/// budget.
 #[inline]
 pub fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
     if Local::with(must_give_way) {
@@ -109,7 +110,7 @@ pub fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
     Poll::Ready(())
 }
 
-/// Whether the budget of the place is spent, or its turn has been long enough; then a new budget begins.
+/// Returns `true` if the budget of the place is spent, or its turn has been long enough; then a new budget begins.
 ///
 /// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
 #[inline]
@@ -177,7 +178,7 @@ async fn cooperate_by<F: Future>(effort: impl Fn(&F::Output) -> u32, operation: 
 /// A future that goes on.
 type Slow<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
 
-/// What the first attempt of an operation came to.
+/// Outcome of the first attempt of an operation.
 pub enum Attempt<'a, R> {
     /// It has its value.
     Done(R),

@@ -15,28 +15,28 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::{Arc, PoisonError};
 
-/// See the file header.
+/// Way back into a place for a task that is woken.
 pub(crate) struct Injector {
     /// The way to the place; `None` once it has ended.
     inbox: Mutex<Option<Inbox>>,
-    /// Whether there may be something to take: lets the owner look without the lock.
+    /// True if there may be something to take: lets the owner look without the lock.
     filled: AtomicBool,
     /// Memory of tasks whose last waker was dropped by another thread; left to the pool of the place.
     returned: Mutex<Returned>,
 }
 
-/// What other threads need to bring a task back.
+/// State other threads need to bring a task back.
 struct Inbox {
     /// Tasks that they have woken.
     tasks: Vec<TaskRef>,
     unpark: Arc<dyn Unpark>,
 }
 
-/// What other threads have given back.
+/// Cells other threads have given back.
 #[derive(Default)]
 struct Returned {
     cells: Vec<ReturnedCell>,
-    /// How many cells were too large for the pool, and are freed.
+    /// Number of cells that were too large for the pool, and are freed.
     large: usize,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct TaskMemory {
 }
 
 impl TaskMemory {
-    /// For the place that `unpark` wakes, with an injector whose place has ended, or a new one.
+    /// Makes the memory for the place that `unpark` wakes, with an injector whose place has ended, or a new one.
     pub(crate) fn new(unpark: Arc<dyn Unpark>) -> TaskMemory {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let injector = match idle {

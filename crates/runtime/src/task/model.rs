@@ -32,7 +32,7 @@ struct Guarded {
     state: TaskState,
     /// The future and the memory: read by everybody who holds a reference, written by whoever lets the last one go.
     memory: UnsafeCell<()>,
-    /// What the task waits for.
+    /// Counter for which the task waits.
     done: AtomicUsize,
     /// Stand for the injector: how often the task was put there, and the sleep of the place.
     queued: AtomicUsize,
@@ -110,7 +110,7 @@ fn a_task_that_is_woken_while_it_is_dropped_is_queued_by_one() {
             theirs.wake();
             theirs.release();
         });
-        // Who is told that it stands in a queue waits for it there.
+        // A task that is told that it stands in a queue waits for it there.
         if task.state.conclude() {
             task.dequeue();
             assert!(!task.state.start());
@@ -183,7 +183,7 @@ impl Bare {
     }
 }
 
-/// What a task waits for, and where it leaves its waker.
+/// Signal for which a task waits, and the waker it leaves there.
 #[derive(Default)]
 struct Signal(Mutex<(bool, Option<Waker>)>);
 

@@ -43,7 +43,7 @@ struct PoolChunk {
     fresh: Cell<usize>,
     /// The next chunk with room, in the pool's list.
     next: Cell<*mut PoolChunk>,
-    /// Whether the chunk stands in that list.
+    /// True if the chunk stands in that list.
     listed: Cell<bool>,
 }
 
@@ -70,7 +70,7 @@ impl Default for Class {
     }
 }
 
-/// Whether a value of this layout lives in a pool.
+/// Returns `true` if a value of this layout lives in a pool.
 pub(super) const fn fits(layout: Layout) -> bool {
     layout.size() <= CELL_BYTES_MAX && layout.align() <= CELL_UNIT
 }
@@ -144,12 +144,12 @@ impl Pool {
         self.note_freed(1);
     }
 
-    /// So much memory that fits into no cell was freed by others.
+    /// Notes that others have freed `count` values that fit into no cell.
     pub(super) fn note_freed(&self, count: usize) {
         self.live.set(self.live.get() - count);
     }
 
-    /// How much memory is handed out, in values.
+    /// Returns the number of values handed out.
     pub(crate) fn live(&self) -> usize {
         self.live.get()
     }

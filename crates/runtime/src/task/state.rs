@@ -20,7 +20,7 @@ const REFERENCE: usize = 8;
 /// The state word; see the file header.
 pub(super) struct TaskState(AtomicUsize);
 
-/// What the owner must do after a poll that returned `Pending`.
+/// Action of the owner after a poll that returned `Pending`.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum AfterPoll {
     /// Nothing: a waker will schedule the task.
@@ -104,7 +104,7 @@ impl TaskState {
         self.release()
     }
 
-    /// Whether the future is dropped.
+    /// Returns `true` if the future is dropped.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         // PAIR task.over: observe

@@ -1,4 +1,4 @@
-//! What tasks share with other threads, from the language or from loom.
+//! Primitives that tasks share with other threads, from the language or from loom.
 //!
 //! The word of a task, the injector and the memory of cells are written once; under `--cfg loom` every interleaving of
 //! a place with its foreign wakers is tried, and every allocation that is left or given back twice is told. Modules of

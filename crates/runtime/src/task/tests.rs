@@ -21,7 +21,7 @@ impl Unpark for Waits {
     }
 }
 
-/// What a place needs for its tasks.
+/// Minimal environment of a place for its tasks.
 struct Bare {
     waits: Arc<Waits>,
     injector: &'static Injector,
@@ -120,7 +120,7 @@ fn a_wake_under_way_at_the_end_of_the_place_leaks_no_memory() {
     bare.close();
     bare.injector.schedule(task, Priority::Normal);
     drop(waker);
-    // What came after the end stands in the list that nobody looks at any more, but here.
+    // Tasks that came after the end stand in the list that nobody looks at any more, except here.
     bare.close();
     assert_eq!(bare.pool.live(), 0);
 }

@@ -8,7 +8,7 @@
 use super::EncodeError;
 use std::any::type_name;
 
-/// How the paths of such types begin.
+/// Path prefixes of such types.
 const CELLS: &[&str] = &[
     "core::cell::Cell<",
     "core::cell::RefCell<",
@@ -23,7 +23,7 @@ const CELLS: &[&str] = &[
     "lock_api::rwlock::RwLock<",
 ];
 
-/// How the paths of types begin that show what they hold.
+/// Path prefixes of types that show what they hold.
 const OWNERS: &[&str] = &[
     "&",
     "alloc::boxed::Box<",

@@ -35,8 +35,8 @@ const LINE_ALIGNED_BYTES_MIN: usize = 4096;
 /// Bytes of a cache line; blocks are aligned to it.
 const LINE_BYTES: usize = 64;
 
-/// How many values may lie within each other. Where nothing is optimised a level takes up to 2 KiB of stack, and a
-/// thread that is a place may have 2 MiB.
+/// Largest nesting depth of values. Without optimisation a level takes up to 2 KiB of stack, and a thread that is a
+/// place may have 2 MiB.
 const DEPTH_MAX: u32 = 500;
 
 /// Says that a value was too deep.
@@ -71,7 +71,7 @@ const fn aligned(position: usize, alignment: usize) -> usize {
     position.saturating_add(alignment - 1) & !(alignment - 1)
 }
 
-/// Why a value has no encoding.
+/// Reason why a value has no encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -81,7 +81,7 @@ pub enum EncodeError {
     Unsupported(postcard::Error),
     /// Its `Serialize` panicked; the text says where and what.
     Panicked(Box<str>),
-    /// It was written once more, and had another length.
+    /// It was written twice, with different lengths.
     Unsteady,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Why bytes are not what they should be. Either the sender runs another program, or memory was damaged.
+/// Reason why bytes are not what they should be. Either the sender runs another program, or memory was damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -154,7 +154,7 @@ pub struct Writer<'a> {
     bytes: &'a mut [u8],
     /// Bytes written or counted so far.
     position: usize,
-    /// Whether values that can be changed through a reference are refused.
+    /// True if values that can be changed through a reference are refused.
     watching: bool,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Writer<'a> {
         self.position
     }
 
-    /// Whether some item did not fit.
+    /// Returns `true` if some item did not fit.
     pub fn overflowed(&self) -> bool {
         self.position > self.bytes.len()
     }
@@ -562,7 +562,7 @@ pub struct PodSlice<T> {
     place: SliceStorage<T>,
 }
 
-/// Where an arrived slice lies.
+/// Location of an arrived slice.
 enum SliceStorage<T> {
     /// In the message itself, at these bytes; checked for length and alignment.
     Block(Rc<dyn BlockMemory>, Range<usize>),
@@ -571,7 +571,7 @@ enum SliceStorage<T> {
 }
 
 impl<T> PodSlice<T> {
-    /// Whether the elements still lie in the message.
+    /// Returns `true` if the elements still lie in the message.
     pub fn is_in_place(&self) -> bool {
         matches!(self.place, SliceStorage::Block(..))
     }

@@ -16,7 +16,7 @@ use std::any::TypeId;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// What a list of numbers is made of.
+/// Element of a list of numbers.
 pub(super) trait Number: NoUninit + AnyBitPattern {
     /// Stands for the type in the bytes.
     const KIND: u8;
@@ -37,7 +37,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What `lookup` finds for a type, whatever its lifetimes (as in the crate `typeid`).
+/// Returns the result of `lookup` for a type, whatever its lifetimes (as in the crate `typeid`).
 ///
 /// Each type asks this once. The lookup is called with a constant, so that optimised code knows what it finds.
 #[inline]
@@ -66,7 +66,7 @@ fn found_for<T: ?Sized>(lookup: Lookup) -> Option<u8> {
 /// The kind of the numbers in a type; none if it is not of the form that is looked up.
 type Lookup = fn(TypeId) -> Option<u8>;
 
-/// Where a reader finds blocks.
+/// Source of a reader's blocks.
 pub(super) trait Blocks {
     type Error;
 
@@ -111,7 +111,7 @@ pub(super) fn of_slice<T>(slice: &[T]) -> Option<Block<'_>> {
 /// Bytes of a word.
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// Whether a `T` is a number of at most a word.
+/// Returns `true` if a `T` is a number of at most a word.
 #[inline]
 pub fn is_word<T>() -> bool {
     size_of::<T>() <= WORD_BYTES && found_for::<T>(kind_of_number).is_some()
@@ -135,7 +135,7 @@ pub fn of_word<T>(word: u64) -> Option<T> {
     is_word::<T>().then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-/// What `seed` asks for, if that is a vector of numbers (or an optional one) and comes next as a block.
+/// Reads the value of `seed`, if that is a vector of numbers (or an optional one) and comes next as a block.
 #[inline]
 pub(super) fn wanted<'de, S, B>(_seed: &S, from: &mut B) -> Result<Option<S::Value>, B::Error>
 where

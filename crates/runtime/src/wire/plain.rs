@@ -214,7 +214,7 @@ mod tests {
     fn elements_go_as_their_bytes() {
         let numbers = vec![u32::MAX; 100];
         let record = Record { before: String::new(), numbers, points: [].into(), weights: None, after: 0 };
-        // How many fields; two bytes of length and four for each number.
+        // The number of fields; two bytes of length and four for each number.
         assert_eq!(written(&record).len(), 1 + 1 + 2 + 400 + 1 + 1 + 1);
     }
 

@@ -33,7 +33,7 @@ fn refused(text: impl Into<Box<str>>) -> DecodeError {
 /// Reads values.
 pub(super) struct Values<'r, 'de> {
     from: &'r mut Reader<'de>,
-    /// How many values the present one lies within.
+    /// Nesting depth of the present value.
     depth: u32,
 }
 

@@ -22,7 +22,7 @@ const NO_LENGTH: &str = "it does not say how many entries follow: `#[serde(flatt
 /// Writes values.
 pub(super) struct Values<'w, 'a> {
     to: &'w mut Writer<'a>,
-    /// How many values the present one lies within.
+    /// Nesting depth of the present value.
     depth: u32,
 }
 
@@ -327,7 +327,7 @@ impl<'s, 'w, 'a> ser::Serializer for &'s mut Values<'w, 'a> {
 /// The elements, fields or entries of a value.
 pub(super) struct Parts<'s, 'w, 'a> {
     values: &'s mut Values<'w, 'a>,
-    /// How many are still to come.
+    /// Number of elements still to come.
     left: usize,
 }
 

@@ -18,9 +18,9 @@ use std::rc::Rc;
 
 /// Carries small items to places and applies them there, many in one message.
 ///
-/// Where an `at!` or a `spawn_at!` costs a message each, a [`push`](Aggregator::push) costs a store into a bucket. A
-/// bucket leaves when it is full, or when nothing else of the enclosing finish lives at the place; the finish ends when
-/// every item is applied. Items of one place for another may be applied in any order.
+/// An `at!` or a `spawn_at!` costs a message each; a [`push`](Aggregator::push) costs a store into a bucket. A bucket
+/// leaves when it is full, or when nothing else of the enclosing finish lives at the place; the finish ends when every
+/// item is applied. Items of one place for another may be applied in any order.
 ///
 /// ```ignore
 /// let table = PlaceLocal::new(|| vec![0_u64; 1 << 20]).await?;
@@ -180,12 +180,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         self.share.attachment().try_with(|local| self.here.flush(local, &|_| true));
     }
 
-    /// How many items a bucket has at this place.
+    /// Returns the number of items a bucket holds at this place.
     pub fn bucket(&self) -> usize {
         self.here.capacity()
     }
 
-    /// How many items have left this place in buckets, and how many buckets have.
+    /// Returns the number of items that have left this place in buckets, and the number of those buckets.
     pub fn sent(&self) -> (u64, u64) {
         self.here.counts.get()
     }

@@ -18,7 +18,7 @@ pub(crate) const ITEMS_DONE: HandlerId = HandlerId(13);
 pub(super) struct ItemBatch<'a, T> {
     pub(super) share: &'a PartRef,
     pub(super) items: &'a [T],
-    /// Where each goes; empty if all are for the place that gets them.
+    /// Destination of each item; empty if all are for the receiving place.
     pub(super) to: &'a [PlaceId],
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Arrived<T: 'static> {
 struct BatchReceipt {
     id: PartId,
     source: PlaceId,
-    /// How many of its items are neither applied here nor stored for the next place.
+    /// Number of its items neither applied here nor stored for the next place.
     left: usize,
 }
 

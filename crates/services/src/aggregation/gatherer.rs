@@ -25,7 +25,7 @@ pub struct Gatherer<Q: 'static, A: 'static> {
 /// Answers the questions that a place gets.
 struct Answerer<Q, A>(Box<dyn Fn(Vec<Q>) -> Vec<A>>);
 
-/// What is asked of one place.
+/// Queries to one place.
 struct Exchange<Q> {
     questions: Vec<Q>,
     /// The number of each in the order of all.

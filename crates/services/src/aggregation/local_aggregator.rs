@@ -28,7 +28,7 @@ pub(super) struct LocalAggregator<T> {
     /// Keeps the part as long as there are items.
     keep: RefCell<Option<PartRef>>,
     itself: Weak<LocalAggregator<T>>,
-    /// What handling an item that arrives costs on a modelled core, in cycles.
+    /// Modelled cost of handling an arriving item, in core cycles.
     pub(super) arrival_cycles: u64,
     /// Items stored here, and buckets that left for other places, so far.
     pub(super) counts: Cell<(u64, u64)>,
@@ -51,7 +51,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         })
     }
 
-    /// How many items a bucket has at most.
+    /// Returns the largest number of items in a bucket.
     pub(super) fn capacity(&self) -> usize {
         self.buckets.borrow().capacity()
     }

@@ -1,10 +1,10 @@
 //! Aggregation: many small items for unpredictable places travel together.
 //!
-//! What a place holds of them, and which way they go, is `isles_protocol::aggregation`; here are the handles that a
-//! program has ([`Aggregator`], [`Gatherer`]), the tasks by which buckets travel, and the service that lets buckets
-//! leave which nobody fills any more. A bucket with items is a live task of its finish, so that the finish ends neither
-//! too early nor never; when nothing else of the finish lives here, it leaves. `docs/design/aggregation.md` has the
-//! protocol. Invariant: an item is counted by its finish from its push until it is applied.
+//! The contents of a place's buckets, and the routes of items, are in `isles_protocol::aggregation`; here are the
+//! handles that a program has ([`Aggregator`], [`Gatherer`]), the tasks that carry buckets, and the service that lets
+//! buckets leave which nobody fills any more. A bucket with items is a live task of its finish, so that the finish ends
+//! neither too early nor never; when nothing else of the finish lives here, it leaves. `docs/design/aggregation.md` has
+//! the protocol. Invariant: an item is counted by its finish from its push until it is applied.
 
 mod aggregator;
 pub(crate) mod batch;
@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-/// What the service asks of the buckets of one aggregator at its place, whatever their items are.
+/// Operations the service needs on the buckets of one aggregator at its place, whatever their items are.
 trait Held {
     /// Lets the buckets leave whose scope is `due`.
     fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool);
@@ -37,14 +37,14 @@ trait Held {
     /// A bucket that left for `peer` is handed on. False if there was none.
     fn acknowledged(&self, local: &Local, peer: PlaceId) -> bool;
 
-    /// `place` has died.
+    /// Handles the death of `place`.
     fn place_died(&self, local: &Local, place: PlaceId);
 
-    /// How many tasks wait for room here.
+    /// Returns the number of tasks that wait for room here.
     fn waiting(&self) -> usize;
 }
 
-/// What the part of an aggregator is at each place.
+/// Part of an aggregator at each place.
 struct AggregatorPart {
     held: Rc<dyn Held>,
     /// The same, of its type.
@@ -54,17 +54,17 @@ struct AggregatorPart {
 /// The aggregators of one place.
 pub(crate) struct Aggregations {
     all: RefCell<Vec<Weak<dyn Held>>>,
-    /// How many buckets with items each finish has here.
+    /// Number of non-empty buckets of each finish here.
     buckets: RefCell<OrderedMap<Key, u64>>,
-    /// How many buckets have items.
+    /// Number of non-empty buckets.
     held: Cell<usize>,
-    /// Whether a bucket began, left or arrived since the service was asked last.
+    /// True if a bucket began, left or arrived since the service was last asked.
     is_active: Cell<bool>,
-    /// When that was so last, as far as the service was asked.
+    /// Time of the last such event, as far as the service was asked.
     active_at: Cell<Duration>,
-    /// How long it usually takes until it is so again.
+    /// Usual time between two such events.
     usual_gap: Cell<Duration>,
-    /// When buckets may leave, if nothing happens.
+    /// Time at which buckets may leave, if nothing happens.
     next_flush: Cell<Option<Duration>>,
 }
 
@@ -75,7 +75,7 @@ impl Aggregations {
         all.push(Rc::downgrade(held));
     }
 
-    /// A bucket has begun that belongs to `scope`, which counts it.
+    /// Counts a new bucket that belongs to `scope`.
     fn begin(&self, scope: Scope) {
         self.held.set(self.held.get() + 1);
         if let ScopeKind::Counted(key) = scope.kind() {
@@ -83,7 +83,7 @@ impl Aggregations {
         }
     }
 
-    /// It has left.
+    /// Uncounts a bucket of `scope` that has left.
     fn end(&self, scope: Scope) {
         self.held.set(self.held.get() - 1);
         if let ScopeKind::Counted(key) = scope.kind() {
@@ -102,7 +102,7 @@ impl Aggregations {
         self.all.borrow().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Whether all that lives here of the finish of `scope` are buckets; of what is detached nobody knows.
+    /// Returns `true` if all that lives here of the finish of `scope` are buckets; detached work is not known.
     fn is_all_in_buckets(&self, local: &Local, scope: Scope) -> bool {
         let ScopeKind::Counted(key) = scope.kind() else { return true };
         self.buckets.borrow().get(key).is_some_and(|count| local.live_tasks(key) == *count)
@@ -176,7 +176,7 @@ impl Aggregations {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let id: PartId = reader.take_serde()?;
     let part = local.part_value(id);
-    // Who has no handle any more has nothing that waits.
+    // A place without a handle has nothing that waits.
     let Some(part) = part else { return Ok(()) };
     let known =
         part.downcast_ref::<AggregatorPart>().is_some_and(|part| part.held.acknowledged(local, source));

@@ -1,11 +1,11 @@
-//! How an aggregator works: which way items go, and how many of them a place holds.
+//! Options of an aggregator: the route of items, and the number of them that a place holds.
 
 use isles_protocol::aggregation::{BucketLimits, ItemRoute, Router};
 use isles_runtime::limits::AGGREGATED_ITEMS_MAX as ITEMS_MAX;
 use isles_runtime::{Cycles, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// What an [`Aggregator`](crate::Aggregator) is made with.
+/// Options of an [`Aggregator`](crate::Aggregator).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AggregatorOptions {
     pub(super) route: ItemRoute,
@@ -35,29 +35,30 @@ impl Default for AggregatorOptions {
 }
 
 impl AggregatorOptions {
-    /// Which way items go.
+    /// Sets the route of the items.
     #[must_use]
     pub fn route(mut self, route: ItemRoute) -> Self {
         self.route = route;
         self
     }
 
-    /// How many items a place may hold that are not applied: in its buckets, and on their way from there until they are
-    /// handed on, at most 2^20. They are shared out evenly among the buckets, each of which has at least one.
+    /// Sets how many items a place may hold that are not applied: in its buckets, and on their way from there until
+    /// they are handed on; at most 2^20. They are shared out evenly among the buckets, each of which holds at least
+    /// one.
     #[must_use]
     pub fn lookahead(mut self, items: usize) -> Self {
         self.lookahead = items;
         self
     }
 
-    /// How many items a bucket has, whatever the look-ahead, at most 2^20.
+    /// Sets the number of items in a bucket, whatever the look-ahead; at most 2^20.
     #[must_use]
     pub fn bucket(mut self, items: usize) -> Self {
         self.bucket = Some(items);
         self
     }
 
-    /// How many buckets for one place may be on their way, at least one.
+    /// Sets how many buckets for one place may be in flight; at least one.
     #[must_use]
     pub fn in_flight(mut self, buckets: u32) -> Self {
         self.in_flight = buckets;
@@ -76,7 +77,7 @@ impl AggregatorOptions {
         Err(Error::new(ErrorKind::Misused, text))
     }
 
-    /// How much a place holds.
+    /// Returns the limits on what a place holds.
     pub(super) fn limits(&self, router: &Router) -> BucketLimits {
         match self.bucket {
             Some(capacity) => BucketLimits { capacity, in_flight: self.in_flight },
@@ -84,7 +85,7 @@ impl AggregatorOptions {
         }
     }
 
-    /// What it costs on a modelled core to hand on an item that has arrived, beside the message; free elsewhere.
+    /// Sets the cost of handing on an arrived item on a modelled core, besides the message; free elsewhere.
     #[must_use]
     pub fn arrival_work(mut self, each: Cycles) -> Self {
         self.arrival_cycles = each.0;

@@ -1,4 +1,4 @@
-//! What places say about channels, taken in: by the home, and by other places.
+//! Receiving messages about channels: by the home, and by other places.
 //!
 //! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
 
@@ -215,7 +215,7 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// What became of a value that had gone to `source`.
+    /// Receives the outcome of a value that was sent to `source`.
     fn receive_back(
         &self,
         source: PlaceId,
@@ -319,7 +319,7 @@ impl<T: CanSend> End<T> {
                 home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
             }
         };
-        // What nobody can receive any more is dropped here, where nothing is borrowed.
+        // Values that nobody can receive any more are dropped here, where nothing is borrowed.
         drop_caught(received.map_err(|_| Refused::of_service(SLOT_VIOLATION))?);
         Ok(())
     }
@@ -377,7 +377,7 @@ fn offered<V>(number: u64, outcome: Offered<V>) -> Option<ChannelMessage> {
     match outcome {
         Offered::Accepted(slots) => Some(ChannelMessage::Accepted { operation: number, slots }),
         Offered::Waits => None,
-        // What is here is a copy; its sender has kept its value.
+        // The value here is a copy; its sender has kept the original.
         Offered::Refused(copy) => {
             drop_caught(copy);
             Some(ChannelMessage::Refused { operation: number })
@@ -405,7 +405,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             end.receive(local, source, head, reader)
         }
         None => {
-            // What is gone here has returned the slots that it had.
+            // A channel that is gone here has returned the slots that it had.
             let answer = match head {
                 ChannelMessage::Slots { count: slots } => ChannelMessage::ReturnSlots { count: slots },
                 // The home waits for an answer all the same.

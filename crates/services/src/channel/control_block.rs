@@ -23,8 +23,8 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What an operation touches at the home: the lines of the two ends and of those who wait, and one value. They are in
-/// a cache as far as that holds the whole buffer.
+/// Work of one operation at the home: the lines of the two ends and of the waiting tasks, and one value. They are in a
+/// cache as far as that holds the whole buffer.
 pub(super) fn access(value_bytes: usize, capacity: u32) -> Work {
     /// The two ends of the buffer, and the two queues of those who wait: a line each.
     const LINES: u64 = 4;
@@ -100,7 +100,7 @@ impl ChannelTable {
     }
 
     pub(super) fn remove(&mut self, id: ChannelId) -> Option<Rc<dyn AnyEnd>> {
-        // What is returned keeps it, so that nothing is dropped here.
+        // The returned channel is kept by the caller, so that nothing is dropped here.
         self.recent.take_if(|recent| recent.control().id == id);
         self.ends.remove(&id)
     }
@@ -125,7 +125,7 @@ impl ChannelTable {
         }
     }
 
-    /// Whether a value is in a ring for which some task waits.
+    /// Returns `true` if some task waits for a ring that holds a value.
     #[inline]
     pub(crate) fn have_values(&self) -> bool {
         self.watched.iter().any(|end| end.control().inward.have_values())
@@ -194,13 +194,14 @@ pub(super) trait AnyEnd {
     /// Gives up a receive that waits; it begins anew when it is polled again.
     fn suspend_receive(self: Rc<Self>, local: &Local, number: u64);
 
-    /// At the home: which places' tasks have what those who wait to send wait for, one line each.
+    /// Describes, at the home, which places' tasks have what the waiting senders wait for, one line each.
     fn explain_holders(&self) -> Vec<String>;
 
-    /// A place is dead, and all that it sent has arrived.
+    /// Handles the death of a place, all of whose messages have arrived.
     fn place_died(self: Rc<Self>, local: &Local, place: PlaceId);
 
-    /// At the home: gives values of rings to the tasks that wait for them; how many, and whether some still wait.
+    /// Gives, at the home, values of rings to the tasks that wait for them; returns how many, and whether some still
+    /// wait.
     fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool);
 
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
@@ -247,26 +248,27 @@ pub(super) struct ControlBlock {
     pub(super) attachment: Attachment,
     pub(super) capacity: u32,
     is_home: bool,
-    /// At a home on a modelled chip: what one operation costs there.
+    /// Cost of one operation at a home on a modelled chip.
     pub(super) access: Option<Work>,
     /// Elsewhere: what may be sent without asking.
     slots: RefCell<SlotPool>,
     pub(super) waits: Waits,
-    /// Who takes the values that have come here.
+    /// Operations that take the values arriving here.
     pub(super) arrivals: RefCell<Arrivals>,
     /// Elsewhere: the home is to be told when there are none.
     is_settling: Cell<bool>,
     next: Cell<u64>,
-    /// What a value ring of it is like, if it can have some; those that come here, and the one that goes from here.
+    /// Shape of a value ring of the channel, if it can have some: of those that come here and of the one that goes from
+    /// here.
     pub(super) ring_shape: Option<RingShape>,
     pub(super) inward: InwardRings,
     pub(super) outward: OnceCell<OutwardRing>,
-    /// Nothing goes through that ring before an operation with this number or a later one is answered: a value is under
-    /// way in a message that nobody answers, and must not be overtaken.
+    /// Number of the operation whose answer, or that of a later one, releases the ring; until then nothing goes through
+    /// it: a value is under way in a message that nobody answers, and must not be overtaken.
     held_until: Cell<Option<u64>>,
-    /// What an item begins with.
+    /// Bytes with which each item begins.
     pub(super) item_head: ItemHead,
-    /// At the home: how many receives of its tasks look at the clock first, because tasks of other places receive, too.
+    /// Number of receives of the home's tasks that look at the clock first, because tasks of other places receive, too.
     watchful: Cell<u32>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
     handles: Cell<u32>,
@@ -317,13 +319,13 @@ impl ControlBlock {
         }
     }
 
-    /// Tasks of other places receive from this home, or are about to: its own tasks do not keep the values from them by
-    /// receiving again and again within one long turn.
+    /// Notes that tasks of other places receive from this home, or are about to: its own tasks do not keep the values
+    /// from them by receiving again and again within one long turn.
     pub(super) fn note_far_receiver(&self) {
         self.watchful.set(WATCHFUL_RECEIVES);
     }
 
-    /// A task receives at the home: whether it looks at the clock first.
+    /// Returns `true` if a task that receives at the home must look at the clock first.
     #[inline]
     pub(super) fn is_watchful(&self) -> bool {
         let left = self.watchful.get();
@@ -383,12 +385,13 @@ impl ControlBlock {
         sent.map(drop).map_err(unsent)
     }
 
-    /// A value was sent in a message that is not answered: holds the ring until what is asked after it is answered.
+    /// Holds the ring after a value was sent in a message that is not answered, until what is asked after it is
+    /// answered.
     pub(super) fn hold_ring(&self) {
         self.held_until.set(self.outward.get().map(|_| self.next.get()));
     }
 
-    /// The ring for values sent by slots, unless it is held.
+    /// Returns the ring for values sent by slots, unless it is held.
     ///
     /// # Errors
     /// It is.
@@ -436,7 +439,7 @@ impl ControlBlock {
         self.waits_if_sent(number, self.tell(local, self.id.home, head))
     }
 
-    /// What became of an operation that waits if its message was sent.
+    /// Returns the outcome of an operation that waits if its message was sent.
     pub(super) fn waits_if_sent(
         &self,
         number: u64,
@@ -455,7 +458,7 @@ impl ControlBlock {
         self.waits.begin(number, what, caller);
     }
 
-    /// Says to the home that nothing shall be sent any more.
+    /// Tells the home that nothing can be sent any more.
     pub(super) fn close_from_afar(&self, local: &Local) {
         let unused = self.slots.borrow_mut().close();
         // A dead home has no channel that could be closed.
@@ -546,14 +549,14 @@ impl ControlBlock {
         }
     }
 
-    /// At the home: one kind of handles less; the channel, if that was the last.
+    /// Releases, at the home, one kind of handles; returns the channel, if that was the last.
     #[must_use = "what is in the channel is to be dropped when nothing is borrowed"]
     pub(super) fn release_kind(&self, local: &Local) -> Option<Rc<dyn AnyEnd>> {
         self.handles.set(self.handles.get() - 1);
         if self.handles.get() == 0 { ChannelTable::of(local).borrow_mut().remove(self.id) } else { None }
     }
 
-    /// What is left of the channel here goes when no handle and no operation is left.
+    /// Removes what is left of the channel here when no handle and no operation is left.
     pub(super) fn forget_if_unused(&self, local: &Local) {
         let is_unused = || self.waits.is_empty() && self.arrivals.borrow().is_idle();
         if !self.is_home && self.handles.get() == 0 && is_unused() {
@@ -565,7 +568,7 @@ impl ControlBlock {
         }
     }
 
-    /// What the operations that wait here wait for, one line each.
+    /// Describes what the waiting operations here wait for, one line each.
     fn explain(&self) -> Vec<String> {
         let line = |(what, caller)| format!("{what} a channel of {}, at {caller}", self.id.home);
         self.waits.wanted().into_iter().map(line).collect()

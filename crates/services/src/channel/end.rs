@@ -26,11 +26,11 @@ use std::rc::Rc;
 /// Longer memory for steps is not kept.
 const SPARE_BYTES_MAX: usize = 1 << 10;
 
-/// How a send is done. It is lent, never copied: a copy of all of it would wait for the stores that made it.
+/// Options of a send. Passed by reference: a copy would stall on store forwarding.
 pub(super) struct SendOptions {
-    /// Whether room is reserved first, while the value stays with the task.
+    /// True if room is reserved first, while the value stays with the task.
     pub(super) reserves: bool,
-    /// Whether it waits for room.
+    /// True if the send waits for room.
     pub(super) blocking: bool,
     /// The `select!` of which it is a branch.
     pub(super) choice: Choice,
@@ -230,7 +230,7 @@ impl<T: CanSend> End<T> {
                 Some(value)
             }
             Some(home) if self.control.is_rendezvous() => {
-                // What lies here was lent.
+                // The value here was lent.
                 let _ = home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
                 None
             }
@@ -290,7 +290,7 @@ impl<T: CanSend> End<T> {
         let choice = choice.or_else(|| if self.control.is_rendezvous() { within() } else { None });
         let Some(home) = &self.home else { return self.receive_there(local, (waits, choice), caller) };
         let mut steps = self.new_steps();
-        // What lies here for others would come first.
+        // Values that lie here for others would come first.
         if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
             *value = home.borrow_mut().take_offer(&mut steps);
             if value.is_some() {
@@ -318,7 +318,8 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// A task has a value of the home at once; if earlier ones lie here for others, it takes the first of them.
+    /// Returns the value for a task of the home that has one at once; if earlier ones lie here for others, it is the
+    /// first of them.
     #[inline]
     fn exchange(&self, value: T) -> T {
         let mut arrived = self.arrived.borrow_mut();
@@ -342,7 +343,7 @@ impl<T: CanSend> End<T> {
         Some(value)
     }
 
-    /// Nothing shall be sent any more, says a task here.
+    /// Closes the channel on behalf of a task here: nothing can be sent any more.
     pub(super) fn close(self: &Rc<Self>) {
         self.control.attachment.try_with(|local| {
             let Some(home) = &self.home else { return self.control.close_from_afar(local) };
@@ -352,7 +353,7 @@ impl<T: CanSend> End<T> {
         });
     }
 
-    /// At the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
+    /// Ends one side at the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
     pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
         let abandoned = self.control.attachment.try_with(|local| {
             let mut steps = self.new_steps();
@@ -422,7 +423,7 @@ impl<T: CanSend> End<T> {
             ChannelStep::Decline(id, value) => {
                 (id, ChannelAnswer::Declined, ChannelMessage::Declined { operation: id.number }, Some(value))
             }
-            // What a dead place is to be told is told to nobody.
+            // A dead place is told nothing.
             ChannelStep::Announce(to, slots) => {
                 return drop(self.control.tell(local, to, &ChannelMessage::Slots { count: slots }));
             }
@@ -464,7 +465,7 @@ impl<T: CanSend> End<T> {
         drop_caught(unneeded);
     }
 
-    /// Whether the value could be written.
+    /// Returns `true` if the value could be written.
     fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
         let told = self.tell(local, id.place, &ChannelMessage::Value { operation: id.number }, value);
         let Err(ChannelAnswer::Faulty(fault)) = told else { return true };
@@ -477,7 +478,7 @@ impl<T: CanSend> End<T> {
         false
     }
 
-    /// A value has come for this receive, or for the next one.
+    /// Delivers a value that has arrived for this receive, or for the next one.
     pub(super) fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         self.arrived.borrow_mut().push_back((number, value));
         let step = self.control.arrivals.borrow_mut().arrived(number);
@@ -507,7 +508,7 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// Nobody waits for the answer to this receive any more, says this place to the home.
+    /// Tells the home that nobody waits for the answer to this receive any more.
     fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             // A dead home answers by its death.
@@ -523,7 +524,7 @@ impl<T: CanSend> End<T> {
         }
     }
 
-    /// An operation of this place was answered, but for a value that has come; `value` comes back to a send.
+    /// Ends an operation of this place that was answered, except by a value; `value` comes back to a send.
     pub(super) fn answer(
         self: &Rc<Self>,
         local: &Local,
@@ -569,7 +570,7 @@ impl<T: CanSend> End<T> {
         Some(returned.swap_remove(found).1)
     }
 
-    /// Nobody waits for this receive any more.
+    /// Gives up a receive that nobody waits for any more.
     pub(super) fn give_up_receive(self: &Rc<Self>, number: u64) {
         self.control.attachment.try_with(|local| {
             if let Some(is_ready) = self.control.waits.give_up_receive(number) {
@@ -580,7 +581,8 @@ impl<T: CanSend> End<T> {
         });
     }
 
-    /// Nobody waits for this send any more. Whether its value was sent, if it had been handed over, nobody knows.
+    /// Gives up a send that nobody waits for any more. If its value had been handed over, it is unknown whether it was
+    /// sent.
     pub(super) fn give_up_send(self: &Rc<Self>, number: u64) {
         self.control.attachment.try_with(|local| {
             if self.control.waits.give_up_send(number) {

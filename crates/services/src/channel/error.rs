@@ -13,17 +13,17 @@ use std::fmt;
 pub struct SendError<T> {
     /// The value.
     pub value: T,
-    /// Why it was not sent.
+    /// Reason why the value was not sent.
     pub kind: SendErrorKind,
 }
 
-/// Why a value was not sent.
+/// Reason why a value was not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendErrorKind {
     /// The channel is closed, or nobody can receive any more.
     Closed,
-    /// There is no room, and it was not to wait.
+    /// There is no room, and the send does not wait.
     Full,
     /// There was no room before the deadline.
     DeadlinePassed,
@@ -87,13 +87,13 @@ impl<T> From<SendError<T>> for Box<dyn Std + Send + Sync> {
     }
 }
 
-/// Why nothing was received.
+/// Reason why nothing was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecvError {
     /// The channel is closed, or nobody can send any more, and all that was sent has been received.
     Closed,
-    /// There is nothing, and it was not to wait.
+    /// There is no value, and the receive does not wait.
     Empty,
     /// There was nothing before the deadline.
     DeadlinePassed,

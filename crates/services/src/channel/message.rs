@@ -1,4 +1,4 @@
-//! What places say to each other about channels.
+//! Messages between places about channels.
 //!
 //! A [`ChannelMessage`] may be followed by a value as the wire writes it, and is read before the type of the value is
 //! known. Invariant: an answer names the operation by the number that its place gave it.
@@ -14,7 +14,7 @@ pub(crate) const CHANNEL: HandlerId = HandlerId(10);
 /// The name of a channel in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ChannelId {
-    /// Where its buffer is.
+    /// Place of the channel's buffer.
     pub(super) home: PlaceId,
     /// Counts the channels made at `home`; never reused.
     pub(super) serial: u32,
@@ -41,7 +41,7 @@ pub(super) enum ChannelMessage {
     ReturnSlots { count: u32 },
     /// To the home: nothing shall be sent any more.
     Close,
-    /// The value is in the buffer or received; so many slots come along.
+    /// The value is in the buffer or received; `slots` more slots come along.
     Accepted { operation: u64, slots: u32 },
     /// The channel is closed.
     Refused { operation: u64 },
@@ -65,7 +65,7 @@ pub(super) enum ChannelMessage {
     Recall,
     /// Unused slots are wanted back, and the channel is closed.
     Closed,
-    /// The place shall say when each value that has gone there is taken or put back.
+    /// The place must say when each value that has gone there is taken or put back.
     Settle,
     /// To the home: the answer to `Settle`.
     Settled,
@@ -91,7 +91,7 @@ pub(super) enum ChannelMessage {
 /// head it is.
 const ITEM_HEAD_BYTES_MAX: usize = 2 * 5 + 1;
 
-/// What each item of one channel begins with, as bytes: it is written in one piece.
+/// Header of each item of one channel, as bytes: it is written in one piece.
 pub(super) struct ItemHead {
     bytes: [u8; ITEM_HEAD_BYTES_MAX],
     len: usize,
@@ -114,7 +114,8 @@ impl ItemHead {
 }
 
 impl ChannelMessage {
-    /// Whether a home on a modelled chip pays for it: it looks at the buffer, or at those who wait.
+    /// Returns `true` if a home on a modelled chip pays for the message: it reads the buffer, or the waiting
+    /// operations.
     pub(super) fn is_charged(&self) -> bool {
         use ChannelMessage::*;
         matches!(

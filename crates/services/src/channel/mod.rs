@@ -97,7 +97,7 @@ fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiv
     Ok((Sender(side(false)), Receiver(side(true))))
 }
 
-/// At the home: what all senders stand for, or all receivers.
+/// State at the home of all senders, or of all receivers.
 struct Side<T: CanSend> {
     end: Rc<End<T>>,
     is_receiver: bool,
@@ -227,7 +227,7 @@ impl<T: CanSend> Sender<T> {
         self.0.end.close();
     }
 
-    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
+    /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
     }
@@ -278,7 +278,7 @@ impl<T: CanSend> Receiver<T> {
         self.0.end.close();
     }
 
-    /// How many values the channel holds, but for those that use places given beforehand (`docs/channels.md`).
+    /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control.capacity as usize
     }

@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// How far an operation is.
+/// Progress of an operation.
 #[derive(Clone, Copy)]
 enum Progress {
     New,
@@ -39,7 +39,7 @@ struct ChannelOperation<'a, T: CanSend> {
     progress: Progress,
     /// Its number, once it has waited.
     number: Option<u64>,
-    /// What its span is called, if it waits; and that span.
+    /// Name of its span, if it waits; and that span.
     name: &'static str,
     span: OpenSpan,
 }
@@ -54,7 +54,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     }
 
     /// Begins a new operation by `begin`, when the place allows it: the answer if that is all, none if it waits now.
-    /// What most operations of a stream do is in one piece, with one look at the place.
+    /// The common operations of a stream are in one piece, with one look at the place.
     #[inline]
     fn poll_begin(
         &mut self,
@@ -114,13 +114,13 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
         }
     }
 
-    /// Whether it has begun, so that there may be something to give up.
+    /// Returns `true` if the operation has begun, so that there may be something to give up.
     #[inline]
     fn has_begun(&self) -> bool {
         matches!(self.progress, Progress::Waiting(_))
     }
 
-    /// What a receive ends with that has no value.
+    /// Returns the error of a receive that has no value.
     #[cold]
     fn failed(&self, answer: ChannelAnswer) -> RecvError {
         match answer {
@@ -137,7 +137,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     }
 }
 
-/// What [`Sender::send`](super::Sender::send) and [`Sender::try_send`](super::Sender::try_send) return.
+/// Future of [`Sender::send`](super::Sender::send) and [`Sender::try_send`](super::Sender::try_send).
 ///
 /// A send that is dropped before its end may have sent its value or not; in a `select!` it has not.
 #[must_use = "a send does nothing unless it is awaited"]
@@ -146,11 +146,11 @@ pub struct SendFuture<'a, T: CanSend> {
     value: Option<T>,
     options: SendOptions,
     stage: Stage,
-    /// How often its value was declined.
+    /// Number of times its value was declined.
     declined: u32,
 }
 
-/// How far a send is that asks before it sends.
+/// Progress of a send that asks before it sends.
 enum Stage {
     /// Its value is here.
     Undecided,
@@ -189,7 +189,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         self.options = SendOptions { reserves: true, blocking: waits && self.options.blocking, choice };
     }
 
-    /// Whether its value has been sent over a rendezvous, and its end is not known: then no other may be chosen.
+    /// Returns `true` if its value has been sent over a rendezvous whose end is not known: then no other may be chosen.
     pub(super) fn is_chosen(&self) -> bool {
         matches!(self.stage, Stage::Chosen)
     }
@@ -222,7 +222,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         }
     }
 
-    /// What it ends with, if its value was not accepted.
+    /// Returns the outcome of a send whose value was not accepted.
     #[cold]
     fn ended(&mut self, answer: ChannelAnswer) -> Result<(), SendError<T>> {
         match answer {
@@ -237,8 +237,8 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         }
     }
 
-    /// How long to wait before the value is sent again that was declined: two that decline each other do not do so for
-    /// ever, because they wait for different times.
+    /// Returns the pause before a declined value is sent again; two that decline each other wait for different times,
+    /// and so do not decline each other for ever.
     fn patience(&self, number: u64) -> Duration {
         let here = u64::from(self.operation.end.control.here.0);
         let mixed =
@@ -256,8 +256,8 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
         answer
     }
 
-    /// Its value was accepted: ends when that is on its way. One of several ends at once, because it may be dropped
-    /// only if nothing was sent.
+    /// Polls a send whose value was accepted: ready when that is on its way. One of several ends at once, because it
+    /// may be dropped only if nothing was sent.
     #[inline]
     fn poll_accepted(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         self.value = None;
@@ -351,7 +351,7 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
     }
 }
 
-/// What [`Receiver::recv`](super::Receiver::recv) and [`Receiver::try_recv`](super::Receiver::try_recv) return.
+/// Future of [`Receiver::recv`](super::Receiver::recv) and [`Receiver::try_recv`](super::Receiver::try_recv).
 ///
 /// One that is dropped before its end has received nothing: a value that arrives for it is the next that is received.
 #[must_use = "nothing is received unless it is awaited"]
@@ -377,7 +377,7 @@ impl<'a, T: CanSend> RecvFuture<'a, T> {
         self.choice = choice;
     }
 
-    /// What a receive that has begun ends with; none if it is to begin anew.
+    /// Polls a receive that has begun; ready with `None` if it must begin anew.
     #[inline(never)]
     fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T, RecvError>>> {
         let Poll::Ready(answer) = self.operation.poll_answer(context) else {

@@ -27,11 +27,11 @@ const CELLS_BYTES_MAX: usize = 64 << 10;
 /// The number of values that a place sends as messages before it gets a ring, so that a few values take no region.
 const ITEMS_MIN: u32 = 16;
 
-/// How often a reader pauses before it looks for more, when it has taken the few values of its last look: about as long
-/// as the writer takes for ten to forty more.
+/// Number of pauses of a reader before it looks for more, when it has taken the few values of its last look: about the
+/// time the writer takes for ten to forty more.
 const STREAM_PAUSES: u32 = 64;
 
-/// So many values of one look are not few: whoever takes them is slower than who writes.
+/// Number of values of one look from which they are not few: the reader is slower than the writer.
 const STREAM_VALUES: u64 = 64;
 
 /// The words that count the values written and taken, and the first of the cells. Each count is alone on two lines,
@@ -46,7 +46,7 @@ pub(super) trait RingWords {
     fn store(&self, index: usize, value: u64, order: Ordering);
 }
 
-/// What a ring is like.
+/// Dimensions of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RingShape {
     /// A power of two.
@@ -87,7 +87,7 @@ pub(super) struct RingWriter<W> {
     words: W,
     shape: RingShape,
     written: Cell<u64>,
-    /// What the reader had taken when this end looked last.
+    /// Number of values the reader had taken when this end last looked.
     taken: Cell<u64>,
 }
 
@@ -101,7 +101,7 @@ impl<W: RingWords> RingWriter<W> {
         RingWriter { words, shape, written, taken }
     }
 
-    /// Whether a value can be written now.
+    /// Returns `true` if a value can be written now.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         let is_free = || self.written.get().wrapping_sub(self.taken.get()) < self.shape.cells;
@@ -136,9 +136,9 @@ pub(super) struct RingReader<W> {
     words: W,
     shape: RingShape,
     taken: Cell<u64>,
-    /// What had been written when this end looked last.
+    /// Number of values written when this end last looked.
     written: Cell<u64>,
-    /// Whether the look before found few values, and there was something to find: they come as a stream.
+    /// True if the look before found few values, but some: they come as a stream.
     is_short: Cell<bool>,
 }
 
@@ -148,7 +148,7 @@ impl<W: RingWords> RingReader<W> {
         RingReader { words, shape, taken: Cell::new(0), written: Cell::new(0), is_short: Cell::new(false) }
     }
 
-    /// Whether it holds a value.
+    /// Returns `true` if the ring holds no value.
     #[inline]
     fn is_empty(&self) -> bool {
         if self.taken.get() == self.written.get() {
@@ -233,7 +233,7 @@ impl RingWords for MappedRegion {
     }
 }
 
-/// What a ring did with a value.
+/// Outcome of a send into a ring.
 pub(super) enum RingSend {
     /// It has it.
     Sent,
@@ -308,9 +308,9 @@ struct SendingPlace {
 struct InwardRing {
     reader: RingReader<MappedRegion>,
     region: Region,
-    /// Whether its place was told of it and has not said yet that it uses it.
+    /// True if its place was told of it and has not yet said that it uses it.
     is_offered: bool,
-    /// Whether its place has said so since it was told of it last.
+    /// True if its place has said so since it was last told of it.
     is_used: bool,
 }
 
@@ -320,16 +320,16 @@ pub(super) struct InwardRings {
     places: RefCell<Vec<SendingPlace>>,
     /// The place whose ring is looked into first: it had values when it was looked into last.
     first: Cell<usize>,
-    /// Whether any ring is used.
+    /// True if any ring is used.
     pub(super) are_used: Cell<bool>,
-    /// Whether the place looks into them for tasks that wait.
+    /// True if the place looks into them for tasks that wait.
     pub(super) are_watched: Cell<bool>,
 }
 
-/// Whose ring a value is to be of.
+/// Ring from which a value is taken.
 #[derive(Clone, Copy)]
 pub(super) enum TakeFrom {
-    /// That of this place.
+    /// The ring of this place.
     Place(PlaceId),
     /// Any; a stream may be looked at for some time, if the place `may_look`.
     Any {
@@ -342,7 +342,7 @@ pub(super) enum TakeFrom {
 pub(super) type RingValue<T> = (PlaceId, Result<T, DecodeError>);
 
 impl InwardRings {
-    /// An item of `place` came as a message: the head that tells it of a ring, if it is time.
+    /// Notes an item of `place` that came as a message; returns the message that tells it of a ring, if it is time.
     pub(super) fn note_item(
         &self,
         local: &Local,
@@ -371,7 +371,7 @@ impl InwardRings {
         Some(ChannelMessage::Ring { start: ring.region.start, words: ring.region.words })
     }
 
-    /// `place` says that it uses its ring, or that it does not know the channel any more: whether it was told of one.
+    /// Notes that `place` uses its ring, or no longer knows the channel; returns whether it was told of a ring.
     pub(super) fn begin(&self, place: PlaceId) -> bool {
         let mut places = self.places.borrow_mut();
         let Some(sending) = places.iter_mut().find(|sending| sending.place == place) else { return false };
@@ -382,7 +382,7 @@ impl InwardRings {
         true
     }
 
-    /// Whether one of them holds a value.
+    /// Returns `true` if one of the rings holds a value.
     pub(super) fn have_values(&self) -> bool {
         let has_value = |sending: &SendingPlace| {
             sending.ring.as_ref().is_some_and(|ring| ring.is_used && !ring.reader.is_empty())
@@ -485,7 +485,7 @@ impl InwardRing {
 }
 
 impl ControlBlock {
-    /// The home has taken a region for the values that this place sends by slots.
+    /// Begins to use the region that the home has taken for the values that this place sends by slots.
     pub(super) fn begin_ring(&self, local: &Local, start: u64, words: u64) {
         let region = Region { place: self.id.home, start, words };
         if let Some(shape) = self.ring_shape

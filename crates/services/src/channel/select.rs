@@ -1,4 +1,4 @@
-//! What `select!` expands to: several futures, of which the first that is ready is chosen.
+//! Expansion of `select!`: several futures, of which the first that is ready is chosen.
 //!
 //! A branch that is an operation of a channel does nothing before it is chosen: a send asks for room first, and a value
 //! that arrives for a branch that was not chosen goes to the next receiver. Any other future is polled as it is. Where
@@ -19,10 +19,10 @@ use std::task::{Context, Poll};
 
 /// One `select!` that waits.
 pub struct Selection {
-    /// Which of the place's it is: so none of its sends meets one of its receives.
+    /// Number of the `select!` at its place, so that none of its sends meets one of its receives.
     number: u64,
     branches: usize,
-    /// Which branch is looked at first.
+    /// Index of the branch to look at first.
     first: Cell<usize>,
     /// The branch that has sent its value, and does not know yet whether it is taken.
     chosen: Cell<Option<usize>>,
@@ -38,13 +38,13 @@ pub async fn begin(branches: usize, waits: bool) -> Selection {
 }
 
 impl Selection {
-    /// Which branch is looked at as the one of this number; none if one is chosen already.
+    /// Returns the branch to look at in turn `number`, or `None` if another one is already chosen.
     pub fn turn(&self, number: usize) -> Option<usize> {
         let branch = (self.first.get() + number) % self.branches.max(1);
         self.chosen.get().is_none_or(|chosen| chosen == branch).then_some(branch)
     }
 
-    /// Whether a branch is chosen, though it is not over.
+    /// Returns `true` if a branch is chosen but not over.
     pub fn is_chosen(&self) -> bool {
         self.chosen.get().is_some()
     }
@@ -64,7 +64,7 @@ impl Selection {
 pub struct Branch<'p, F> {
     future: Pin<&'p mut F>,
     number: usize,
-    /// Whether it has said that nothing is there.
+    /// True if it has reported that nothing is there.
     is_over: bool,
     /// Receives that wait inside of it, where it is another future around them.
     receives: BranchReceives,
@@ -76,7 +76,7 @@ impl<'p, F> Branch<'p, F> {
         Branch { future, number, is_over: false, receives: Vec::new() }
     }
 
-    /// Polls the future; none if it is not ready and shall not wait.
+    /// Polls the future; ready with `None` if it is not ready and must not wait.
     fn poll_future<O>(&mut self, poll: impl FnOnce(Pin<&mut F>) -> Poll<Option<O>>) -> Poll<Option<O>> {
         if self.is_over {
             return Poll::Ready(None);
@@ -106,7 +106,7 @@ impl<T: CanSend> Branch<'_, SendFuture<'_, T>> {
         })
     }
 
-    /// Another branch is chosen: this one begins anew if that is declined.
+    /// Suspends this branch because another one is chosen: it begins anew if that is declined.
     pub fn suspend(&mut self, selection: &Selection) {
         if selection.chosen.get() != Some(self.number) {
             self.future.suspend();
@@ -138,15 +138,15 @@ impl<T: CanSend> Branch<'_, RecvFuture<'_, T>> {
 
 /// A branch of any other future.
 pub trait PollBranch {
-    /// What the future gives.
+    /// Output of the future.
     type Output;
 
     /// Polls it.
     fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection)
     -> Poll<Option<Self::Output>>;
 
-    /// Another branch is chosen: the receives that wait inside of this one begin anew if that is declined. So nothing
-    /// is lent to a task that cannot take it.
+    /// Suspends the receives that wait inside this branch because another one is chosen: they begin anew if that is
+    /// declined. So nothing is lent to a task that cannot take it.
     fn suspend(&mut self, selection: &Selection);
 }
 
@@ -178,7 +178,7 @@ impl<F: Future> PollBranch for Branch<'_, F> {
 /// Receives that wait note themselves as long as this lives, which ends also if the branch panics.
 struct Noting<'a> {
     noted: &'a mut BranchReceives,
-    /// Those of a `select!` around this one, which has these as well.
+    /// Receives of a `select!` around this one, which has these as well.
     outer: Option<(u64, BranchReceives)>,
 }
 

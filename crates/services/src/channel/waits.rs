@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::task::{Poll, Waker};
 
-/// What became of an operation. A value that belongs to it is kept by the end.
+/// Outcome of an operation. A value that belongs to it is kept by the end.
 #[derive(Debug)]
 pub(super) enum ChannelAnswer {
     Accepted,
@@ -36,7 +36,7 @@ pub(super) enum ChannelAnswer {
     Suspended,
 }
 
-/// An answer came to an operation that was given up, or to none.
+/// Error of an answer to an operation that was given up, or to none.
 pub(super) struct NobodyWaits;
 
 /// An operation that waits here.
@@ -59,7 +59,10 @@ enum WaitState {
 #[derive(Default)]
 pub(super) struct Waits(RefCell<VecDeque<Wait>>);
 
-/// Where `number` stands in `waits`.
+/// Returns the index of `number` in `waits`.
+///
+/// # Errors
+/// The index at which to insert it.
 ///
 /// # Errors
 /// With where it would stand.
@@ -82,7 +85,7 @@ impl Waits {
         self.0.borrow().is_empty()
     }
 
-    /// An operation waits for `what`, or waits again.
+    /// Registers an operation that waits for `what`, or waits again.
     pub(super) fn begin(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
         let mut waits = self.0.borrow_mut();
         let wait = Wait { number, state: WaitState::Pending, waker: None, what, caller };
@@ -100,7 +103,7 @@ impl Waits {
         drop(before);
     }
 
-    /// What became of an operation, if that is known; else notes whom to wake.
+    /// Returns the outcome of an operation if it is known; else stores `waker`.
     pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<ChannelAnswer> {
         let mut waits = self.0.borrow_mut();
         if let Some(Wait { state: WaitState::Pending, waker: known, .. }) = find_mut(&mut waits, number) {
@@ -183,7 +186,7 @@ impl Waits {
         matches!(self.end(number), Some(WaitState::Answered(ChannelAnswer::Granted)))
     }
 
-    /// No answer will come to an operation.
+    /// Forgets an operation that will get no answer.
     pub(super) fn forget(&self, number: u64) {
         drop(self.end(number));
     }
@@ -205,7 +208,8 @@ impl Waits {
         self.0.borrow().iter().map(|wait| wait.number).collect()
     }
 
-    /// What each waits for that waits, and where the program began it, in the order of their numbers.
+    /// Returns, for each waiting operation in the order of their numbers, what it waits for and where the program began
+    /// it.
     pub(super) fn wanted(&self) -> Vec<(&'static str, &'static Location<'static>)> {
         let waits = self.0.borrow();
         let pending = waits.iter().filter(|wait| matches!(wait.state, WaitState::Pending));

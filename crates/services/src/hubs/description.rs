@@ -1,4 +1,4 @@
-//! What a program over hubs consists of: tasks and hubs, by unique names, and the map of a run.
+//! Description of a program over hubs: tasks and hubs, by unique names, and the map of a run.
 
 use isles_protocol::hub::{Directory, DirectoryFault, Entity, HubKind, HubRule, HubSpec, TaskSpec};
 use isles_runtime::{Error, ErrorKind, Result};
@@ -92,11 +92,11 @@ impl HubDescription {
     }
 }
 
-/// Where the tasks and hubs of a program are: pairs of a name and the number of a place. What it does not name is at
+/// Placement of a program's tasks and hubs: pairs of a name and the number of a place. Names that are missing are at
 /// place 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubMap {
-    /// Where it was written, for errors; empty if the program has made it.
+    /// Source of the map, for errors; empty if the program has made it.
     pub source: String,
     /// The pairs.
     pub places: Vec<(String, u32)>,
@@ -113,7 +113,7 @@ impl HubMap {
     }
 }
 
-/// What the kernel of a place costs on a modelled core, in cycles. On a real machine it costs the time it takes.
+/// Costs of the kernel of a place on a modelled core, in cycles. On a real machine it costs the time it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCosts {
     /// A switch from a task to the kernel, or back.

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-/// What a kernel has done so far.
+/// Counters of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
     /// Switches from a task to the kernel and back.
@@ -77,7 +77,7 @@ pub(super) struct HubKernel {
     pub(super) runs_again: Cell<bool>,
     pub(super) woken: Arc<WokenTasks>,
     pub(super) has_run: Cell<bool>,
-    /// Whether the worker runs, which looks at everything before it waits.
+    /// True while the worker runs, which looks at everything before it waits.
     pub(super) is_working: Cell<bool>,
 }
 
@@ -160,7 +160,8 @@ impl HubKernel {
         self.drive(|node, outputs| node.time_out(asked.number, outputs));
     }
 
-    /// Nobody waits for the request any more. One that has returned is as it is: its lock or block goes back.
+    /// Gives up a request that nobody waits for any more. One that has returned is as it is: its lock or block goes
+    /// back.
     pub(super) fn give_up(&self, asked: SubmittedRequest) {
         let wait = self.waits.borrow_mut().remove(asked.wait);
         if let Some(None) = wait {
@@ -191,7 +192,7 @@ impl HubKernel {
         self.woken.wake_worker();
     }
 
-    /// Whether a pass has something to do.
+    /// Returns `true` if a pass has something to do.
     pub(super) fn has_work(&self) -> bool {
         !self.inbox.borrow().is_empty()
             || !self.outbox.borrow().is_empty()
@@ -280,7 +281,7 @@ impl HubKernel {
         }
     }
 
-    /// Whether a more urgent task than this one, which runs, is ready; then this one is the first of its priority.
+    /// Returns `true` if a task more urgent than the running `task` is ready; then `task` is the first of its priority.
     pub(super) fn gives_way(&self, task: TaskId) -> bool {
         let Some(own) = self.read(|node| node.priority(task)) else { return false };
         let mut ready = self.ready.borrow_mut();
@@ -296,7 +297,7 @@ impl HubKernel {
         self.ready.borrow_mut().pop()
     }
 
-    /// The waits of this place, a line each.
+    /// Describes the waits of this place, one line each.
     pub(super) fn explain(&self) -> Vec<String> {
         let node = self.node.borrow();
         let directory = node.directory();

@@ -42,7 +42,7 @@ pub struct HubSystem {
     share: PartRef,
 }
 
-/// What the kernels of all places are made of.
+/// Description from which the kernels of all places are made.
 #[derive(Clone, Serialize, Deserialize)]
 struct Seed<A> {
     id: SystemId,
@@ -106,7 +106,7 @@ impl HubSystem {
     }
 }
 
-/// What a handle stands for at a place.
+/// Part of a handle at a place.
 struct HubPart {
     kernel: Rc<HubKernel>,
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How long a request waits if it cannot synchronise at once: the variants of the services of hubs.
+/// Time a request waits if it cannot synchronise at once: the variants of the services of hubs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Not at all (`_NW`): it fails with [`Status::Failed`].

@@ -35,7 +35,7 @@ pub(super) struct SystemId {
 pub(crate) struct HubTable {
     systems: RefCell<BTreeMap<SystemId, Weak<HubKernel>>>,
     serial: Cell<u64>,
-    /// Whether some kernel may have something to do.
+    /// True if some kernel may have something to do.
     is_busy: Cell<bool>,
 }
 
@@ -139,7 +139,7 @@ pub(super) fn name_of(kernel: &HubKernel, task: TaskId) -> String {
     kernel.read(|node| node.directory().tasks()[task.0 as usize].name.clone())
 }
 
-/// Whether a status says that the request has synchronised.
+/// Returns `Ok` if the status says that the request has synchronised.
 pub(super) fn done(status: Status) -> Result<(), Status> {
     if status == Status::Done { Ok(()) } else { Err(status) }
 }

@@ -1,4 +1,4 @@
-//! What a task of a hub system can do: its requests, by the kinds of hubs.
+//! Requests of a task of a hub system, by the kinds of hubs.
 
 use super::kernel::HubKernel;
 use super::request::{HubRequest, Wait};
@@ -77,7 +77,7 @@ impl HubTask {
         &self.name
     }
 
-    /// The priority by which it is scheduled now: its own, or one that it inherits.
+    /// Returns the priority by which it is scheduled now: its own, or one that it inherits.
     pub fn priority(&self) -> u8 {
         self.kernel.read(|node| node.priority(self.task)).unwrap_or(u8::MAX)
     }

@@ -34,7 +34,7 @@ type TaskBody<'a, V> = Pin<Box<dyn Future<Output = Result<V>> + 'a>>;
 /// The tasks of this place that run, and what those have come to that have ended.
 struct HubWorker<'a, V> {
     kernel: Rc<HubKernel>,
-    /// By the number of the task; none of one that is elsewhere or has ended.
+    /// Bodies by the number of their task; `None` for a task that is elsewhere or has ended.
     bodies: Vec<Option<(TaskBody<'a, V>, Waker)>>,
     left: usize,
     values: Vec<(String, V)>,
@@ -123,7 +123,7 @@ impl HubSystem {
             .await
     }
 
-    /// What the kernel of a place has done.
+    /// Returns the counters of the kernel of a place.
     async fn counts_at(&self, place: Place) -> Result<KernelCounts> {
         if place == isles_runtime::here() {
             return Ok(self.counts());
@@ -221,7 +221,7 @@ impl Drop for WorkingGuard<'_> {
 
 impl<V> Drop for HubWorker<'_, V> {
     fn drop(&mut self) {
-        // What was under way is withdrawn; the packets that say so leave with the next step of the place.
+        // Requests under way are withdrawn; the packets that say so leave with the next step of the place.
         Local::try_with(|local| HubTable::of(local).note_busy());
     }
 }

@@ -61,9 +61,9 @@ use std::task::{Context, Poll};
 pub struct Phaser {
     /// The party at this place; why there is none, for a task that arrived too late to be registered.
     registration: Registration,
-    /// Where it is registered.
+    /// Run and place at which the handle is registered.
     attachment: Attachment,
-    /// Whether an `advance` of this handle is under way.
+    /// True while an `advance` of this handle is under way.
     advancing: Cell<bool>,
     /// The phase that an `advance_all` had reached with this handle when it was dropped before the others' was over.
     ahead: Cell<Option<u64>>,

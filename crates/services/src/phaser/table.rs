@@ -49,7 +49,7 @@ impl PhaserTable {
         self.machine.borrow().phase(party).map(|phase| phase - u64::from(is_over))
     }
 
-    /// Whether `party` waits for the next phase, or did when its wait was dropped.
+    /// Returns `true` if `party` waits for the next phase, or did when its wait was dropped.
     pub(super) fn is_waiting(&self, party: Party) -> bool {
         self.waits.borrow().contains_key(&party)
     }
@@ -76,7 +76,7 @@ impl PhaserTable {
         })
     }
 
-    /// What `party` waited for, if it is there; else notes whom to wake.
+    /// Returns the result for which `party` waited, if it is there; else stores `waker`.
     pub(super) fn poll(&self, party: Party, waker: &Waker) -> Option<Advanced> {
         let mut waits = self.waits.borrow_mut();
         let wait = waits.get_mut(&party).expect("a party that advances has a wait");
@@ -88,7 +88,7 @@ impl PhaserTable {
         None
     }
 
-    /// The registration is over, in whatever state it is.
+    /// Ends the registration, in whatever state it is.
     pub(super) fn leave(&self, local: &Local, party: Party) {
         let wait = self.waits.borrow_mut().remove(&party);
         drop(wait);

@@ -23,7 +23,7 @@ use std::cell::RefCell;
 /// The number of a `spawn_at!` with registrations of phasers, on the wire.
 pub(crate) const REGISTERED: HandlerId = HandlerId(7);
 
-/// What is under way at one place.
+/// Registrations under way at one place.
 #[derive(Default)]
 pub(super) struct TravellingRegistrations {
     /// The phasers met so far, while captures are written.
@@ -61,7 +61,7 @@ impl TravellingRegistrations {
 /// Registrations that captures may take while these are read.
 struct LandingGuard<'a> {
     travelling: &'a TravellingRegistrations,
-    /// Those of the captures during whose reading these are read.
+    /// Registrations of the captures during whose reading these are read.
     before: Vec<Option<Registration>>,
 }
 

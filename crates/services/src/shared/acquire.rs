@@ -1,6 +1,6 @@
 //! Guards of several objects at once, in one order, so that tasks that take them cannot wait in a circle.
 //!
-//! What is acquired is a tree: waits for guards are its leaves, tuples and composed objects its nodes. Invariant: the
+//! An acquisition is a tree: waits for guards are its leaves, tuples and composed objects its nodes. Invariant: the
 //! leaves are acquired by the rank of their objects, wherever in the tree they stand.
 
 use super::guard::{ReadFuture, ReadGuard, WriteFuture, WriteGuard};

@@ -63,7 +63,7 @@ struct Acquire<'a, T: SharedValue> {
     object: &'a Object<T>,
     mode: GuardMode,
     line: Line,
-    /// Whether a poisoned object is taken as well.
+    /// True if a poisoned object is taken as well.
     repairs: bool,
     /// The number of the wait in the queue here.
     ticket: Option<u64>,
@@ -90,7 +90,7 @@ pub struct ReadGuard<'a, T: SharedValue> {
 pub struct WriteGuard<'a, T: SharedValue> {
     value: Option<RefMut<'a, T>>,
     has_changed: bool,
-    /// What names the flags that others were sent when the guard began.
+    /// Id of the invalidation flags sent to others when the guard began.
     flags: Option<u32>,
     hold: Hold<'a, T>,
 }
@@ -304,7 +304,7 @@ impl<T: SharedValue> Object<T> {
         is_told.then(|| Local::with(|local| state.flag_others(local)))
     }
 
-    /// A writer ends. Returns whether others' copies are old by it, and what names the flags that they were sent.
+    /// Ends a write. Returns whether remote copies are now stale, and the id of the invalidation sent.
     fn end_write(
         &self,
         mut value: RefMut<'_, T>,
@@ -396,8 +396,8 @@ impl<T: SharedValue> DerefMut for WriteGuard<'_, T> {
 impl<T: SharedValue> WriteGuard<'_, T> {
     /// Ends the guard; ends when all places know that their copies are old.
     ///
-    /// Where guards wait for each other, that is at once. For objects of
-    /// [`Exclusion::Program`](crate::Exclusion::Program), to drop the guard begins the same, and the program cannot
+    /// If guards wait for each other, that is at once. For objects of
+    /// [`Exclusion::Program`](crate::Exclusion::Program), dropping the guard begins the same, and the program cannot
     /// know when it is over.
     pub async fn release(mut self) {
         let at_begin = self.flags;

@@ -28,7 +28,7 @@ pub struct Mapping<V> {
     pending: Vec<u32>,
     /// The generation since which the length is what it is.
     len_stamp: u64,
-    /// Where the elements are, instead of here.
+    /// Lines that hold the elements, if they are not here.
     lines: Option<ElementLines>,
 }
 
@@ -71,18 +71,18 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         mapping
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has none.
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many elements fit before another chunk is taken.
+    /// Returns the number of elements that fit before another chunk is taken.
     pub fn capacity(&self) -> usize {
         let chunks = self.lines.as_ref().map_or(self.chunks.len(), |lines| lines.stretches.len());
         chunks * Self::CHUNK

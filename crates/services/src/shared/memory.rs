@@ -13,9 +13,9 @@ pub(super) const LINE_BYTES: u64 = 32;
 pub struct MemoryStretch {
     /// Its first byte.
     pub start: u64,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How cores see it.
+    /// Kind of memory, as cores see it.
     pub kind: MemoryKind,
     /// The memory controller behind which it lies.
     pub controller: u32,
@@ -45,7 +45,7 @@ pub trait IncoherentMemory {
     /// Takes a stretch of zeros, on a line of its own, until the run ends; none if the chip has no such memory.
     fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryStretch>;
 
-    /// How many memory controllers there are; the numbers of controllers are below.
+    /// Returns the number of memory controllers; controllers are numbered below it.
     fn controllers(&self) -> u32;
 
     /// Reads from `offset` on what this place sees there, which may be old.
@@ -70,7 +70,7 @@ pub trait IncoherentMemory {
 pub struct ObjectMemory {
     pub(super) memory: Rc<dyn IncoherentMemory>,
     pub(super) kind: MemoryKind,
-    /// Whether caches are flushed when they have to be; else the run reports stale reads.
+    /// True if caches are flushed when they have to be; else the run reports stale reads.
     pub(super) flushes: bool,
 }
 
@@ -116,7 +116,7 @@ impl ByteLines {
         Some(ByteLines { head: memory.memory.take(kind, LINE_BYTES)?, body: None })
     }
 
-    /// Those with the head that starts there.
+    /// Returns the lines whose head starts at `start`.
     pub(super) fn at(kind: MemoryKind, start: u64, controller: u32) -> ByteLines {
         ByteLines { head: MemoryStretch { start, bytes: LINE_BYTES, kind, controller }, body: None }
     }

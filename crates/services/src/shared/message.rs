@@ -1,4 +1,4 @@
-//! What places say to each other about shared objects. Changes follow the message that brings them.
+//! Messages between places about shared objects. Changes follow the message that brings them.
 
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedKey;
@@ -71,10 +71,10 @@ pub(super) enum ObjectMessage {
     Grant {
         mode: GuardMode,
         generation: u64,
-        /// Whether what caches hold may be old.
+        /// True if cached copies may be stale.
         flushes: bool,
         is_poisoned: bool,
-        /// Whether changes follow, and no error.
+        /// True if changes follow, and no error.
         has_changes: bool,
     },
     /// From the home: the token is wanted back, but for this.

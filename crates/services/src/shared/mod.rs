@@ -64,7 +64,7 @@ travels_by_share!(Shared, ObjectPart<T>);
 /// Bytes of a counter of generations.
 const COUNTER_BYTES: u64 = 8;
 
-/// Who keeps guards apart that exclude each other.
+/// Means of keeping apart guards that exclude each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Exclusion {
     /// The runtime: guards wait for each other.
@@ -75,17 +75,17 @@ pub enum Exclusion {
     Program,
 }
 
-/// How an object works.
+/// Options of a shared object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SharedOptions {
-    /// How places learn that their copies are old.
+    /// Way in which places learn that their copies are stale.
     pub controller: Controller,
     /// On modelled chips, how cores see the memory of the value.
     pub memory: MemoryKind,
-    /// Who keeps guards apart.
+    /// Means of keeping guards apart.
     pub exclusion: Exclusion,
-    /// Whether guards flush caches on modelled chips; without, the run reports the stale reads. For tests of a program.
+    /// True if guards flush caches on modelled chips; without, the run reports the stale reads. For tests of a program.
     pub flushes: bool,
 }
 
@@ -101,22 +101,22 @@ impl Default for SharedOptions {
 }
 
 impl SharedOptions {
-    /// These, with another controller.
+    /// Returns these options with another controller.
     pub fn controller(self, controller: Controller) -> SharedOptions {
         SharedOptions { controller, ..self }
     }
 
-    /// These, with another kind of memory.
+    /// Returns these options with another kind of memory.
     pub fn memory(self, memory: MemoryKind) -> SharedOptions {
         SharedOptions { memory, ..self }
     }
 
-    /// These, of a program that keeps guards apart by itself.
+    /// Returns these options for a program that keeps guards apart by itself.
     pub fn exclusive_by_program(self) -> SharedOptions {
         SharedOptions { exclusion: Exclusion::Program, ..self }
     }
 
-    /// These, with all flushes forgotten.
+    /// Returns these options with all flushes forgotten.
     pub fn without_flushes(self) -> SharedOptions {
         SharedOptions { flushes: false, ..self }
     }
@@ -139,11 +139,11 @@ impl<T> Drop for ObjectPart<T> {
 struct Object<T> {
     state: ObjectState,
     value: RefCell<T>,
-    /// Where the value lies, if in memory that nothing keeps coherent.
+    /// Lines of the value, if it lies in memory that nothing keeps coherent.
     lines: RefCell<Option<ValueLines>>,
 }
 
-/// What the parts of an object are made of.
+/// Description from which the parts of an object are made.
 #[derive(Clone, Serialize, Deserialize)]
 struct Seed {
     id: ObjectId,
@@ -325,12 +325,12 @@ impl<T: SharedValue> Shared<T> {
         Place::of(self.object().state.id.home)
     }
 
-    /// Whether the value lies in memory of a modelled chip that no hardware keeps coherent.
+    /// Returns `true` if the value lies in memory of a modelled chip that no hardware keeps coherent.
     pub fn is_incoherent(&self) -> bool {
         self.object().state.memory.is_some()
     }
 
-    /// How it works.
+    /// Returns the options of the object.
     pub fn options(&self) -> SharedOptions {
         self.object().state.options
     }

@@ -10,9 +10,9 @@ use isles_runtime::{Local, Result, now};
 use std::time::Duration;
 
 impl SharedOptions {
-    /// These, with the kind of memory in which `trial` takes the least time at this place. The trial makes an object
-    /// with the options that it gets, and uses it as the program will. Each kind is tried once. Elsewhere than on a
-    /// modelled chip nothing is tried, because the kind means nothing there.
+    /// Returns these options with the kind of memory in which `trial` takes the least time at this place. The trial
+    /// makes an object with the options that it gets, and uses it as the program will. Each kind is tried once.
+    /// Elsewhere than on a modelled chip nothing is tried, because the kind means nothing there.
     ///
     /// ```ignore
     /// let options = SharedOptions::default().measured(async |options| {
@@ -23,7 +23,7 @@ impl SharedOptions {
     /// ```
     ///
     /// # Errors
-    /// What a trial returns.
+    /// The error of a trial.
     pub async fn measured(
         self,
         mut trial: impl AsyncFnMut(SharedOptions) -> Result<()>,

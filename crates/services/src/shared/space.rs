@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::panic::Location;
 
-/// Indices by which mappings grow at once: a chunk of elements of eight bytes.
+/// Number of indices by which mappings grow at once: a chunk of elements of eight bytes.
 const RESERVED: usize = CHUNK_BYTES / 8;
 
 /// Indices from zero to an end that grows, and the mappings whose keys they are. A handle that can be sent to any
@@ -38,18 +38,18 @@ pub struct IndexSpace {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IndexRange {
     end: usize,
-    /// See the file header.
+    /// Number of indices for which every observing mapping has an element; not below the end of the space.
     reserve: usize,
     observers: Vec<ObjectId>,
 }
 
 impl IndexRange {
-    /// How many indices there are.
+    /// Returns the number of indices.
     pub fn len(&self) -> usize {
         self.end
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no indices.
     pub fn is_empty(&self) -> bool {
         self.end == 0
     }

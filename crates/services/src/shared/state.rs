@@ -1,4 +1,4 @@
-//! What one place knows of one object: its token, who waits, and on modelled chips when its caches are old.
+//! State of one object at one place: its token, the waiting tasks, and on modelled chips when its caches are stale.
 //!
 //! Invariant: nothing of it is borrowed while a task is woken or a message sent.
 
@@ -31,14 +31,14 @@ struct Wait {
 /// Places that are being told that their caches are old.
 struct Flagging {
     token: u32,
-    /// Those that have not answered.
+    /// Places that have not answered.
     missing: Vec<PlaceId>,
-    /// Whom to tell when all have; none if it began here.
+    /// Place and number to notify when all have answered; `None` if it began here.
     parent: Option<(PlaceId, u32)>,
     waker: Option<Waker>,
 }
 
-/// See the file header.
+/// State of one object at one place: its token, the waiting tasks, and on modelled chips when its caches are stale.
 pub(crate) struct ObjectState {
     pub(super) id: ObjectId,
     pub(super) attachment: Attachment,
@@ -47,14 +47,14 @@ pub(crate) struct ObjectState {
     pub(super) holder: RefCell<Holder>,
     /// The home's side, if this is the home.
     home: Option<RefCell<Home>>,
-    /// What the home has decided and has not done, and whether it is doing it.
+    /// Steps the home has decided and not yet done, and whether it is doing them.
     steps: RefCell<VecDeque<HomeStep>>,
     is_carrying_out: Cell<bool>,
     /// The generation that the home has, as far as this place knows.
     base: Cell<u64>,
-    /// Why the copy here is not the value, where it is not.
+    /// Error because of which the copy here is not the value, if it is not.
     unreadable: RefCell<Option<Error>>,
-    /// Whether the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
+    /// True if the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
     is_abandoned: Cell<bool>,
     waits: RefCell<VecDeque<Wait>>,
     next_wait: Cell<u64>,
@@ -64,7 +64,7 @@ pub(crate) struct ObjectState {
     pub(super) counter: Option<MemoryStretch>,
     /// The last count that this place has seen.
     pub(super) seen: Cell<u64>,
-    /// What caches hold may be old.
+    /// True if cached copies may be stale.
     pub(super) is_old: Cell<bool>,
     /// Something was stored that has not been written back.
     pub(super) is_unwritten: Cell<bool>,
@@ -150,7 +150,7 @@ impl ObjectState {
                 }
                 Admission::Wait => {
                     self.wait(mode, ticket, context);
-                    // What comes soon comes sooner than by the way through the place's queue.
+                    // An answer that comes soon comes sooner this way than through the place's queue.
                     let mut heard = || {
                         let admission = self.holder.borrow_mut().acquire(mode);
                         (admission != Admission::Wait).then_some(admission)
@@ -195,7 +195,7 @@ impl ObjectState {
         *ticket = Some(number);
     }
 
-    /// The wait is over; the next one looks.
+    /// Leaves the queue after a wait; the next one looks.
     #[inline]
     fn leave_queue(&self, ticket: &mut Option<u64>) {
         let Some(number) = ticket.take() else { return };
@@ -208,14 +208,15 @@ impl ObjectState {
         self.wake_first();
     }
 
-    /// The wait is given up.
+    /// Gives up the wait.
     pub(super) fn give_up(&self, local: &Local, object: &dyn AnyObject, ticket: &mut Option<u64>) {
         self.leave_queue(ticket);
         let back = self.holder.borrow_mut().give_up(self.next_wanted());
         self.send_back(local, object, back);
     }
 
-    /// Whether this place could not read the value, so that a guard which repairs makes the copy here the value.
+    /// Returns `true` if this place could not read the value, so that a guard which repairs makes the local copy the
+    /// value.
     pub(super) fn is_unread(&self) -> bool {
         !self.holder.borrow().is_current() || self.memory.is_some() && self.is_old.get()
     }
@@ -237,7 +238,7 @@ impl ObjectState {
         Error::new(ErrorKind::Closed, "no handle of the shared object is left")
     }
 
-    /// The last handle is gone: whoever still waits for a guard waits for nothing.
+    /// Wakes whoever still waits for a guard: the last handle is gone, so they wait for nothing.
     pub(super) fn abandon(&self) {
         self.is_abandoned.set(true);
         self.wake_all();
@@ -259,7 +260,7 @@ impl ObjectState {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// A guard has ended.
+    /// Ends a guard.
     #[inline]
     pub(super) fn release(&self, local: &Local, object: &dyn AnyObject, mode: GuardMode, has_changed: bool) {
         let back = self.holder.borrow_mut().release(mode, has_changed);
@@ -442,7 +443,7 @@ impl ObjectState {
         Ok(())
     }
 
-    /// A place has died: its tokens are free, and its answers will not come.
+    /// Handles the death of a place: its tokens are free, and its answers will not come.
     pub(super) fn place_died(&self, local: &Local, object: &dyn AnyObject, place: PlaceId) {
         if let Some(home) = &self.home {
             let steps = home.borrow_mut().place_died(place);
@@ -545,13 +546,13 @@ impl ObjectState {
         }
     }
 
-    /// Whether the program keeps guards apart, and nothing else does.
+    /// Returns `true` if only the program keeps guards apart.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
         self.options.exclusion == super::Exclusion::Program && self.memory.is_some()
     }
 
-    /// What is said of a guard that another one excludes, where the program keeps them apart.
+    /// Returns the error of a guard that another one excludes, if the program keeps them apart.
     pub(super) fn overlap() -> Error {
         let text = "a guard of a shared object while another one of this place excludes it; the object was made with \
                     `Exclusion::Program`, so the program keeps them apart";

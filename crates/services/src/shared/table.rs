@@ -38,7 +38,7 @@ pub(super) trait AnyObject {
     fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth;
 }
 
-/// Why the changes of another place were not applied.
+/// Reason why the changes of another place were not applied.
 pub(super) enum ApplyFault {
     /// The program cannot read what it has written: its `Deserialize` fails or panics.
     Unreadable(DecodeError),
@@ -61,7 +61,7 @@ struct Held {
     line: Line,
 }
 
-/// What a task may do that asks for a guard.
+/// Precedence of a task that asks for a guard.
 pub(super) enum Precedence {
     /// Wait for it in its turn.
     InTurn,
@@ -76,7 +76,7 @@ pub(crate) struct ObjectTable {
     last_serial: Cell<u64>,
     held: RefCell<Vec<Held>>,
     last_held: Cell<u64>,
-    /// Where the machine models it: memory that all places share and nothing keeps coherent.
+    /// Memory that all places share and nothing keeps coherent, if the machine models it.
     incoherent_memory: OnceCell<Rc<dyn IncoherentMemory>>,
 }
 
@@ -235,7 +235,7 @@ impl Service for ObjectTable {
 /// Receives a message about an object.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     let (id, message): (ObjectId, ObjectMessage) = reader.take_serde()?;
-    // Where it is no more, nobody has a handle.
+    // An object that is gone has no handle left.
     let Some(object) = ObjectTable::of(local).find(id) else { return Ok(()) };
     object.state().receive(local, &*object, source, message, reader.rest())
 }

@@ -1,4 +1,4 @@
-//! What an object holds: how its changes travel, and how it lies in memory that nothing keeps coherent.
+//! Values of objects: how their changes travel, and how they lie in memory that nothing keeps coherent.
 
 use super::memory::{ByteLines, ObjectMemory};
 use isles_runtime::Result;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 ///
 /// Its functions are those of the runtime; a program has no use for them.
 pub trait SharedValue: Sized + 'static {
-    /// Whether code of the program reads the changes, and so may refuse what a sound place has sent.
+    /// True if code of the program reads the changes, and so may refuse what a sound place has sent.
     #[doc(hidden)]
     const IS_READ_BY_PROGRAM: bool;
 
@@ -27,17 +27,17 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn apply(&mut self, bytes: &[u8]) -> Result<(), DecodeError>;
 
-    /// What a guard has changed is of `generation`; returns whether it has changed anything, given that it may have.
+    /// Marks the changes of a guard with `generation`; returns whether it has changed anything, given that it may have.
     #[doc(hidden)]
     fn stamp(&mut self, generation: u64) -> bool;
 
-    /// Has `len` elements from now on, if it is an array with fewer.
+    /// Grows to `len` elements, if it is an array with fewer.
     #[doc(hidden)]
     fn grow_to(&mut self, len: usize) {
         let _ = len;
     }
 
-    /// Puts the value into the machine's memory; returns the lines by which other places find it.
+    /// Puts the value into the machine's memory; returns the lines at which other places find it.
     #[doc(hidden)]
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines>;
 
@@ -45,7 +45,8 @@ pub trait SharedValue: Sized + 'static {
     #[doc(hidden)]
     fn find(&mut self, memory: &ObjectMemory, start: u64, controller: u32) -> ValueLines;
 
-    /// A guard begins: caches forget what may be old if `is_old`, and the copy is read anew.
+    /// Prepares the value for a guard that begins: caches forget what may be stale if `is_old`, and the copy is read
+    /// anew.
     #[doc(hidden)]
     fn refresh(
         &mut self,
@@ -54,24 +55,24 @@ pub trait SharedValue: Sized + 'static {
         is_old: bool,
     ) -> Result<(), DecodeError>;
 
-    /// Whether any write makes caches of other places old, so that they can be told when it begins.
+    /// Returns `true` if any write makes caches of other places stale, so that they can be told when it begins.
     #[doc(hidden)]
     fn is_cached(&self, memory: &ObjectMemory) -> bool {
         let _ = memory;
         true
     }
 
-    /// A write guard ends, which may have changed something. Returns whether caches of other places are old by it, and
-    /// so something is to be written back.
+    /// Ends a write guard that may have changed something. Returns whether caches of other places are now stale, so
+    /// that something has to be written back.
     #[doc(hidden)]
     fn store(&mut self, memory: &ObjectMemory, lines: &mut ValueLines) -> Result<bool>;
 
-    /// What was stored goes to memory.
+    /// Writes stored lines back to memory.
     #[doc(hidden)]
     fn write_back(&mut self, memory: &ObjectMemory, lines: &ValueLines);
 }
 
-/// Where a value lies in memory that nothing keeps coherent.
+/// Lines of a value in memory that nothing keeps coherent.
 pub struct ValueLines(pub(super) ByteLines);
 
 impl<T: Serialize + DeserializeOwned + 'static> SharedValue for T {

@@ -71,7 +71,7 @@ macro_rules! services {
                 vec![$( &self.$service ),+]
             }
 
-            /// Has the receiver with the number `id` on the wire receive a message of `source`.
+            /// Delivers a message of `source` to the receiver with the number `id` on the wire.
             #[inline]
             fn dispatch(
                 local: &Local,
@@ -116,7 +116,7 @@ macro_rules! services {
     };
 }
 
-/// Whether each row is at its number.
+/// Returns `true` if each row is at its number.
 const fn are_rows(rows: &[usize]) -> bool {
     let mut at = 0;
     while at < rows.len() {
@@ -128,7 +128,7 @@ const fn are_rows(rows: &[usize]) -> bool {
     true
 }
 
-/// Whether no number is used twice, or by the core.
+/// Returns `true` if no number is used twice, or by the core.
 const fn are_free(numbers: &[HandlerId]) -> bool {
     let mut at = 0;
     while at < numbers.len() {

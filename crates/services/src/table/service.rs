@@ -1,4 +1,4 @@
-//! What each service is to the table: its state at a place, and what happens to it.
+//! Interface of a service to the table: its state at a place, and its reactions to events.
 
 use isles_protocol::PlaceId;
 use isles_runtime::Local;
@@ -7,7 +7,8 @@ use std::time::Duration;
 
 /// The state of one service at one place.
 ///
-/// What is asked of it has no default, so a service that never waits, or that has nothing to do by the clock, says so.
+/// The required methods have no default, so a service that never waits, or that has nothing to do by the clock, says
+/// so.
 pub(crate) trait Service: Sized + 'static {
     /// Its row in the table, from 0.
     const ROW: usize;

@@ -1,4 +1,4 @@
-//! Which algorithm a collective uses, and every bound of the teams.
+//! Choice of the algorithm of a collective, and every bound of the teams.
 //!
 //! The one place to tune. Choices depend on what all members know (the size of the team, the length that all of them
 //! pass), so that all of them choose the same. None changes a result: every reduction folds by the one tree of
@@ -15,8 +15,8 @@
 //! | `all_gather` | [`BRUCK_BYTES_MAX`] | doubled distances (Bruck) | ring of chunks |
 //! | `all_to_all` | any length | pairwise | |
 //!
-//! Where members are on several hosts and some of them together, collectives are hierarchical: the leader of a host
-//! talks to other hosts for all of it ([`super::schedule::TeamHosts`]):
+//! If members are on several hosts and some of them together, collectives are hierarchical: the leader of a host talks
+//! to other hosts for all of it ([`super::schedule::TeamHosts`]):
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
@@ -24,10 +24,10 @@
 //! | `broadcast` | any length | from leader to leader as above, then within each host | |
 //! | `all_reduce` of [`HIERARCHICAL_REDUCE_MIN`] | [`SWAP_BYTES_MAX`] | `reduce`, then `broadcast` | as above |
 //!
-//! What waits in a place's memory, for one team and one other member, whether or not the handle has come: at most
-//! [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`] chunks of one longer
-//! slice, or one longer value. A long transfer ends only when it was taken, so there is never a second one. In the
-//! `all_..` forms on slices it may be as much as the slice that its task takes there.
+//! Bound of the messages that wait in a place's memory, for one team and one other member, whether or not the handle
+//! has arrived: at most [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`]
+//! chunks of one longer slice, or one longer value. A long transfer ends only when it was taken, so there is never a
+//! second one. In the `all_..` forms on slices it may be as much as the slice that its task takes there.
 
 use super::header::EAGER_BYTES_MAX;
 use super::ongoing::OngoingCollective;
@@ -46,10 +46,10 @@ const EAGER_CHUNK_BYTES: usize = 32 << 10;
 /// last one overlap with nothing. 128 KiB is best, 64 KiB and 256 KiB cost a tenth.
 pub(super) const CHUNK_BYTES: usize = 128 << 10;
 
-/// How many chunks of one transfer are sent before the first has to be taken.
+/// Number of chunks of one transfer that are sent before the first has to be taken.
 pub(super) const CHUNKS_UNDER_WAY: usize = 4;
 
-/// How many collectives that do not wait for all members may follow each other before the team waits for all.
+/// Number of collectives without a wait for all members that may follow each other before the team waits for all.
 pub(super) const AHEAD_MAX: u32 = 16;
 
 /// Longest vector that an `all_reduce` swaps whole, in bytes.
@@ -58,19 +58,20 @@ pub(super) const SWAP_BYTES_MAX: usize = 8 << 10;
 /// Longest result that an `all_gather` collects by doubled distances, in bytes.
 pub(super) const BRUCK_BYTES_MAX: usize = 32 << 10;
 
-/// How often a waiting member looks for its message itself before it lets its place wait: some 4 µs in all.
+/// Number of times a waiting member looks for its message itself before it lets its place wait: some 4 µs in all.
 ///
-/// Where places share processors it looks once: each look takes time from who is waited for (40 looks made a barrier
+/// If places share processors it looks once: each look takes time from the member it waits for (40 looks made a barrier
 /// of 8 places on two processors twice as long).
 pub(super) const LOOKS: u32 = 64;
 
 /// Each how many-th of these looks is at all that may have come to the place; the others at the awaited message only.
 pub(super) const LOOKS_AROUND: u32 = 16;
 
-/// How many collectives a task does before it lets the other tasks of its place have their turn.
+/// Number of collectives a task does before it yields to the other tasks of its place.
 pub(super) const YIELD_EVERY: u32 = 64;
 
-/// At so many teams of which a place has messages but no handle, it asks their makers which of them are over.
+/// Number of teams of which a place has messages but no handle, from which on it asks their makers which of them are
+/// over.
 ///
 /// A step can overtake the handle to its team, and waits for it. What is left of a team that was given up waits for a
 /// handle that never comes; its maker knows.
@@ -78,7 +79,7 @@ pub(super) const UNKNOWN_MIN: usize = 64;
 
 const _: () = assert!(BRUCK_BYTES_MAX <= EAGER_BYTES_MAX);
 const _: () = assert!(SWAP_BYTES_MAX <= EAGER_BYTES_MAX);
-/// How a broadcast goes.
+/// Algorithm of a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BroadcastAlgorithm {
     /// Down a tree, a slice in chunks.
@@ -93,24 +94,25 @@ pub enum BroadcastAlgorithm {
     ScatterAllGather,
 }
 
-/// What a machine says of collectives where it knows better than the rules of this file, which are those of one host.
+/// Choices of algorithms by a machine that knows better than the rules of this file, which are those of one host.
 ///
 /// All members of a team must be told the same. `bytes` is the length of the slice that all members pass, none for a
 /// single value, whose length only its owner knows.
 pub trait Collectives {
-    /// How a broadcast to so many members goes; none: by the rules.
+    /// Returns the algorithm of a broadcast among `members` members, or `None` for the default rules.
     fn broadcast(&self, members: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm> {
         let _ = (members, bytes);
         None
     }
 
-    /// Whether all members give the root of a reduction what they have, and it alone folds.
+    /// Returns `true` if all members send their values to the root of a reduction, and it alone folds.
     fn reduces_serially(&self, members: usize, bytes: Option<usize>) -> bool {
         let _ = (members, bytes);
         false
     }
 
-    /// Whether one member of each host talks to other hosts for all of its host; asked only where there are several.
+    /// Returns `true` if one member of each host talks to other hosts for all of its host; asked only for several
+    /// hosts.
     fn is_hierarchical(&self) -> bool {
         true
     }
@@ -122,12 +124,12 @@ pub fn set_collectives(local: &Local, collectives: Rc<dyn Collectives>) {
     assert!(set.is_ok(), "the collectives of a place are said once");
 }
 
-/// Whether one member of each host talks to other hosts for all of its host.
+/// Returns `true` if one member of each host talks to other hosts for all of its host.
 pub(super) fn are_hierarchical(local: &Local) -> bool {
     Teams::of(local).collectives.get().is_none_or(|collectives| collectives.is_hierarchical())
 }
 
-/// What the machine says of a broadcast.
+/// Returns the machine's choice for a broadcast.
 #[inline]
 pub(super) fn spread(size: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm> {
     Local::with(|local| {
@@ -135,7 +137,7 @@ pub(super) fn spread(size: usize, bytes: Option<usize>) -> Option<BroadcastAlgor
     })
 }
 
-/// Whether the root of a reduction folds alone.
+/// Returns `true` if the root of a reduction folds alone.
 #[inline]
 pub(super) fn reduces_serially(size: usize, bytes: Option<usize>) -> bool {
     Local::with(|local| {
@@ -156,7 +158,7 @@ pub(super) fn chunk_len(len: usize, element_bytes: usize) -> usize {
 /// Most members that all meet at the first one; of more, that one would have too much to do.
 const FLAT_MAX: usize = 256;
 
-/// How the members of a team meet.
+/// Algorithm of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BarrierAlgorithm {
     /// By rounds of doubled distances.
@@ -167,7 +169,7 @@ pub(super) enum BarrierAlgorithm {
     Tree,
 }
 
-/// How the members of a team of `size` meet.
+/// Returns the barrier algorithm for a team of `size` members.
 ///
 /// At the first one it is two messages for each member, and each has to run twice only. Where places share processors
 /// (the usual case of many places) that is 2 to 3 times faster than dissemination, with 8 and with 48 places on two
@@ -189,7 +191,7 @@ const FLAT_LEADERS_MAX: usize = 4;
 /// the messages of doubled distances. Measured on 2 and 3 hosts of 2 to 4 members on two cores.
 const HIERARCHICAL_REDUCE_MIN: usize = 12;
 
-/// Whether a short `all_reduce` is a reduction to the first member and then a broadcast.
+/// Returns `true` if a short `all_reduce` is a reduction to the first member followed by a broadcast.
 pub(super) fn reduces_hierarchically(ongoing: &OngoingCollective<'_>) -> bool {
     ongoing.size() >= HIERARCHICAL_REDUCE_MIN && ongoing.hosts().is_some()
 }

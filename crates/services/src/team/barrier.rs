@@ -22,10 +22,10 @@ impl Team {
     }
 }
 
-/// See the file header.
+/// Future of a barrier.
 struct Barrier<'t> {
     begin: Begin<'t>,
-    /// What is left to do, if it was not over at once.
+    /// Remaining work, if it was not over at once.
     rest: Option<SlowPath<'t>>,
 }
 

@@ -44,12 +44,12 @@ impl TeamId {
         self.0
     }
 
-    /// What [`TeamId::bits`] gave.
+    /// Decodes the result of [`TeamId::bits`].
     pub(super) fn of_bits(bits: u64) -> TeamId {
         TeamId(bits)
     }
 
-    /// Whether a run of `places` places can have such a team.
+    /// Returns `true` if a run of `places` places can have such a team.
     pub(super) fn is_of(self, places: u32) -> bool {
         self.0 >> Self::SERIAL_BITS < u64::from(places)
     }
@@ -113,7 +113,7 @@ impl CollectiveKind {
         "split",
     ];
 
-    /// Those of which one member is the root.
+    /// Collectives of which one member is the root.
     const ROOTED: [CollectiveKind; 10] = [
         CollectiveKind::Broadcast,
         CollectiveKind::BroadcastSlice,
@@ -132,7 +132,7 @@ impl CollectiveKind {
         Self::NAMES[self as usize]
     }
 
-    /// Whether no member leaves it before all have entered.
+    /// Returns `true` if no member leaves it before all have entered.
     pub(super) fn waits_for_all(self) -> bool {
         use CollectiveKind::*;
         matches!(
@@ -151,7 +151,7 @@ impl CollectiveKind {
     }
 }
 
-/// What a message says that is no step of a collective.
+/// Kind of a message that is no step of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum TeamNotice {
@@ -176,7 +176,7 @@ impl TeamNotice {
 pub(super) struct ElementType(u32);
 
 impl ElementType {
-    /// Of a collective that carries nothing of the program's.
+    /// Element type of a collective that carries nothing of the program's.
     pub(super) const NONE: ElementType = ElementType(0);
 
     /// As many as the length of a slice leaves of its word.
@@ -205,12 +205,12 @@ impl ElementType {
         u64::from(self.0)
     }
 
-    /// What [`ElementType::bits`] gave.
+    /// Decodes the result of [`ElementType::bits`].
     pub(super) fn of_bits(bits: u64) -> ElementType {
         ElementType(bits as u32)
     }
 
-    /// How it is called, if it is one of the usual types.
+    /// Returns the name of the type, if it is one of the usual ones.
     pub(super) fn name(self) -> Option<&'static str> {
         macro_rules! names {
             ($($element:ty),*) => {
@@ -243,7 +243,7 @@ impl ElementType {
     }
 }
 
-/// The number of a type, which need not live for ever: what it borrows makes no difference here.
+/// Returns the number of a type, which need not be `'static`: what it borrows makes no difference here.
 #[inline]
 fn type_id<T: ?Sized>() -> TypeId {
     trait TypeOf {
@@ -286,13 +286,13 @@ impl Hasher for TypeBits {
     }
 }
 
-/// What a message belongs to: its [`ElementType`], and in one word the collective, counted since the team was made (24
-/// bits, then from 0 again), the step of it (18), its [`CollectiveKind`] or a [`TeamNotice`] (5), and its root (17),
-/// from the lowest bit up.
+/// Collective to which a message belongs: its [`ElementType`], and in one word the sequence number of the collective
+/// since the team was made (24 bits, wrapping), its step (18), its [`CollectiveKind`] or a [`TeamNotice`] (5), and its
+/// root (17), from the lowest bit up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct CollectiveTag(u64, ElementType);
 
-/// Where in a [`CollectiveTag`] the step begins, the kind and the root.
+/// Bits at which the step, the kind and the root begin in a [`CollectiveTag`].
 const STEP_SHIFT: u32 = 24;
 const KIND_SHIFT: u32 = 42;
 const ROOT_SHIFT: u32 = 47;
@@ -311,7 +311,7 @@ const _: () = assert!(
 );
 
 impl CollectiveTag {
-    /// Of no collective.
+    /// Tag of no collective.
     pub(super) const NONE: CollectiveTag = CollectiveTag(u64::MAX, ElementType::NONE);
 
     /// The first step of a collective; `root` is 0 if it has none.
@@ -339,7 +339,7 @@ impl CollectiveTag {
         CollectiveTag(self.0 & !((STEPS as u64 - 1) << STEP_SHIFT), self.1)
     }
 
-    /// How it is told to people; `element` is the name of its type, where it is known.
+    /// Returns a description for people; `element` is the name of its type, if known.
     pub(super) fn describe(self, element: Option<&str>) -> String {
         match element.or(self.1.name()) {
             _ if self.1 == ElementType::NONE => self.to_string(),
@@ -348,7 +348,7 @@ impl CollectiveTag {
         }
     }
 
-    /// Whether it belongs to a later collective of the team than number `sequence`.
+    /// Returns `true` if it belongs to a later collective of the team than number `sequence`.
     pub(super) fn is_after(self, sequence: u32) -> bool {
         // In the highest bits of a word, so that what went round is after what did not yet.
         let [own, other] = [self.0, u64::from(sequence)].map(|number| number << (u64::BITS - STEP_SHIFT));
@@ -385,7 +385,7 @@ impl fmt::Display for CollectiveTag {
 pub(super) struct TeamHeader {
     pub(super) team: TeamId,
     pub(super) tag: CollectiveTag,
-    /// Of a transfer of a slice: all of its bytes, below 2^[`TeamHeader::LENGTH_BITS`]; else 0.
+    /// Number of bytes of a transfer of a slice, below 2^[`TeamHeader::LENGTH_BITS`]; else 0.
     pub(super) bytes: u64,
 }
 
@@ -395,7 +395,7 @@ const HEAD_BYTES: usize = 24;
 /// Payloads of slices of at least this many bytes start on a cache line.
 const LINE_ALIGNED_BYTES_MIN: usize = 4096;
 
-/// Where such a payload starts.
+/// Alignment of such a payload, in bytes.
 const LINE_BYTES: usize = 64;
 
 impl TeamHeader {
@@ -404,7 +404,7 @@ impl TeamHeader {
         TeamHeader { team, tag: CollectiveTag((notice as u64) << KIND_SHIFT, ElementType::NONE), bytes: 0 }
     }
 
-    /// What it says if it is no step of a collective.
+    /// Returns the notice if the message is no step of a collective.
     #[inline]
     pub(super) fn notice(&self) -> Option<TeamNotice> {
         let index = self.tag.kind().checked_sub(TeamNotice::ALL[0] as u64)?;
@@ -433,8 +433,8 @@ impl TeamHeader {
         writer.put_bytes(bytemuck::bytes_of(&words));
     }
 
-    /// What follows the head of the message of `team` and `tag`, and its [`TeamHeader::bytes`], if `message` is one and
-    /// its sender does not wait until it is taken.
+    /// Returns the [`TeamHeader::bytes`] and the payload of `message`, if its header has `team` and `tag` and its
+    /// sender does not wait until it is taken.
     #[inline]
     pub(super) fn open(message: &[u8], team: TeamId, tag: CollectiveTag) -> Option<(u64, &[u8])> {
         let (head, payload) = message.split_first_chunk::<HEAD_BYTES>()?;
@@ -495,7 +495,7 @@ impl Arrival {
         Arrival { header, payload: Payload::copy_of(bytes) }
     }
 
-    /// Whether it lies in the memory of its sender.
+    /// Returns `true` if the payload lies in the memory of its sender.
     #[inline]
     pub(super) fn is_block(&self) -> bool {
         self.payload.is_block()
@@ -513,7 +513,7 @@ impl Arrival {
         chunk_of(self.payload.bytes())
     }
 
-    /// Whether its sender waits until it is taken.
+    /// Returns `true` if the sender waits until it is taken.
     #[inline]
     pub(super) fn is_awaited(&self) -> bool {
         is_awaited(self.payload.bytes().len())
@@ -529,7 +529,7 @@ impl Arrival {
     }
 }
 
-/// Whether the sender of a value or slice of `bytes` bytes waits until it is taken.
+/// Returns `true` if the sender of a value or slice of `bytes` bytes waits until it is taken.
 pub(super) fn is_awaited(bytes: usize) -> bool {
     bytes > EAGER_BYTES_MAX
 }

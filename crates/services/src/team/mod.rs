@@ -89,7 +89,7 @@ use std::rc::Rc;
 /// make a new team of the same places with [`Team::from_places`]; that is the way for [`Team::world`], too.
 #[derive(Clone)]
 pub struct Team {
-    /// None for the team of all places, which is never freed.
+    /// Handle that keeps the team; `None` for the team of all places, which is never freed.
     share: Option<PartRef>,
     state: Rc<TeamState>,
 }
@@ -108,7 +108,7 @@ impl Drop for Together<'_> {
     }
 }
 
-/// What the last handle, anywhere, frees at one place.
+/// Membership of one place, which the last handle, anywhere, frees.
 struct TeamMembership(Rc<TeamState>);
 
 impl Drop for TeamMembership {
@@ -132,7 +132,7 @@ impl Team {
         value
     }
 
-    /// This member takes no part in the collectives of the team any more: those of the others end with that error.
+    /// Takes this member out of the collectives of the team: those of the others end with that error.
     pub(crate) fn give_up(&self) {
         ongoing::give_up(&self.state, "");
     }
@@ -146,7 +146,7 @@ impl Team {
         Team { share: None, state: Local::with(TeamTable::world) }
     }
 
-    /// A new team of `places`, in that order.
+    /// Makes a new team of `places`, in that order.
     ///
     /// One place makes it and sends the handle to the members, who take part from wherever they get it. The
     /// maker need not be a member. Costs no message.
@@ -205,7 +205,7 @@ impl Team {
         ongoing.complete(team).await
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn size(&self) -> usize {
         self.state.members().len()
     }
@@ -245,7 +245,7 @@ impl PlaceGroup for Team {
     }
 }
 
-/// How a handle travels; nothing for the team of all places.
+/// Wire form of a handle; nothing for the team of all places.
 type Travelling<PartRef, Members> = Option<(PartRef, TeamId, Members)>;
 
 impl Serialize for Team {

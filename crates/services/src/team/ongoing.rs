@@ -109,7 +109,7 @@ fn refuse<'t>(error: Error) -> Pause<'t> {
 pub(super) struct Take<'a, 't> {
     ongoing: &'a OngoingCollective<'t>,
     source: PlaceId,
-    /// What it has to belong to.
+    /// Tag to which its messages belong.
     tag: CollectiveTag,
 }
 
@@ -183,13 +183,13 @@ impl<'t> OngoingCollective<'t> {
         self.state.rank().expect("a turn is begun by a member")
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     #[inline]
     pub(super) fn size(&self) -> usize {
         self.state.members().len()
     }
 
-    /// Who of the members is on which host, if some of them are together and some apart.
+    /// Returns the hosts of the members, if some of them are together and some apart.
     #[inline]
     pub(super) fn hosts(&self) -> Option<&'t TeamHosts> {
         self.state.hosts()
@@ -384,7 +384,7 @@ impl<'t> OngoingCollective<'t> {
         others.iter().try_for_each(|other| self.signal(*other, first))
     }
 
-    /// Waits until all members have come here, and hears of it, along `tree`.
+    /// Waits until all members have arrived here, and learns of it, along `tree`.
     #[cold]
     async fn meet_in_tree(&self, tree: Tree, step: usize) -> Result<()> {
         for child in tree.children() {
@@ -623,7 +623,7 @@ impl<'t> OngoingCollective<'t> {
 }
 
 impl Drop for OngoingCollective<'_> {
-    /// The collective was given up: [`OngoingCollective::complete`] does not come here.
+    /// Gives the collective up: [`OngoingCollective::complete`] does not come here.
     #[cold]
     fn drop(&mut self) {
         self.state.busy.set(false);
@@ -633,7 +633,7 @@ impl Drop for OngoingCollective<'_> {
     }
 }
 
-/// Tells the team that this member gives its collective up, and why, unless it is of no use already.
+/// Tells the team that this member gives its collective up, and why, unless it is broken already.
 #[cold]
 pub(super) fn give_up(state: &TeamState, why: &str) {
     // Outside of the place there is nobody left to tell.
@@ -655,7 +655,7 @@ fn second(state: &TeamState) -> Error {
     })
 }
 
-/// Whether chunk `index` of a slice of `bytes` bytes goes only when an earlier one was taken.
+/// Returns `true` if chunk `index` of a slice of `bytes` bytes is sent only after an earlier one was taken.
 #[inline]
 fn has_to_wait(index: usize, bytes: usize) -> bool {
     index >= CHUNKS_UNDER_WAY && header::is_awaited(bytes)

@@ -1,4 +1,4 @@
-//! What follows the head of a message that has come, until it is taken.
+//! Payload of an arrived message, until it is taken.
 //!
 //! Its own file because collectives and messages between two members keep it alike. Invariant: what lies in the memory
 //! of its sender says so, and can be copied.
@@ -11,14 +11,14 @@ use std::rc::Rc;
 /// Words of the longest payload that is kept without an allocation.
 const SHORT_WORDS: usize = 4;
 
-/// See the file header.
+/// Payload of an arrived message, until it is taken.
 pub(super) enum Payload {
     /// As many bytes as the number says, in words: those of the messages of short collectives are moved from
     /// register to register.
     Short([u64; SHORT_WORDS], usize),
     /// More, that came in a queue.
     Long(Box<[u8]>),
-    /// What came as a block; it starts at the byte of the number.
+    /// Payload that arrived as a block; it starts at the byte of the number.
     Block(Rc<dyn BlockMemory>, usize),
 }
 
@@ -50,7 +50,7 @@ impl Payload {
         }
     }
 
-    /// Whether it lies in the memory of its sender.
+    /// Returns `true` if it lies in the memory of its sender.
     #[inline]
     pub(super) fn is_block(&self) -> bool {
         matches!(self, Payload::Block(..))

@@ -1,4 +1,4 @@
-//! What has come to a seat and is not yet taken, by who sent it.
+//! Messages that have arrived for a team and are not yet taken, by sender.
 //!
 //! Its own file because it is kept in one of two ways: of a run of few places by their numbers; of one of thousands,
 //! of which each hears of a few only, by a hash of them. The queue of a sender, once there is one, stays for its
@@ -22,9 +22,9 @@ pub(super) struct PendingMessages {
 }
 
 enum Queues {
-    /// Of each place, by its number.
+    /// Queues of all places, by number.
     All(Box<[Queue]>),
-    /// Of those that have sent something.
+    /// Queues of the places that have sent something.
     Known(HashMap<PlaceId, Queue, NumberHasherBuilder>),
 }
 
@@ -47,7 +47,7 @@ impl Queues {
 }
 
 impl PendingMessages {
-    /// Nothing, in a run of so many places.
+    /// Returns an empty set of messages, for a run of `places` places.
     pub(super) fn new(places: u32) -> PendingMessages {
         let queues = match places {
             0..=FEW => Queues::All((0..places).map(|_| Queue::new()).collect()),
@@ -66,7 +66,7 @@ impl PendingMessages {
         }
     }
 
-    /// Whether one of `source` lies here.
+    /// Returns `true` if a message of `source` is pending here.
     #[inline]
     pub(super) fn holds(&self, source: PlaceId) -> bool {
         self.queues.of(source).is_some_and(|queue| !queue.is_empty())

@@ -1,7 +1,7 @@
 //! Collectives that deal slices of plain elements out, or put them together: gather, scatter, all-gather, all-to-all.
 //!
-//! What belongs to one member is a *row*. The forms without `v` are for rows of the same length at all members, and
-//! give one vector; those with `v`, after MPI's, are for rows of any length, and give one vector a row. Each
+//! The elements of one member are a *row*. The forms without `v` are for rows of the same length at all members, and
+//! return one vector; those with `v`, after MPI's, are for rows of any length, and return one vector a row. Each
 //! message says how long its row is.
 
 use super::Team;
@@ -235,11 +235,11 @@ impl Team {
     }
 }
 
-/// Where the rows of all members lie in one vector.
+/// Positions of the rows of all members in one vector.
 struct Rows {
-    /// Where each row ends.
+    /// End of each row.
     ends: Vec<usize>,
-    /// Whether all members know them beforehand.
+    /// True if all members know them beforehand.
     are_equal: bool,
 }
 
@@ -248,7 +248,7 @@ impl Rows {
         Rows { ends: (1..=size).map(|count| count * len).collect(), are_equal: true }
     }
 
-    /// Of `len` elements in as many parts of one length as there are members; the last ones are shorter, or empty.
+    /// Cuts `len` elements into as many rows of one length as there are members; the last ones are shorter, or empty.
     fn cut(size: usize, len: usize) -> Rows {
         let part = len.div_ceil(size);
         Rows { ends: (1..=size).map(|count| (count * part).min(len)).collect(), are_equal: true }
@@ -496,7 +496,7 @@ fn stated_bytes<T>(rows: &Rows, all: &[T]) -> usize {
     if rows.are_equal { size_of_val(all) } else { 0 }
 }
 
-/// By doubled distances: what a member knows is always the rows from its own on.
+/// Collects by doubled distances: what a member knows is always the rows from its own on.
 async fn collect_short<T: Element>(
     ongoing: &OngoingCollective<'_>,
     rows: &Rows,

@@ -19,11 +19,11 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Teams {
     pub(super) table: RefCell<TeamTable>,
-    /// What the machine says of collectives, if it says anything.
+    /// The machine's choices for collectives, if it makes any.
     pub(super) collectives: OnceCell<Rc<dyn Collectives>>,
-    /// Whether the place is to say in which collectives it waits.
+    /// True if the place has to say in which collectives it waits.
     compares_waits: Cell<bool>,
-    /// How often a member of a team has said in which collective it waits.
+    /// Number of times a member of a team has said in which collective it waits.
     waits_heard: Cell<usize>,
     /// The first fault of a team that no call of the program ended with; used at the first place only.
     unheard: RefCell<Option<Error>>,
@@ -89,8 +89,8 @@ impl Teams {
     }
 }
 
-/// Has `local` tell, in its next turn, in which collectives it waits; returns false if it waits in none. Its unparker
-/// is told.
+/// Makes `local` report, in its next turn, in which collectives it waits, and wakes it; returns `false` if it waits in
+/// none.
 pub fn compare_waits_soon(local: &Local) -> bool {
     let teams = &Teams::of(local);
     let waits = teams.table.borrow().waits();
@@ -106,7 +106,7 @@ pub fn broken_teams(local: &Local) -> usize {
     Teams::of(local).table.borrow().broken()
 }
 
-/// Whether messages of collectives that are over at `local` may still be under way.
+/// Returns `true` if messages of collectives that are over at `local` may still be under way.
 pub fn teams_may_be_apart(local: &Local) -> bool {
     Teams::of(local).table.borrow().may_be_apart()
 }

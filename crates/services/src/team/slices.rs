@@ -221,7 +221,7 @@ async fn fold_chunk<T: Element>(
     }
 }
 
-/// The root takes the slices of all others and folds them alone, by the same tree as they would be on the way.
+/// Folds the slices of all members at the root alone, by the same tree as they would be on the way.
 async fn serially<T: Element>(
     ongoing: &OngoingCollective<'_>,
     (root, folding): (usize, ReductionTree),

@@ -5,8 +5,8 @@
 //! message that is not what its receiver expects shows that the two are in different collectives.
 //!
 //! Invariant: the memory of a sender lies here only while the task that will use it runs, or is about to.
-//! What would lie longer is copied (see [`TeamState::put`]): otherwise members could wait in a circle for each
-//! other's memory.
+//! Messages that would lie longer are copied (see [`TeamState::put`]): otherwise members could wait in a circle for
+//! each other's memory.
 //!
 //! It knows nothing of schedules, and sends nothing but why a team is of no use any more.
 
@@ -35,7 +35,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// How many collectives are compared: more than a member can be ahead of another, or behind.
+/// Number of collectives that are compared: more than a member can be ahead of another, or behind.
 const KNOWN: usize = 32;
 
 const _: () = assert!(KNOWN as u32 > AHEAD_MAX + 1 && (1 << 24) % KNOWN == 0);
@@ -43,18 +43,18 @@ const _: () = assert!(KNOWN as u32 > AHEAD_MAX + 1 && (1 << 24) % KNOWN == 0);
 /// Gives the name of a type.
 pub(super) type ElementName = fn() -> &'static str;
 
-/// What one place keeps of one team.
+/// State of one team at one place.
 pub(super) struct TeamState {
     pub(super) id: TeamId,
-    /// Where the team is used by this state.
+    /// Run and place in which this state is used.
     pub(super) attachment: Attachment,
     /// The members by rank; unknown as long as only messages have come, but no handle.
     members: OnceCell<Members>,
-    /// Who is on which host; none where it does not matter.
+    /// Hosts of the members; `None` if they do not matter.
     hosts: OnceCell<Option<TeamHosts>>,
     /// The rank of this place; none if it is not a member.
     rank: Cell<Option<usize>>,
-    /// What has come and is not taken.
+    /// Messages that have arrived and are not taken.
     pending: RefCell<PendingMessages>,
     /// Collectives begun so far.
     pub(super) sequence: Cell<u32>,
@@ -67,14 +67,14 @@ pub(super) struct TeamState {
     /// The collective that is under way, or was last, and the name of its type.
     pub(super) tag: Cell<CollectiveTag>,
     element: Cell<ElementName>,
-    /// What some member said of each of the last collectives, and of those that others have begun before this one, by
-    /// their numbers: the first step, and who said it.
+    /// Reports of members about the last collectives, and about those that others have begun before this one, by their
+    /// numbers: the first step, and who reported it.
     known: [Cell<(CollectiveTag, PlaceId)>; KNOWN],
-    /// Why the team is of no use any more.
+    /// Error that made the team unusable.
     broken: RefCell<Option<Error>>,
-    /// Whether `broken` holds something.
+    /// True if `broken` holds something.
     is_broken: Cell<bool>,
-    /// Who waits for anything of the team and is to hear when it is broken.
+    /// Wakers of all that wait for anything of the team, woken when it is broken.
     until_broken: RefCell<Slab<Waker>>,
     /// The members were found in different collectives when no call here was under way that could end with that error,
     /// and none has since.
@@ -137,7 +137,7 @@ impl TeamState {
         self.rank.get()
     }
 
-    /// Who of the members is on which host, if some of them are together and some apart.
+    /// Returns the hosts of the members, if some of them are together and some apart.
     #[inline]
     pub(super) fn hosts(&self) -> Option<&TeamHosts> {
         match self.hosts.get() {
@@ -192,7 +192,7 @@ impl TeamState {
         Ok(())
     }
 
-    /// Compares what `source` says of a collective with what is known of it.
+    /// Compares the report of `source` about a collective with what is known of it.
     #[inline]
     fn compare(&self, local: &Local, source: PlaceId, tag: CollectiveTag) -> Result<(), Error> {
         let tag = tag.first_step();
@@ -224,7 +224,7 @@ impl TeamState {
         self.leave(local, Error::new(ErrorKind::Misused, text))
     }
 
-    /// What this place is in, or was in last.
+    /// Describes the collective this place is in, or was in last.
     pub(super) fn description(&self) -> String {
         self.tag.get().describe(Some(self.element.get()()))
     }
@@ -242,7 +242,7 @@ impl TeamState {
         reason
     }
 
-    /// Tells all other members why the team is of no use any more.
+    /// Tells all other members why the team is broken.
     fn tell_others(&self, local: &Local) {
         let reason = self.broken.borrow().as_ref().map(|reason| reason.to_wire(ERROR_BYTES_MAX));
         let Some(reason) = reason else { return };
@@ -251,7 +251,7 @@ impl TeamState {
         }
     }
 
-    /// Says that the team is of no use any more, and forgets what has arrived; the first reason stays.
+    /// Marks the team broken, and forgets what has arrived; the first reason stays.
     pub(super) fn break_up(&self, reason: Error) {
         if self.is_broken.replace(true) {
             return;
@@ -264,6 +264,9 @@ impl TeamState {
     }
 
     /// Waits for `future`, a collective, or until the team is broken. Dropped before its end, it breaks the team.
+    ///
+    /// # Errors
+    /// That of the future, or the reason why the team is broken.
     ///
     /// # Errors
     /// That of the future, or why the team is of no use any more.
@@ -295,7 +298,7 @@ impl TeamState {
         .await
     }
 
-    /// Why the team is of no use any more, if it is not; the caller hands that on to the program.
+    /// Returns the error that made the team unusable, if any; the caller passes it to the program.
     #[inline]
     pub(super) fn broken(&self) -> Option<Error> {
         if !self.is_broken.get() {
@@ -404,7 +407,7 @@ impl TeamState {
         Poll::Pending
     }
 
-    /// What the place waits for here, or what the others wait for it to begin; for reports.
+    /// Describes what the place waits for here, or what the others wait for it to begin; for reports.
     fn explain(&self) -> Option<String> {
         let team = team_name(self.id, self.members.get());
         if let Some((source, _)) = &*self.waiting.borrow() {
@@ -463,9 +466,9 @@ fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
 /// the team says that no handle to it is left; it is asked when there are many.
 pub(super) struct TeamTable {
     states: Vec<Rc<TeamState>>,
-    /// How many teams this place has made.
+    /// Number of teams this place has made.
     made: u64,
-    /// At so many teams of which no handle has come, their makers are asked.
+    /// Number of teams without a handle here at which their makers are asked.
     asks_at: usize,
 }
 
@@ -493,7 +496,7 @@ impl TeamTable {
         teams.state(local, id)
     }
 
-    /// The seat in team `id`, which need not be there yet.
+    /// Returns the state of team `id`, and makes it if it is not there yet.
     #[inline]
     pub(super) fn state(&mut self, local: &Local, id: TeamId) -> Rc<TeamState> {
         match self.find(id) {
@@ -513,12 +516,12 @@ impl TeamTable {
         self.states.iter().find(|state| state.id == id)
     }
 
-    /// Whether there is a seat in team `id`.
+    /// Returns `true` if this place is a member of team `id`.
     pub(super) fn is_known(&self, id: TeamId) -> bool {
         self.find(id).is_some()
     }
 
-    /// Whether `place` is a member of team `id`, as far as this place knows.
+    /// Returns `true` if `place` is a member of team `id`, as far as this place knows.
     pub(super) fn has_member(&self, id: TeamId, place: PlaceId) -> bool {
         let members = self.find(id).and_then(|state| state.members.get());
         members.is_some_and(|members| members.rank_of(place).is_some())
@@ -560,15 +563,15 @@ impl TeamTable {
         given_up
     }
 
-    /// What `place` is to be asked when this one explains what it waits for.
+    /// Returns the questions to `place` when this one explains what it waits for.
     pub(super) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
         let asked = self.states.iter().filter(|state| state.waiting.borrow().is_some());
         let asked = asked.filter(|state| state.members().rank_of(place).is_some());
         asked.map(|state| ProgressQuery { team: state.id, tag: state.tag.get() }).collect()
     }
 
-    /// What this place waits for in its teams, and which of the collectives of the `inquiry` it has not begun: one line
-    /// each.
+    /// Describes what this place waits for in its teams, and which of the collectives of the `inquiry` it has not
+    /// begun: one line each.
     pub(super) fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
         let mut lines: Vec<String> = self.states.iter().filter_map(|state| state.explain()).collect();
         let queries: Vec<ProgressQuery> = postcard::from_bytes(inquiry.query).unwrap_or_default();
@@ -598,17 +601,17 @@ impl TeamTable {
         self.states.iter().find(|state| state.unheard.get()).and_then(|state| state.broken())
     }
 
-    /// Whether a task waits for another member in some team.
+    /// Returns `true` if a task waits for another member in some team.
     pub(super) fn waits(&self) -> bool {
         self.states.iter().any(|state| state.waiting.borrow().is_some())
     }
 
-    /// How many teams are of no use any more.
+    /// Returns the number of teams that can no longer be used.
     pub(super) fn broken(&self) -> usize {
         self.states.iter().filter(|state| state.is_broken.get()).count()
     }
 
-    /// Whether a team has had collectives since its members last waited for each other.
+    /// Returns `true` if a team has had collectives since its members last waited for each other.
     pub(super) fn may_be_apart(&self) -> bool {
         self.states.iter().any(|state| state.loose.get() > 0)
     }
@@ -714,7 +717,7 @@ impl Drop for BrokenWait<'_> {
     }
 }
 
-/// Sends `notice` of team `id`, and what follows it; to a dead place it need not go.
+/// Sends `notice` of team `id`, and what follows it; ignored if the receiver is dead.
 fn notify(local: &Local, to: PlaceId, id: TeamId, notice: TeamNotice, rest: &[u8]) {
     let _ = local.send(to, Class::Control, TEAM, |writer| {
         TeamHeader::of_notice(id, notice).encode(writer);

@@ -36,7 +36,7 @@ impl Elements {
         Elements { at, block: len, stride: len, count: 1 }
     }
 
-    /// Whether all of them are among the first `len`.
+    /// Returns `true` if all of them are among the first `len`.
     fn are_within(self, len: u64) -> bool {
         let Elements { at, block, stride, count } = self;
         let last = count.saturating_sub(1).checked_mul(stride).and_then(|skipped| at.checked_add(skipped));
@@ -87,7 +87,7 @@ impl WindowState {
             );
             return Err(Error::new(ErrorKind::Misused, text));
         }
-        // What is put hears of a death at the next synchronization: the look takes a tenth of a put.
+        // A put learns of a death at the next synchronization: the look takes a tenth of a put.
         if access.kind != PUT && local.is_dead(self.place(access.target)) {
             return Err(Error::dead(self.place(access.target)));
         }

@@ -1,11 +1,11 @@
-//! What a window that checks asks the owner before each access, and how a conflict is told.
+//! Checks of accesses to a window: what is asked of the owner before each access, and how a conflict is reported.
 
 use super::state::WindowState;
 use isles_protocol::PlaceId;
 use isles_protocol::window::{AccessKind, Conflict, EpochTag, WindowAccess};
 use serde::{Deserialize, Serialize};
 
-/// What an access does, as it travels.
+/// Values of [`Claim::kind`], as they travel.
 pub(super) const GET: u8 = 0;
 pub(super) const PUT: u8 = 1;
 pub(super) const UPDATE: u8 = 2;
@@ -17,7 +17,7 @@ pub(super) struct Claim {
     pub(super) kind: u8,
     /// 0 started, 1 locked, 2 between fences.
     pub(super) epoch: u8,
-    /// How many fences were before.
+    /// Number of fences before the access.
     pub(super) fences: u64,
     /// The first element, how many a piece has, from one to the next, and how many pieces there are.
     pub(super) first: u64,

@@ -104,7 +104,7 @@ pub(super) struct MessageHead {
 /// Bytes of the head.
 pub(super) const HEAD_BYTES: usize = 24;
 
-/// Where in its word the kind begins.
+/// Bit at which the kind begins in its word.
 const KIND_SHIFT: u32 = 56;
 
 impl MessageHead {

@@ -21,9 +21,9 @@ pub(super) struct Pieces {
     pub(super) offset: usize,
     /// The length of each.
     pub(super) block: usize,
-    /// From the first byte of one to that of the next.
+    /// Distance from the first byte of one to that of the next.
     pub(super) stride: usize,
-    /// How many there are.
+    /// Number of pieces.
     pub(super) count: usize,
 }
 
@@ -34,7 +34,7 @@ impl Pieces {
         Pieces { offset, block: bytes, stride: bytes, count: 1 }
     }
 
-    /// Returns the bytes of all pieces; none if no memory has so many.
+    /// Returns the bytes of all pieces; `None` if that is more than any memory has.
     #[inline]
     pub(super) fn bytes(&self) -> Option<usize> {
         self.block.checked_mul(self.count)
@@ -49,7 +49,7 @@ impl Pieces {
         (self.count - 1).checked_mul(self.stride)?.checked_add(self.block)?.checked_add(self.offset)
     }
 
-    /// Whether all of it lies within `bytes` bytes.
+    /// Returns `true` if all of it lies within `bytes` bytes.
     #[inline]
     pub(super) fn is_within(&self, bytes: usize) -> bool {
         if self.count == 1 {
@@ -116,7 +116,7 @@ fn store_piece(words: &[AtomicU64], offset: usize, piece: &[u8]) {
 /// Bytes from which on the processor's own instruction for strings copies faster than a loop of words.
 const STRING_BYTES_MIN: usize = 512;
 
-/// Writes whole words, at most as many as there are.
+/// Writes whole words, up to the end of the shorter slice.
 #[inline]
 fn store_whole(words: &[AtomicU64], source: &[[u8; WORD_BYTES]]) {
     let len = source.len().min(words.len());
@@ -143,7 +143,7 @@ fn store_whole(words: &[AtomicU64], source: &[[u8; WORD_BYTES]]) {
     }
 }
 
-/// Reads whole words, at most as many as there are.
+/// Reads whole words, up to the end of the shorter slice.
 #[inline]
 fn load_whole(words: &[AtomicU64], into: &mut [[u8; WORD_BYTES]]) {
     let len = into.len().min(words.len());
@@ -215,7 +215,7 @@ fn load_piece(words: &[AtomicU64], offset: usize, piece: &mut [u8]) {
     }
 }
 
-/// Where in its word a number of `bytes` bytes at byte `offset` begins, in bits from the lowest.
+/// Returns the lowest bit, within its word, of a number of `bytes` bytes at byte `offset`.
 #[inline]
 fn shift(offset: usize, bytes: usize) -> u32 {
     let within = offset % WORD_BYTES;

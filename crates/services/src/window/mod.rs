@@ -90,7 +90,7 @@ impl<T> Drop for WindowPart<T> {
     }
 }
 
-/// How a window works.
+/// Options of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WindowOptions {
@@ -113,7 +113,7 @@ impl WindowOptions {
     }
 }
 
-/// How many elements each part has.
+/// Number of elements of each part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Lens {
     Same(u64),
@@ -137,7 +137,7 @@ impl Lens {
     }
 }
 
-/// What the parts of a window are made of.
+/// Description from which the parts of a window are made.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Seed {
     id: WindowId,
@@ -178,7 +178,8 @@ impl<T: 'static> Window<T> {
         async move { Ok(made.await?.0) }
     }
 
-    /// As [`Window::new_on`], with so many elements at each rank, which may be none, and with `options`.
+    /// Makes a window as [`Window::new_on`], with the given number of elements at each rank, which may be none, and
+    /// with `options`.
     ///
     /// # Errors
     /// As [`Window::new_on`]; [`Misused`](ErrorKind::Misused): there are not as many lengths as members.
@@ -263,7 +264,7 @@ impl<T: 'static> Window<T> {
         &self.value.state
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn size(&self) -> usize {
         self.state().members.len()
     }
@@ -287,7 +288,7 @@ impl<T: 'static> Window<T> {
         self.state().members.rank_of(place.id())
     }
 
-    /// How many elements the part of `rank` has; none if there is no such rank.
+    /// Returns the number of elements in the part of `rank`; none if there is no such rank.
     pub fn len_of(&self, rank: usize) -> usize {
         if rank < self.size() { self.state().lens.of(rank) as usize } else { 0 }
     }
@@ -316,7 +317,7 @@ impl<T: Element> Window<T> {
         Ok(())
     }
 
-    /// Where elements of the part here lie.
+    /// Returns the position of elements in the part here.
     #[track_caller]
     fn own_layout(&self, what: &str, at: usize, len: usize) -> Result<Pieces> {
         let (state, line) = (self.state(), Location::caller());

@@ -58,7 +58,7 @@ impl<T: Element> ClosedWindow<T> {
         }
     }
 
-    /// Whether each member can map each part, so that no access goes by message.
+    /// Returns `true` if each member can map each part, so that no access goes by message.
     pub fn is_near(&self) -> bool {
         self.is_near
     }
@@ -80,7 +80,7 @@ pub struct OwnPart<T: 'static> {
     memory: OwnMemory<T>,
 }
 
-/// What the elements lie in.
+/// Memory of the elements.
 enum OwnMemory<T: 'static> {
     /// A box of as many elements.
     Private,
@@ -133,7 +133,7 @@ impl<T: Element> OwnPart<T> {
 }
 
 impl<T: 'static> OwnPart<T> {
-    /// Whether it is a part of a window.
+    /// Returns `true` if it is a part of a window.
     pub fn is_of_window(&self) -> bool {
         matches!(self.memory, OwnMemory::Window(..))
     }

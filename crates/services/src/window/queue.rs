@@ -19,19 +19,19 @@ pub(super) struct Noted {
     pub(super) what: NotedWhat,
 }
 
-/// What.
+/// Operation of a note.
 pub(super) enum NotedWhat {
     Lock(LockMode),
     Put { layout: Pieces, data: Vec<u8>, notifies: bool },
     Accumulate { offset: usize, kinds: [u8; 8], operands: Vec<u8> },
 }
 
-/// What becomes of notes that could not be sent.
+/// Fate of notes that could not be sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotSent {
-    /// They stay noted, before those that were added since.
+    /// The notes stay, before those that were added since.
     Kept,
-    /// They are dropped: their epoch has ended.
+    /// The notes are dropped: their epoch has ended.
     Dropped,
 }
 
@@ -54,7 +54,7 @@ impl Drop for Unsent<'_> {
 }
 
 impl WindowState {
-    /// Whether what this place does to the part of `target` is noted only.
+    /// Returns `true` if operations of this place on the part of `target` are only noted.
     #[inline]
     pub(super) fn is_noted(&self, target: u32) -> bool {
         self.options.queued && target != self.rank

@@ -1,4 +1,4 @@
-//! What one place knows of one window: its part, where the others lie, its epochs, and who waits.
+//! State of one window at one place: its part, the location of the others, its epochs, and the waiting tasks.
 //!
 //! Invariant: nothing of it is borrowed while a task is woken or a message sent.
 
@@ -24,13 +24,13 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Poll, Waker};
 
-/// How often a task that waits looks for messages itself before it gives way: some 4 µs in all.
+/// Number of times a waiting task looks for messages itself before it gives way: some 4 µs in all.
 const LOOKS_MAX: u32 = 64;
 
 /// A line of the program.
 pub(super) type Line = &'static Location<'static>;
 
-/// Where a part lies.
+/// Memory of a part.
 enum Memory {
     /// In memory that others may have mapped.
     Region(Region),
@@ -60,26 +60,26 @@ impl Memory {
 /// The words of a part that is lent. They stay where they are as long as the state of its window and `hold` live.
 pub(super) struct LentWords {
     pub(super) words: NonNull<[AtomicU64]>,
-    /// What keeps them mapped, if that is not the state itself.
+    /// Owner that keeps them mapped, if that is not the state itself.
     pub(super) hold: Option<Rc<dyn Any>>,
 }
 
-/// Where the part of another member lies, as far as this place knows.
+/// Location of the part of another member, as far as this place knows.
 #[derive(Clone, Copy)]
 pub(super) enum Whereabouts {
     Unknown,
     /// In a region that this place can view.
     Mapped(Region),
-    /// Where only its owner can get at it.
+    /// Reachable only by its owner.
     Remote,
 }
 
-/// What a place knows of another member.
+/// State a place keeps of another member.
 pub(super) struct Peer {
     pub(super) location: Cell<Whereabouts>,
-    /// Whether messages of accesses went there since the last flush.
+    /// True if messages of accesses went there since the last flush.
     pub(super) is_touched: Cell<bool>,
-    /// How many notices have come from there.
+    /// Number of notices that have come from there.
     pub(super) notices: Cell<u64>,
 }
 
@@ -90,7 +90,7 @@ struct Wait {
     what: String,
 }
 
-/// See the file header.
+/// State of one window at one place: its part, the location of the others, its epochs, and the waiting tasks.
 pub(crate) struct WindowState {
     pub(super) id: WindowId,
     pub(super) attachment: Attachment,
@@ -103,12 +103,12 @@ pub(crate) struct WindowState {
     /// A team that only fences use.
     pub(super) team: Team,
     memory: Memory,
-    /// Whether the part here is lent as a slice, so that nobody may look at its words.
+    /// True if the part here is lent as a slice, so that nobody may look at its words.
     is_lent: Cell<bool>,
     pub(super) peers: Box<[Peer]>,
     /// Its lines are none as long as the window is new.
     pub(super) epoch: RefCell<AccessEpoch<Option<Line>>>,
-    /// How many fences this place has passed.
+    /// Number of fences this place has passed.
     pub(super) fences: Cell<u64>,
     pub(super) exposure: RefCell<Exposure>,
     /// The lock of the part here; a request is answered by its token.
@@ -167,7 +167,7 @@ impl WindowState {
         }
     }
 
-    /// Whether all places of the run can map the part here.
+    /// Returns `true` if all places of the run can map the part here.
     pub(super) fn is_near(&self, local: &Local) -> bool {
         let is_mapped = self.region().is_some() || self.bytes_at(self.rank) == 0;
         is_mapped && local.endpoint().other_hosts().is_none()
@@ -242,7 +242,7 @@ impl WindowState {
     /// # Errors
     /// Nothing was sent: it is dead.
     pub(super) fn send(&self, local: &Local, to: u32, head: MessageHead, body: &Encode<'_>) -> Result<()> {
-        // What must come behind data is of their class. Where a part is mapped, there are none.
+        // Messages that must follow data are of their class. If a part is mapped, there are none.
         let is_mapped = matches!(self.peers[to as usize].location.get(), Whereabouts::Mapped(_));
         let is_alone = matches!(head.kind, MessageKind::Locate | MessageKind::Post);
         let class = if is_mapped || is_alone { Class::Control } else { Class::Data };

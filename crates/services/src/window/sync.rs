@@ -1,6 +1,6 @@
 //! The epochs of a window: fence, post and start, lock, flush, and notices.
 //!
-//! Which epoch allows what is decided by `isles_protocol::window`; here are the messages and the waits.
+//! The rules of the epochs are in `isles_protocol::window`; here are the messages and the waits.
 
 use super::access::named;
 use super::header::{MessageHead, MessageKind};
@@ -216,13 +216,13 @@ struct Unflushed {
 }
 
 impl Unflushed {
-    /// Those of `target`, if there are any.
+    /// Takes the unflushed accesses to `target`, if there are any.
     fn take(state: &Rc<WindowState>, target: u32) -> Option<Unflushed> {
         let is_touched = state.peers[target as usize].is_touched.take();
         is_touched.then(|| Unflushed { state: Rc::clone(state), target, is_answered: false })
     }
 
-    /// The target has answered.
+    /// Marks the flush as answered by the target.
     fn end(mut self) {
         self.is_answered = true;
     }
@@ -332,9 +332,10 @@ async fn wait(state: &Rc<WindowState>) -> Result<()> {
 pub(super) struct LockRequest<'a> {
     state: &'a Rc<WindowState>,
     target: u32,
-    /// Whether the owner may know of it.
+    /// True if the owner may know of it.
     is_asked: bool,
-    /// Whether the epoch ends if it is given up. Of one that was noted it goes on, and the lock stays noted.
+    /// True if the epoch ends when the request is given up. The epoch of a noted request goes on, and the lock stays
+    /// noted.
     ends_epoch: bool,
 }
 
@@ -372,7 +373,7 @@ impl<'a> LockRequest<'a> {
         Ok(())
     }
 
-    /// The lock is this place's.
+    /// Ends the request: the lock is this place's.
     fn end(self) {
         self.state.epoch.borrow_mut().locked(self.target);
         std::mem::forget(self);
@@ -412,7 +413,7 @@ async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line
         request.end();
         return Ok(());
     }
-    // Where the part lies is known before the class of its messages is chosen.
+    // The location of the part is known before the class of its messages is chosen.
     transfer::locate(state, target).await?;
     let _span = Local::with(|local| local.span(span::LOCK, Some(state.place(target)), || None));
     request.granted(mode).await

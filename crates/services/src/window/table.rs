@@ -28,7 +28,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct WindowTable {
     windows: RefCell<OrderedMap<WindowId, Weak<WindowState>>>,
-    /// How many windows this place has made.
+    /// Number of windows this place has made.
     made: Cell<u64>,
     requests: RefCell<HashMap<u32, PendingRequest, NumberHasherBuilder>>,
     last_token: Cell<u32>,
@@ -37,7 +37,7 @@ pub(crate) struct WindowTable {
 /// A request under way.
 struct PendingRequest {
     to: PlaceId,
-    /// For what, in words.
+    /// Purpose of the request, in words.
     what: &'static str,
     answer: Option<Result<Vec<u8>>>,
     waker: Option<Waker>,

@@ -20,7 +20,7 @@ const FINISHES_MAX: usize = 256;
 /// Values of a place: liveness, time, copies, process, death, counters.
 const VALUES: usize = 5 + COUNTERS.len();
 
-/// What a frame has beside the places.
+/// Part of a frame besides the places.
 #[derive(Serialize, Deserialize)]
 struct Tail {
     end: RunEnd,
@@ -117,7 +117,7 @@ pub(super) fn encode(before: &Sample, sample: &Sample, with_lists: bool) -> Vec<
     bytes
 }
 
-/// Decodes what [`encode`] wrote of a run of so many places; none of other bytes.
+/// Decodes the bytes that [`encode`] wrote for a run of `places` places; `None` for other bytes.
 pub(super) fn decode(before: &Sample, places: u32, mut bytes: &[u8]) -> Option<Sample> {
     let bytes = &mut bytes;
     let time_ms = before.time_ms.wrapping_add(unfold_sign(take_varint(bytes)?));

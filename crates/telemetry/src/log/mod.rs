@@ -17,7 +17,7 @@ pub use writer::LogWriter;
 /// The first bytes of a log, with the version of its form.
 const MAGIC: &[u8; 8] = b"ISLELOG\x04";
 
-/// What a frame begins with.
+/// First bytes of a frame.
 const MARK: [u8; 4] = *b"\xf7ISL";
 
 /// Bytes of a frame before its content: mark, kind, length, checksum.
@@ -26,7 +26,7 @@ const FRAME_HEAD: usize = 13;
 /// Longest content of a frame in bytes; a sample of 32,768 places takes 8 MB at most.
 const CONTENT_MAX: usize = 16 << 20;
 
-/// What a frame holds.
+/// Content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameKind {
     /// The description of the run.
@@ -35,7 +35,7 @@ enum FrameKind {
     Key,
     /// A sample as differences to the one before.
     Difference,
-    /// How the run ended.
+    /// End of the run: well, or failed.
     End,
     /// Lines that a place has printed.
     Output,

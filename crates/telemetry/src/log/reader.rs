@@ -16,7 +16,7 @@ use std::path::Path;
 /// Longest log that is read, in bytes; none of ours is longer.
 const LOG_BYTES_MAX: u64 = 512 << 20;
 
-/// Why a log cannot be replayed at all.
+/// Reason why a log cannot be replayed at all.
 #[derive(Debug)]
 pub enum LogError {
     /// The system refused it.
@@ -40,9 +40,9 @@ impl std::error::Error for LogError {}
 struct Frames<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// How often unsound bytes were left out.
+    /// Number of times unsound bytes were left out.
     gaps: u64,
-    /// Whether something is missing since the last whole sample.
+    /// `true` if something is missing since the last whole sample.
     is_behind_gap: bool,
 }
 
@@ -142,7 +142,7 @@ fn keep_output(output: &mut BTreeMap<u32, Vec<OutputLine>>, content: &[u8], plac
     }
 }
 
-/// Where a sample lies.
+/// Position of a sample.
 #[derive(Clone, Copy, Debug)]
 struct FramePosition {
     at: usize,
@@ -162,22 +162,22 @@ pub struct RecordedRun {
 }
 
 impl RecordedRun {
-    /// What is known of the run.
+    /// Returns the description of the run.
     pub fn description(&self) -> &RunDescription {
         &self.description
     }
 
-    /// How the run ended, and why if it failed; none if the log ends before.
+    /// Returns the end of the run, and the reason if it failed; `None` if the log ends before.
     pub fn end(&self) -> Option<(RunEnd, Option<&str>)> {
         self.end.as_ref().map(|(end, reason)| (*end, reason.as_deref()))
     }
 
-    /// How far the log goes, in milliseconds of the run.
+    /// Returns the length of the log, in milliseconds of the run.
     pub fn length_ms(&self) -> u64 {
         self.samples.iter().map(|sample| sample.time_ms).max().unwrap_or(0)
     }
 
-    /// How often unsound bytes were left out.
+    /// Returns the number of times unsound bytes were left out.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }
@@ -187,12 +187,12 @@ impl RecordedRun {
         self.output.get(&place).map_or(&[], Vec::as_slice)
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.samples.len()
     }
 
-    /// Whether there is no sample.
+    /// Returns `true` if there is no sample.
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }

@@ -34,12 +34,13 @@ const SPARSE_MS: u64 = 10_000;
 pub struct LogWriter {
     file: File,
     before: Sample,
-    /// When the last whole sample, the last lists and the last sample were written, in milliseconds of the run.
+    /// Times at which the last whole sample, the last lists and the last sample were written, in milliseconds of the
+    /// run.
     last_key: Option<u64>,
     last_lists: u64,
     last_sample: u64,
     bytes: u64,
-    /// Of these, those of lines that were printed.
+    /// Number of these bytes that are printed lines.
     output_bytes: u64,
 }
 
@@ -47,7 +48,7 @@ impl LogWriter {
     /// Begins a log at `path`, where there is no file yet. Only its user may read it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system reports an error.
     pub fn create(path: &Path, description: &RunDescription) -> io::Result<LogWriter> {
         let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         let mut writer = LogWriter {
@@ -67,7 +68,7 @@ impl LogWriter {
     /// Appends a sample, unless the log is so long that it is left out.
     ///
     /// # Errors
-    /// What the system says; the log should then be closed.
+    /// The system reports an error; the log should then be closed.
     pub fn append(&mut self, sample: &Sample) -> io::Result<()> {
         let since = |before: u64| sample.time_ms.saturating_sub(before);
         let is_over = sample.end != RunEnd::Running;
@@ -98,7 +99,7 @@ impl LogWriter {
     /// `is_over`: then they are the last ones, and as many as the file of counters holds.
     ///
     /// # Errors
-    /// What the system says; the log should then be closed.
+    /// The system reports an error; the log should then be closed.
     pub fn append_output(&mut self, place: u32, lines: &[OutputLine], is_over: bool) -> io::Result<()> {
         if lines.is_empty() || (self.output_bytes > OUTPUT_BYTES && !is_over) {
             return Ok(());
@@ -108,7 +109,7 @@ impl LogWriter {
         self.write(&frame(FrameKind::Output, &content))
     }
 
-    /// Whether lines that are printed before the end of the run are left out by now.
+    /// Returns `true` once lines printed before the end of the run are left out.
     pub fn is_full_of_output(&self) -> bool {
         self.output_bytes > OUTPUT_BYTES
     }
@@ -116,7 +117,7 @@ impl LogWriter {
     /// Appends the end: how the run ended, and why if it failed.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system reports an error.
     pub fn finish(mut self, end: RunEnd, reason: Option<&str>) -> io::Result<()> {
         let content = postcard::to_allocvec(&(end, reason)).unwrap_or_default();
         self.write(&frame(FrameKind::End, &content))

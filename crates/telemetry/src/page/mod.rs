@@ -49,7 +49,7 @@ mod head {
     pub const PLACES: usize = 3;
     pub const LINKS: usize = 4;
     pub const STARTED: usize = 5;
-    /// How many counters there are.
+    /// Word with the number of counters.
     pub const COUNTERS: usize = 6;
     pub const HEARTBEAT: usize = 8;
     pub const END: usize = 9;
@@ -101,10 +101,10 @@ const LABEL_BYTES: usize = 64;
 /// Values of an open finish: number, parent, time, live tasks, whom it waits for, where it was opened.
 const FINISH_VALUES: usize = 4 + WAITS + LABEL_BYTES / 8;
 
-/// Values of the group of finishes of a place: how many are told of, then those.
+/// Values of the group of finishes of a place: the number of finishes listed, then their values.
 const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
 
-/// Where the parts of the file lie; all in words.
+/// Positions of the parts of the file; all in words.
 ///
 /// They follow each other: the head, the deaths, the links, then the groups of counters, the groups of finishes, the
 /// rows of peers and the rings of output of all places. A part that nobody touches has no pages of memory.
@@ -114,13 +114,13 @@ pub struct PageLayout {
     links: u32,
 }
 
-/// The words of a group of so many values, with its sequence number, in whole lines.
+/// Returns the words of a group of `values` values, with its sequence number, in whole lines.
 const fn group_words(values: usize) -> u64 {
     (values as u64 + 1).next_multiple_of(LINE)
 }
 
 impl PageLayout {
-    /// The file of a run of so many places, on a chip of so many links.
+    /// Returns the layout of the file of a run of `places` places, on a chip of `links` links.
     ///
     /// # Panics
     /// If no run has so many places.
@@ -129,17 +129,17 @@ impl PageLayout {
         PageLayout { places, links: links.min(LINKS_MAX) }
     }
 
-    /// How many places there are.
+    /// Returns the number of places.
     pub fn places(self) -> u32 {
         self.places
     }
 
-    /// How many words the file has.
+    /// Returns the number of words of the file.
     pub fn words(self) -> u64 {
         self.output_at(self.peers())
     }
 
-    /// Whether what places print is kept.
+    /// Returns `true` if the output of places is kept.
     pub fn keeps_output(self) -> bool {
         self.peers() > 0
     }

@@ -22,19 +22,19 @@ const RECORD_HEAD: u64 = 2;
 /// Most bytes of a record; a longer line is several.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// How many words a record of `bytes` bytes takes.
+/// Returns the number of words of a record of `bytes` bytes.
 fn record_words(bytes: usize) -> u64 {
     RECORD_HEAD + bytes.div_ceil(8) as u64
 }
 
-/// What the place knows of its ring.
+/// State of a place's ring, at its writer.
 #[derive(Default)]
 pub(super) struct RingWriter {
     /// The number of the newest record.
     number: u64,
     end: u64,
     first: u64,
-    /// Of each stream what was printed since the last line feed.
+    /// Text of each stream since its last line feed.
     partial: [Vec<u8>; 3],
 }
 

@@ -19,10 +19,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How often a group is read again if its place was writing it.
+/// Most attempts to read a group that its place may be writing.
 const TRIES: usize = 4;
 
-/// Why counters cannot be read.
+/// Reason why counters cannot be read.
 #[derive(Debug)]
 pub enum PageError {
     /// The system refused it.
@@ -35,17 +35,17 @@ pub enum PageError {
     OtherCounters(CounterTable),
 }
 
-/// Which counters a program has.
+/// Table of the counters of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterTable {
-    /// How many they are.
+    /// Number of counters.
     pub counters: u64,
     /// The hash of their names in their order.
     pub names_hash: u64,
 }
 
 impl CounterTable {
-    /// That of this program.
+    /// The table of this program.
     pub(super) const OURS: CounterTable =
         CounterTable { counters: COUNTERS.len() as u64, names_hash: names_hash() };
 }
@@ -96,16 +96,16 @@ pub struct PagesReader {
     file: File,
     layout: PageLayout,
     started_unix_ms: u64,
-    /// Of each place, what was read last.
+    /// Last reading of each place.
     places: Vec<PlaceSample>,
-    /// Of each place, the memory of its process when that was read last.
+    /// Memory of the process of each place at its last reading.
     memory: Vec<u64>,
     /// The last energy of the chip that was that of all cores, too, and the energy of each.
     energy: (EnergySample, Vec<u64>),
     /// Steps done, and steps that there are, of all places since the run began.
     progress: [u64; PROGRESS_WORDS],
     finishes: Vec<Vec<OpenFinish>>,
-    /// Of each place, the messages it had sent when its row of peers was read, and the row.
+    /// Number of messages that each place had sent when its row of peers was read, and the row.
     rows: Vec<(u64, Vec<PairCount>)>,
     missed: u64,
 }
@@ -153,13 +153,13 @@ impl PagesReader {
         })
     }
 
-    /// When the run began, in milliseconds since 1970.
+    /// Returns the time at which the run began, in milliseconds since 1970.
     pub fn started_unix_ms(&self) -> u64 {
         self.started_unix_ms
     }
 
-    /// What the run has counted by now. The memory of a place is that of its process, if it is of this
-    /// host; of one that has ended, as it was last.
+    /// Returns the counts of the run by now. The memory of a place is that of its process, if it is of this host; of
+    /// one that has ended, as it was last.
     ///
     /// # Errors
     /// The system refused to read.
@@ -196,7 +196,7 @@ impl PagesReader {
         })
     }
 
-    /// Whether what places print is kept: in a run of up to 1,024 places.
+    /// Returns `true` if the output of places is kept: in a run of up to 1,024 places.
     pub fn keeps_output(&self) -> bool {
         self.layout.keeps_output()
     }
@@ -332,7 +332,7 @@ fn read_words(file: &File, at: u64, words: u64) -> Result<Vec<u64>, PageError> {
     Ok(whole.iter().map(|word| u64::from_ne_bytes(*word)).collect())
 }
 
-/// What the places together say of their progress.
+/// Returns the sums of the progress of all places.
 fn progress(places: &[u64]) -> [u64; PROGRESS_WORDS] {
     let mut sums = [0_u64; PROGRESS_WORDS];
     for place in places.chunks_exact(PLACE_WORDS as usize) {

@@ -1,4 +1,4 @@
-//! What is written to the words is read from the file, and what is no file of counters is refused.
+//! Words that are written are read from the file, and a file that has no counters is refused.
 
 use super::*;
 use crate::counter::{COUNTERS, CounterId, names_hash};

@@ -57,7 +57,7 @@ impl HeadWriter {
         writer
     }
 
-    /// Says that the run was alive so many milliseconds after its start.
+    /// Records that the run was alive `time_ms` milliseconds after its start.
     pub fn heartbeat(&self, time_ms: u64) {
         self.set(head::HEARTBEAT, time_ms);
     }
@@ -110,8 +110,8 @@ pub struct PlaceWriter {
 }
 
 impl PlaceWriter {
-    /// When the run last said that it was alive, in milliseconds after its start: a beat, some times a second, for who
-    /// would else have to read a clock.
+    /// Returns the time of the run's last heartbeat, in milliseconds after its start. It comes some times a second,
+    /// for those who would otherwise have to read a clock.
     #[inline]
     pub fn alive_ms(&self) -> u64 {
         // Relaxed: only that it changes matters.
@@ -221,7 +221,7 @@ impl PlaceWriter {
         }
     }
 
-    /// What all places together say of their progress, but for the names of the steps and the phase.
+    /// Returns the progress of all places together, but for the names of the steps and the phase.
     pub fn progress(&self) -> ProgressSample {
         // Relaxed: counts of others, each for itself.
         let word = |at: usize| self.words.words()[at].load(Ordering::Relaxed);

@@ -11,7 +11,7 @@ use super::{
     BEGIN, END, NOTE_NAME_ID, NOTE_NUMBER, Name, PACKET, REFERS_TO_SEQUENCE, SEQUENCE, Track, event, packet,
 };
 
-/// What events of one track begin with, until the time itself: of a beginning with nothing but a name, and of an end.
+/// Beginning of the events of one track, up to the time itself: of a beginning with nothing but a name, and of an end.
 #[derive(Clone, Copy, Debug)]
 pub struct EventPrefix {
     begin: [u8; STAMP_BYTES],
@@ -23,7 +23,7 @@ pub struct EventPrefix {
 /// Eleven bytes, a number, a name, and the tag of the time.
 const STAMP_BYTES: usize = 24;
 
-/// Where in a packet its length, the length of the event, and the kind of the event are to be written.
+/// Offsets in a packet at which its length, the length of the event, and the kind of the event are written.
 const PACKET_LEN: usize = 1;
 const EVENT_LEN: usize = 7;
 const EVENT_KIND: usize = 9;
@@ -35,7 +35,7 @@ const BEGIN_TIME: u8 = 3;
 const END_TIME: u8 = 1;
 
 impl EventPrefix {
-    /// What events of `track` begin with.
+    /// Returns the beginning of the events of `track`.
     #[must_use]
     pub fn new(track: Track) -> EventPrefix {
         let mut bytes = vec![tag_byte(PACKET, LENGTH_DELIMITED), 0];
@@ -69,7 +69,7 @@ impl EncodedTime {
         EncodedTime(EncodedNumber::new(time))
     }
 
-    /// Whether it takes more than eight bytes.
+    /// Returns `true` if it takes more than eight bytes.
     #[inline]
     pub(super) fn is_long(self) -> bool {
         self.0.is_long()
@@ -87,7 +87,7 @@ struct EncodedNumber {
 /// Most bytes of a number that is not long.
 const SHORT: u8 = 8;
 
-/// The marks of all but the last of so many bytes and one.
+/// Continuation marks of a number, by its bytes less one: on all bytes but the last.
 const MARKS: [u64; SHORT as usize] = {
     let (mut marks, mut bytes) = ([0; SHORT as usize], 1);
     while bytes < marks.len() {
@@ -186,7 +186,7 @@ impl<'a> EventBuilder<'a> {
         bytes.into_iter().for_each(|byte| self.put(u64::from(byte), 1));
     }
 
-    /// The name of what begins.
+    /// Writes the name of what begins.
     #[inline]
     pub(super) fn name(&mut self, name: Name) {
         let bytes = [tag_byte(event::NAME_ID, VARINT), name.interned() as u8];

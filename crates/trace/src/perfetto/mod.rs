@@ -87,7 +87,7 @@ pub struct Track(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub usize);
 
-/// What a span begins with, besides its name.
+/// Details at the beginning of a span, besides its name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Details<'a> {
     /// The flow that goes out from here.
@@ -98,7 +98,7 @@ pub struct Details<'a> {
     pub notes: &'a [(Name, u64)],
 }
 
-/// What has been encoded and not been taken.
+/// Encoder of a trace, with the bytes that have not been taken.
 #[derive(Default)]
 pub struct Encoder {
     /// Longer than what is used of it: an event is laid out where it will stay.
@@ -153,7 +153,7 @@ impl Encoder {
         });
     }
 
-    /// What is encoded so far.
+    /// Returns the bytes encoded so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
@@ -224,13 +224,13 @@ impl Encoder {
         self.used = self.bytes.len();
     }
 
-    /// A counter has this value from now on.
+    /// Sets a counter to `value` from `time` on.
     pub fn count(&mut self, track: Track, time: u64, value: f64) {
         let (stamp, moment) = (EventPrefix::new(track), EncodedTime::new(time));
         self.event(&stamp, moment, COUNTER, |draft| draft.fixed(event::VALUE, value.to_bits()));
     }
 
-    /// A span begins.
+    /// Begins a span.
     #[inline]
     pub fn begin(&mut self, stamp: &EventPrefix, moment: EncodedTime, name: Name, details: Details<'_>) {
         self.event(stamp, moment, BEGIN, |draft| {
@@ -246,7 +246,7 @@ impl Encoder {
         });
     }
 
-    /// A span with any name begins, which comes from a line of a program.
+    /// Begins a span with any name, which comes from a line of a program.
     pub fn begin_from(
         &mut self,
         stamp: &EventPrefix,

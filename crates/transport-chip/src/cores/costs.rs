@@ -33,13 +33,13 @@ use isles_chip::{Caches, Chip, Interrupts};
 use isles_transport::PlaceId;
 use std::sync::Arc;
 
-/// What the operations of a core cost, at one setting of the clocks.
+/// Costs of a core's operations at one setting of the clocks.
 #[derive(Clone, Debug)]
 pub struct Costs {
     pub(super) topology: Topology,
     pub(super) line_bytes: u32,
     pub(super) buffer_lines: u32,
-    /// What a line takes a core, by its gear.
+    /// Times a core takes for a line, by its gear.
     pub(super) lines: Vec<LineTimes>,
     /// All times of a core, by its gear.
     pub(super) times: Vec<TimingTable<HopCost>>,
@@ -47,24 +47,24 @@ pub struct Costs {
     /// Flits of a packet that carries a line, and of one that carries a word.
     pub(super) line_flits: u64,
     pub(super) word_flits: u64,
-    /// For how long an access to one line occupies the buffer of a tile.
+    /// Time that an access to one line occupies the buffer of a tile.
     pub(super) port: Picoseconds,
     packets: Option<PacketCosts>,
     /// The interrupt controller, if there is one.
     pub(super) interrupts: Option<Interrupts>,
     pub(super) files: Option<FileTimes>,
-    /// The memory that all cores share; nothing if the chip's file does not say what it costs.
+    /// Shared memory of all cores; `None` if the chip's file does not state its cost.
     pub(super) memory: Option<Arc<SharedMemoryCosts>>,
-    /// What the work of programs costs.
+    /// Costs of the work of programs.
     pub(super) work: Arc<WorkCosts>,
     pub(super) plan: Arc<PowerTables>,
-    /// Rates and voltages before anything runs; none if the chip cannot change them.
+    /// Rates and voltages before anything runs; `None` if the chip cannot change them.
     pub(super) supplies: Option<Supplies>,
 }
 
 impl Costs {
-    /// The costs of `chip` at its default setting; none if its cores have no message buffers of lines and its hardware
-    /// carries no packets either.
+    /// Returns the costs of `chip` at its default setting; `None` if its cores have no message buffers of lines and its
+    /// hardware carries no packets either.
     pub fn of(chip: &Chip) -> Option<Costs> {
         let (preset, links, packets) = (chip.default_preset(), chip.links(), PacketCosts::of(chip));
         let line = preset.times().access(Mode::BufferLine).copied();
@@ -102,7 +102,7 @@ impl Costs {
         })
     }
 
-    /// Why there are no costs of a chip: what its file would have to say.
+    /// Returns why a chip has no costs: the entries that its file lacks.
     pub fn lack(chip: &Chip) -> String {
         let preset = chip.default_preset().name();
         match chip.buffer() {
@@ -116,7 +116,7 @@ impl Costs {
         Costs { buffer_lines, ..self }
     }
 
-    /// Whether `policy` can govern the places of a core map on the chip.
+    /// Checks that `policy` can govern the places of a core map on the chip.
     ///
     /// # Errors
     /// [`GovernorError`]: it cannot.
@@ -153,10 +153,10 @@ impl Costs {
         Governor::new(policy, terrain)
     }
 
-    /// Whether the chip can carry a protocol among so many places.
+    /// Checks that the chip supports `protocol` with `places` places.
     ///
     /// # Errors
-    /// [`WorldError`]: it cannot.
+    /// [`WorldError`]: the chip does not support it.
     pub fn check_protocol(&self, protocol: Protocol, places: u32) -> Result<(), WorldError> {
         protocol.buffer_layout(places, self).map(drop)
     }
@@ -178,7 +178,7 @@ impl Costs {
         &self.times[usize::from(self.plan.gears.first().0)]
     }
 
-    /// Whether cores can interrupt several others at once.
+    /// Checks that a core can interrupt several others at once.
     ///
     /// # Errors
     /// [`WorldError::NoInterrupts`], [`WorldError::Unknown`]: there is no controller, or the file does not say what an
@@ -193,17 +193,17 @@ impl Costs {
         ])
     }
 
-    /// What the chip says of the work of its cores.
+    /// Returns the costs of work on the chip's cores.
     pub(crate) fn work(&self) -> &WorkCosts {
         &self.work
     }
 
-    /// Where its cores are.
+    /// Returns the layout of the chip's cores.
     pub(crate) fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     pub fn cores(&self) -> u32 {
         self.topology.cores()
     }
@@ -213,12 +213,12 @@ impl Costs {
         self.line_bytes
     }
 
-    /// What packets cost, if the hardware carries any.
+    /// Returns the costs of packets, if the hardware carries any.
     pub(crate) fn packets(&self) -> Option<PacketCosts> {
         self.packets
     }
 
-    /// How messages cross the chip if nobody says how.
+    /// Returns the protocol used if none is chosen.
     pub fn default_protocol(&self) -> Protocol {
         let is_bare = self.buffer_lines == 0 && self.packets.is_some();
         if is_bare { Protocol::Packets } else { Protocol::default() }
@@ -233,10 +233,10 @@ impl Costs {
 /// Steps of lengths between a power of two and the next.
 const STEPS: u64 = 8;
 
-/// Messages of so many second caches are found in memory as longer ones are.
+/// Length, in sizes of the second cache, beyond which all messages have the same misses.
 const LONGEST: u64 = 4;
 
-/// What messages go through on their way.
+/// Caches and buffer through which messages are copied.
 pub(super) struct CopyCosts {
     caches: Caches,
     /// Lines of a buffer.
@@ -261,7 +261,7 @@ impl CopyCosts {
         CopyCosts { caches: *caches, buffer, free: free as usize }
     }
 
-    /// What a line of a message of so many bytes meets on one side.
+    /// Returns the misses per line on one side of a message of `bytes` bytes.
     fn found(&self, bytes: usize, copy: StorePolicy, side: Side) -> MissCounts {
         let most = self.caches.second.or(self.caches.first).map_or(0, |cache| cache.0 * LONGEST);
         let bytes = (bytes as u64).min(most).max(STEPS);

@@ -31,8 +31,8 @@ impl Cores {
         self.sampler = Some(sampler);
     }
 
-    /// What one core, or behind all cores everything else, has drawn until its own clock or until `end`, by the run's
-    /// own model.
+    /// Returns the energy of one core or, for the index after the last core, of everything else, drawn until its own
+    /// clock or until `end`, by the run's own model.
     fn sample(&self, thing: usize, end: Picoseconds) -> Sample {
         if thing >= self.meters.plan().supplies.len() {
             return Sample { time: end, drawn: self.besides(0, end).uncore() };
@@ -46,7 +46,7 @@ impl Cores {
         Sample { time: end, drawn }
     }
 
-    /// What one core has drawn until `until`, by the model of that number.
+    /// Returns the energy that one core has drawn until `until`, by model number `model`.
     fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         match self.placed(core) {
             Some(placed) => {
@@ -57,13 +57,13 @@ impl Cores {
         }
     }
 
-    /// What is known of the core of that number, if it has a place.
+    /// Returns the state of core number `core`, if it has a place.
     #[inline]
     fn placed(&self, core: usize) -> Option<&PlacedCore> {
         self.core_map.place(core).map(|place| &self.cores[place.index()])
     }
 
-    /// What a core has spent until its own clock, and for how long it is halted from then until `until`.
+    /// Returns the time a core has spent until its own clock, and how long it is halted from then until `until`.
     #[inline]
     fn spent<'a>(
         &self,
@@ -74,7 +74,7 @@ impl Cores {
         ((&placed.ledger, placed.now), self.rest.halted(wait, self.look))
     }
 
-    /// What everything besides the cores has drawn until `until`.
+    /// Returns the energy that everything besides the cores has drawn until `until`.
     fn besides(&self, model: usize, until: Picoseconds) -> ModelEnergy {
         let plan = self.meters.plan();
         let model = &plan.models[model];
@@ -88,7 +88,7 @@ impl Cores {
         }
     }
 
-    /// A reading of the energy at the start of the run; none if nothing is known of power.
+    /// Returns a reading of the energy at the start of the run; `None` if the chip has no power model.
     pub(crate) fn energy_reading(&self) -> Option<EnergyReading> {
         self.sampler.as_ref().map(|_| EnergyReading::new(self.meters.plan().supplies.len()))
     }
@@ -100,7 +100,7 @@ impl Cores {
         reading.advance(until, |thing, end| self.sample(thing, end));
     }
 
-    /// The energy of the run until the latest clock; none if nothing is known of power.
+    /// Returns the energy of the run until the latest clock; `None` if the chip has no power model.
     pub(crate) fn energy(&self) -> Option<Energy> {
         let plan = self.meters.plan();
         let span = self.latest();
@@ -120,7 +120,8 @@ impl Cores {
     }
 }
 
-/// Samples all cores by their voltage domains and, behind them, everything else; none if nothing is known of power.
+/// Returns a sampler of all cores by their voltage domains and, behind them, of everything else; `None` if the chip has
+/// no power model.
 pub(super) fn sampler(plan: &PowerTables) -> Option<Sampler> {
     let columns = || plan.supplies.iter().map(|domain| *domain as usize).chain([plan.domains()]);
     (!plan.models.is_empty()).then(|| Sampler::new(columns().collect()))

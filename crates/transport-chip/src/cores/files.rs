@@ -17,17 +17,17 @@ use isles_transport::{FileAccess, PlaceId};
 /// Latency of a call, and time of a KiB.
 type CallTimes = [Picoseconds; 2];
 
-/// What a call takes of the server.
+/// Times of a call to the file server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileTimes {
     cold: CallTimes,
     warm: CallTimes,
-    /// What a KiB takes the core that asks.
+    /// Time that a KiB takes the calling core.
     core_kib: Picoseconds,
 }
 
 impl FileTimes {
-    /// None if the chip's file says nothing of a server.
+    /// Returns the times of the chip's file server; `None` if the chip's file states none.
     pub(super) fn of(chip: &Chip) -> Option<FileTimes> {
         let server = chip.files()?;
         let clocks = chip.default_preset().clocks();
@@ -68,7 +68,7 @@ impl Cores {
         self.spend(place, end - now, TimeCategory::Waiting);
     }
 
-    /// What programs have read and written.
+    /// Returns the totals of the programs' reads and writes.
     pub(crate) fn file_traffic(&self) -> FileTraffic {
         self.files.traffic
     }

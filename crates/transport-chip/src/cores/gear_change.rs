@@ -127,7 +127,7 @@ impl Cores {
         self.costs.plan.supplies[self.core_map.core(place)]
     }
 
-    /// Whether `place` is the first of its supply, which asks for all of them.
+    /// Returns `true` if `place` is the first of its supply, which asks for all of them.
     fn is_master(&self, place: PlaceId) -> bool {
         let of_supply = |other: &PlaceId| self.supply(*other) == self.supply(place);
         (0..self.core_map.places()).map(PlaceId).find(of_supply) == Some(place)
@@ -149,7 +149,7 @@ impl Cores {
         Ok(Some(self.await_controller(place, &answer)))
     }
 
-    /// Lets `place` wait until the controller has taken what it asked for.
+    /// Lets `place` wait until the controller has accepted its request.
     fn await_controller(&mut self, place: PlaceId, answer: &SupplyResponse) -> ClockChange {
         let Some(transition) = answer.transition else { return ClockChange::at(self.now(place)) };
         // The second write into the register of the controller waits until the first is done.
@@ -254,7 +254,7 @@ impl Cores {
         }
     }
 
-    /// How many voltage domains there are.
+    /// Returns the number of voltage domains.
     pub(crate) fn supply_count(&self) -> usize {
         self.costs.plan.domains()
     }
@@ -265,12 +265,12 @@ impl Cores {
         (self.costs.plan.supplies[self.core_map.core(place)] as usize, ledger, *now)
     }
 
-    /// Whether no change of a voltage domain is under way at `time`.
+    /// Returns `true` if no change of the voltage domain is under way at `time`.
     pub(crate) fn is_settled(&self, domain: usize, time: Picoseconds) -> bool {
         self.supplies.is_some() && self.settled(domain) <= time
     }
 
-    /// When the last change of a voltage domain is done, or was.
+    /// Returns the end of a voltage domain's last change, in the past or the future.
     pub(crate) fn settled(&self, domain: usize) -> Picoseconds {
         let settled = |supplies: &Supplies| supplies.settled(VoltageDomainId(domain as u32));
         self.supplies.as_ref().map(settled).unwrap_or_default()

@@ -23,15 +23,15 @@ impl Cores {
         self.costs.check_interrupts()
     }
 
-    /// How long an access to a register of the controller takes the core of `place`.
+    /// Returns the time an access to a register of the controller takes the core of `place`.
     pub(crate) fn controller_register(&self, place: PlaceId) -> Picoseconds {
         let register = self.times(place).test_and_set.unwrap_or_default();
         let controller = self.costs.interrupts.map(|traits| traits.tile);
         register.over(controller.map_or(0, |tile| self.topology().hops(self.tile(place), tile)))
     }
 
-    /// `place` interrupts so many others from `at` on, with one request for as many as one may name: when it is done,
-    /// and when each of them is called.
+    /// Interrupts `targets` others from `place`, from `at` on, each request naming as many as allowed. Returns the end
+    /// of the requests, and the time at which each target is called.
     pub(crate) fn interrupt(
         &mut self,
         place: PlaceId,
@@ -56,19 +56,19 @@ impl Cores {
     }
 }
 
-/// See the file header.
+/// Service of one core's interrupts, job after job.
 #[derive(Default)]
 pub(crate) struct InterruptService {
-    /// When it works.
+    /// Busy times of the service.
     taken: Timeline,
     /// Jobs that are not charged: when each begins, and how long it takes.
     jobs: VecDeque<(Picoseconds, Picoseconds)>,
-    /// How long the place had waited in all when it last looked.
+    /// Total time the place had waited when it last looked.
     waited: Picoseconds,
 }
 
 impl InterruptService {
-    /// Lets it work for so long, at `at` or later; returns when it begins.
+    /// Reserves `time` of the service, at `at` or later; returns its start.
     pub(crate) fn reserve(
         &mut self,
         present: Picoseconds,
@@ -81,7 +81,7 @@ impl InterruptService {
         begin
     }
 
-    /// Charges `place`, whose core it is, for what it has done until now while the place was busy.
+    /// Charges the core of `place` for the work of its service until now while the place was busy.
     pub(crate) fn settle(&mut self, cores: &mut Cores, place: PlaceId) {
         let now = cores.now(place);
         let ledger = cores.ledger(place);

@@ -15,7 +15,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
 
-/// What a line takes a core in one gear, by the hops to the buffer.
+/// Times a core takes for a line in one gear, by the hops to the buffer.
 #[derive(Clone, Debug)]
 pub(super) struct LineTimes {
     written: Vec<Picoseconds>,
@@ -30,8 +30,8 @@ impl LineTimes {
     }
 }
 
-/// A tile that has places, by its number among those: so what is kept of each pair of tiles is little wherever on a
-/// large chip the places are.
+/// Tile that has places, by its number among those, so that the state of each pair of tiles is small even on a large
+/// chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OccupiedTile(u32);
 
@@ -61,7 +61,7 @@ const CACHED_WITH_BUFFERS_MAX: usize = 256;
 pub(super) struct Paths {
     /// The tiles, by their spots.
     tiles: Vec<TileId>,
-    /// Where in `links` the path of each ordered pair begins, and how many they are.
+    /// Start in `links` and length of the path of each ordered pair.
     pairs: Vec<(u32, u32)>,
     links: Vec<u32>,
 }
@@ -81,7 +81,7 @@ impl Paths {
         paths
     }
 
-    /// Whether none are kept.
+    /// Returns `true` if no paths are kept.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
@@ -104,7 +104,7 @@ impl Cores {
         self.spend(place, alone + (start - now), category);
     }
 
-    /// Writes `lines` lines into the buffer of `target`; all have arrived when the clock says so.
+    /// Writes `lines` lines into the buffer of `target`; all have arrived at the clock's new time.
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
         let time = self.writing(place, target, lines, self.now(place));
@@ -118,7 +118,7 @@ impl Cores {
         self.spend(place, time, category);
     }
 
-    /// How long it takes the core of `place` to write `lines` lines from `at` on; its clock stays where it is.
+    /// Returns the time the core of `place` takes to write `lines` lines from `at` on; its clock does not advance.
     #[inline(always)]
     pub(crate) fn writing(
         &mut self,
@@ -148,7 +148,7 @@ impl Cores {
         self.line(place).read[hops] * u64::from(lines) + wait
     }
 
-    /// The same for writing the words of so many lines one by one, past all caches.
+    /// Returns the same time for the words of `lines` lines, written one by one past all caches.
     pub(crate) fn writing_words(
         &mut self,
         place: PlaceId,
@@ -163,12 +163,12 @@ impl Cores {
         self.words_alone(place, target, lines) + wait
     }
 
-    /// Words of so many lines.
+    /// Returns the number of words in `lines` lines.
     fn words(&self, lines: u32) -> u32 {
         lines * self.costs.line_bytes / WORD_BYTES as u32
     }
 
-    /// What `writing_words` takes when nobody is in its way.
+    /// Returns the time `writing_words` takes without contention.
     pub(crate) fn words_alone(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
         let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
         span.over(self.hops(place, target) as u32) * u64::from(self.words(lines))
@@ -192,26 +192,26 @@ impl Cores {
         self.paths.between(self.spot(from), self.spot(to)).len()
     }
 
-    /// What reading `lines` lines of its own buffer takes a place when nobody else does.
+    /// Returns the time a place takes to read `lines` lines of its own buffer without contention.
     #[inline]
     pub(crate) fn own_read(&self, place: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).read[0] * u64::from(lines)
     }
 
-    /// How long the core of `place` takes for an access to a register of the core of `of`.
+    /// Returns the time the core of `place` takes to access a register of the core of `of`.
     pub(crate) fn register(&self, place: PlaceId, of: PlaceId) -> Picoseconds {
         let hops = self.hops(place, of) as u32;
         self.times(place).test_and_set.unwrap_or_default().over(hops)
     }
 
-    /// What a line takes the core of `place` in its present gear.
+    /// Returns the times of a line for the core of `place` in its present gear.
     #[inline]
     fn line(&self, place: PlaceId) -> &LineTimes {
         &self.costs.lines[usize::from(self.cores[place.index()].gear.0)]
     }
 
-    /// Moves `count` packets of so many flits each between two tiles, from `at` on, by the port of one of them: over
-    /// how many hops, and how long what is in their way lets them wait.
+    /// Moves `count` packets of `flits` flits each between two tiles, from `at` on, by the port of one of them. Returns
+    /// the hops, and the wait for others.
     #[inline(always)] // Where it is called, the tiles are often known to be the same.
     fn transfer(
         &mut self,
@@ -228,7 +228,7 @@ impl Cores {
         (hops, start - at)
     }
 
-    /// Takes the links between two tiles: how many they are, and how long what is in the way there lets a train wait.
+    /// Takes the links between two tiles; returns their number, and the wait of the train for others.
     pub(super) fn cross(
         &mut self,
         train: Train,
@@ -244,7 +244,7 @@ impl Cores {
         (path.len(), self.network.send(self.present, at, links, train))
     }
 
-    /// When the port of a tile's buffer is free for so many accesses that come at `at`.
+    /// Returns the time at which the port of a tile's buffer is free for `count` accesses that arrive at `at`.
     #[inline(always)]
     fn reach_port(&mut self, port: OccupiedTile, count: u32, at: Picoseconds) -> Picoseconds {
         let busy = self.costs.port * u64::from(count);
@@ -276,7 +276,7 @@ impl Cores {
         (hops, self.network.send(self.present, at, links, train))
     }
 
-    /// Lets `place` reach `count` times, one after the other, for what lies behind a controller at a tile.
+    /// Lets `place` make `count` accesses, one after the other, to the memory of the controller at a tile.
     pub(crate) fn reach(
         &mut self,
         place: PlaceId,
@@ -298,7 +298,7 @@ impl Cores {
         self.network.flits().sum::<u64>() + self.flit_hops_fetched()
     }
 
-    /// What each link has carried, in the order of their numbers.
+    /// Returns the load of each link, in the order of their numbers.
     pub(crate) fn link_loads(&self) -> Vec<LinkLoad> {
         let topology = self.topology();
         let (latest, fetched) = (self.latest().0, self.flits_fetched_by_link());

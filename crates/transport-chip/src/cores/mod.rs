@@ -56,13 +56,13 @@ struct PlacedCore {
     now: Picoseconds,
     ledger: Ledger,
     gear: GearId,
-    /// When its rate or voltage changes next.
+    /// Time of its next change of rate or voltage.
     next_shift: Picoseconds,
-    /// What is left of a cycle that operations took, in billionths.
+    /// Fraction of a cycle left over from operations, in billionths.
     nanocycles: u64,
     /// Lines of private memory that came over the mesh.
     fetched: LineCount,
-    /// What it last wanted of a memory controller, unless the end of that is known for good.
+    /// Last wait for a memory controller, unless its end is final.
     memory_wait: Option<MemoryWait>,
 }
 
@@ -85,12 +85,12 @@ impl PlacedCore {
     }
 }
 
-/// The cores on which places run, and what they share.
+/// Cores on which places run, and their shared state.
 pub(crate) struct Cores {
     costs: Costs,
     /// Of each place, in the order of places.
     cores: Vec<PlacedCore>,
-    /// Which cores these are.
+    /// Map from places to cores.
     core_map: CoreMap,
     paths: Paths,
     network: Network,
@@ -101,26 +101,26 @@ pub(crate) struct Cores {
     /// Memory controllers; none before somebody uses one.
     controllers: Vec<MaxMinServer>,
     files: files::Files,
-    /// What copies of long messages meet in private memory.
+    /// Caches and buffer through which long messages are copied in private memory.
     rounds: CopyCosts,
     /// The least time that anything can still ask for.
     present: Picoseconds,
     lines: LineTraffic,
     meters: Meters,
     supplies: Option<Supplies>,
-    /// Whether a place was ever asked for operations by class.
+    /// `true` once a place was asked for operations by class.
     pub(crate) by_class: bool,
-    /// What places do while they wait.
+    /// Policy of waiting places.
     pub(crate) rest: IdlePolicy,
-    /// Whether a place that waits is halted until an interrupt calls it, whatever `idle_policy` says.
+    /// `true` if a waiting place is halted until an interrupt wakes it, whatever `idle_policy` says.
     pub(crate) is_interrupt_driven: bool,
-    /// How long the last look of a place that halts between looks took.
+    /// Time taken by the last look of a place that halts between looks.
     look: Picoseconds,
-    /// What has changed of rates and voltages.
+    /// Number of changes of rates and voltages.
     pub(crate) shifts: GearChanges,
     /// Power over time, if anything is known of power.
     sampler: Option<Sampler>,
-    /// What writes the run down, if anything does.
+    /// Recorder of the run, if it is recorded.
     pub(crate) recorder: Option<Box<Recorder>>,
 }
 
@@ -165,7 +165,7 @@ impl Cores {
         self.present = present;
     }
 
-    /// When the turn under way began.
+    /// Returns the start of the turn under way.
     ///
     /// Credit that comes later waits for the next turn: if one look of a turn took it after another had refused, nobody
     /// would be left to wake the refused.
@@ -179,15 +179,15 @@ impl Cores {
         &self.costs.times[usize::from(self.cores[place.index()].gear.0)]
     }
 
-    /// What is known of the memory that all cores share.
+    /// Returns the costs of the memory that all cores share, if known.
     pub(crate) fn memory(&self) -> Option<Arc<SharedMemoryCosts>> {
         self.costs.memory.clone()
     }
 
-    /// What shared memory costs the core of `place` in its present gear.
+    /// Returns the costs of shared memory for the core of `place` in its present gear.
     ///
     /// # Panics
-    /// If that is not known.
+    /// If the costs are not known.
     pub(crate) fn memory_costs(&self, place: PlaceId) -> &MemoryCosts {
         let memory = self.costs.memory.as_ref().expect("who has shared memory knows its costs");
         &memory.gears[usize::from(self.cores[place.index()].gear.0)]
@@ -201,7 +201,7 @@ impl Cores {
         &self.costs.topology
     }
 
-    /// Which place is on which core.
+    /// Returns the map from places to cores.
     pub(crate) fn core_map(&self) -> &CoreMap {
         &self.core_map
     }
@@ -227,7 +227,7 @@ impl Cores {
 }
 
 impl PlacedCore {
-    /// Spends `time`, unless a change lies before its end: then it gives that end.
+    /// Spends `time`, unless a change falls before its end: then returns that end, and nothing is spent.
     #[inline(always)]
     fn spend(
         &mut self,
@@ -250,13 +250,13 @@ impl PlacedCore {
     }
 }
 
-/// When `place` has spent so long from `start` on.
+/// Returns the time at which `place` has spent `time` from `start` on.
 #[inline(always)]
 fn end(place: PlaceId, start: Picoseconds, time: Picoseconds) -> Picoseconds {
     start.0.checked_add(time.0).map_or_else(|| beyond(place, time), Picoseconds)
 }
 
-/// No clock goes further than 64 bits of picoseconds: a program that asks for more is told where.
+/// Panics: no clock goes further than 64 bits of picoseconds.
 #[cold]
 fn beyond(place: PlaceId, time: Picoseconds) -> ! {
     panic!("the core of {place} cannot work or wait for {time} more: a modelled run ends before 213 days")
@@ -280,7 +280,7 @@ impl Cores {
         core.spend(place, time, category, &mut self.recorder);
     }
 
-    /// What `cycles` cycles of its core take `place`, to the picosecond below.
+    /// Returns the time `cycles` cycles take the core of `place`, rounded down to the picosecond.
     pub(crate) fn cycles(&self, place: PlaceId, cycles: u64) -> Picoseconds {
         self.cores[place.index()].clock.length(Cycles(cycles))
     }
@@ -305,7 +305,7 @@ impl Cores {
         self.spend(place, halted, TimeCategory::Sleeping);
     }
 
-    /// What a place does for the most part while it waits.
+    /// Returns the category of most of the time a place waits.
     pub(crate) fn idle(&self) -> TimeCategory {
         if self.rest == IdlePolicy::Poll && !self.is_interrupt_driven {
             TimeCategory::Waiting

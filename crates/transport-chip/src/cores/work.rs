@@ -15,20 +15,20 @@ use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::Route;
 use isles_transport::{PlaceId, Work};
 
-/// What a place wants of a memory controller.
+/// Wait of a place for a memory controller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryWait {
     controller: u32,
     /// The end that its clock knows.
     end: Picoseconds,
-    /// What it waits as.
+    /// Category of the time spent waiting.
     category: TimeCategory,
-    /// Whether its program computes, and no message of its is copied.
+    /// `true` if the program computes; `false` if a message is copied.
     is_work: bool,
 }
 
 impl Cores {
-    /// What `work` asks of any core of the chip.
+    /// Returns the demand of `work` on any core of the chip.
     #[inline]
     pub(crate) fn demand(&self, work: &Work) -> Demand {
         self.costs.work.demand(work)
@@ -59,7 +59,7 @@ impl Cores {
         }
     }
 
-    /// What lines of private memory cost the core of `place` in its present gear, if anything is known of it.
+    /// Returns the costs of private memory's lines for the core of `place` in its present gear, if known.
     pub(super) fn line_costs(&self, place: PlaceId) -> Option<LineCosts> {
         self.costs.work.lines(usize::from(self.cores[place.index()].gear.0)).copied()
     }
@@ -114,7 +114,7 @@ impl Cores {
         }
     }
 
-    /// How long the work of `place` at a memory controller goes on from the present, if its end may still move.
+    /// Returns the remaining time of the work of `place` at a memory controller, if its end may still move.
     #[inline]
     pub(crate) fn open_step(&self, place: PlaceId) -> Option<Picoseconds> {
         let wait = self.cores[place.index()].memory_wait.filter(|wait| wait.is_work)?;
@@ -141,12 +141,12 @@ impl Cores {
         self.cores.iter().map(|core| core.fetched.whole()).sum()
     }
 
-    /// For how long each memory controller was busy; nothing if none ever was.
+    /// Returns the busy time of each memory controller; empty if none was ever busy.
     pub(crate) fn controllers_busy(&self) -> Vec<Picoseconds> {
         self.controllers.iter().map(MaxMinServer::served).collect()
     }
 
-    /// Whether places have wanted more of a memory controller than it has.
+    /// Returns `true` if places have wanted more of a memory controller than it has.
     pub(crate) fn is_memory_crowded(&self) -> bool {
         self.controllers.iter().any(MaxMinServer::is_crowded)
     }

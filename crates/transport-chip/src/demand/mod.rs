@@ -25,7 +25,7 @@ const LINE: u64 = 1 << LINE_BITS;
 /// Bits of a number of repetitions after the point.
 const ROUND_BITS: u32 = 64;
 
-/// For how many repetitions of a step a line stays at most: beyond it everything is found.
+/// Most repetitions of a step that a line stays: beyond it everything is found.
 const ROUNDS_MAX: u128 = 1 << (ROUND_BITS + 14);
 
 /// The largest numbers that shares of hits are calculated with, so that nothing overflows; above them, with these.
@@ -37,7 +37,7 @@ const ROUND_COARSE_BITS: u32 = 40;
 /// Bits of a share of lines after the point.
 const SHARE_BITS: u32 = 32;
 
-/// What a step asks of a core.
+/// Demand of a step on a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// Cycles of its clock, and billionths of one.
@@ -54,13 +54,13 @@ pub(crate) struct Demand {
 pub(crate) struct LineCount(u64);
 
 impl LineCount {
-    /// What they take one after the other.
+    /// Returns the time the lines take one after the other, at `one` a line.
     pub(crate) fn times(self, one: Picoseconds) -> Picoseconds {
         let sum = (u128::from(one.0) * u128::from(self.0)) >> LINE_BITS;
         Picoseconds(u64::try_from(sum).unwrap_or(u64::MAX))
     }
 
-    /// How many are whole.
+    /// Returns the number of whole lines.
     pub(crate) fn whole(self) -> u64 {
         self.0 >> LINE_BITS
     }
@@ -69,7 +69,7 @@ impl LineCount {
         self.0 = self.0.saturating_add(more.0);
     }
 
-    /// A part of so many, in 65,536ths.
+    /// Returns a part of `count` lines, in 65,536ths.
     pub(crate) fn part(count: u32, share: u32) -> LineCount {
         LineCount(u64::from(count) * u64::from(share))
     }
@@ -93,7 +93,7 @@ impl Demand {
         self.far.add(more.far);
     }
 
-    /// Whole cycles, with what was `left` of one before; and what is left of one now.
+    /// Returns the whole cycles, including the fraction `left` of one before, and updates that fraction.
     #[inline]
     pub(crate) fn cycles(&self, left: &mut u64) -> u64 {
         if self.nanocycles == 0 {
@@ -104,27 +104,27 @@ impl Demand {
         self.cycles.saturating_add(sum / NANOCYCLES)
     }
 
-    /// Whether operations by class are in it.
+    /// Returns `true` if the demand includes operations by class.
     #[inline]
     pub(crate) fn counts_operations(&self) -> bool {
         self.nanocycles > 0
     }
 
-    /// Whether it is within the core and its first cache.
+    /// Returns `true` if the demand stays within the core and its first cache.
     #[inline]
     pub(crate) fn is_computing(&self) -> bool {
         (self.near.0 | self.far.0) == 0
     }
 }
 
-/// What lines cost a core in one gear.
+/// Costs of lines for a core in one gear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineCosts {
     /// Out of the second cache.
     pub(crate) near: Picoseconds,
     /// Out of memory, by the hops to the controller.
     pub(crate) far: HopCost,
-    /// For how long one keeps its controller busy.
+    /// Time that one keeps its controller busy.
     pub(crate) served: Picoseconds,
     /// A line that goes back to memory.
     pub(crate) back: HopCost,
@@ -134,20 +134,21 @@ pub(crate) struct LineCosts {
     pub(crate) store_far: HopCost,
 }
 
-/// What a chip's file says of the work of its cores.
+/// Costs of the cores' work, from the chip's file.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkCosts {
     operations: Operations,
     line_bytes: u64,
     first: Cache,
     second: Cache,
-    /// By gear; none if the file does not say what a line of memory costs: then all is in the first cache.
+    /// Costs by gear; empty if the file does not state the cost of a memory line: then everything is in the first
+    /// cache.
     lines: Vec<LineCosts>,
-    /// Where controllers are.
+    /// Tiles of the memory controllers.
     pub(crate) controllers: Vec<TileId>,
     /// By tile, the number of its own.
     pub(crate) own: Vec<u32>,
-    /// What copies of messages go through.
+    /// Caches through which messages are copied.
     pub(crate) caches: Caches,
 }
 
@@ -170,12 +171,12 @@ impl WorkCosts {
         }
     }
 
-    /// What lines cost in a gear, if anything is known of it.
+    /// Returns the costs of lines in a gear, if known.
     pub(crate) fn lines(&self, gear: usize) -> Option<&LineCosts> {
         self.lines.get(gear)
     }
 
-    /// What `work` asks of a core.
+    /// Returns the demand of `work` on a core.
     #[inline]
     pub(crate) fn demand(&self, work: &Work) -> Demand {
         let Work { cycles, integers, floats, divisions, branches, .. } = *work;
@@ -196,8 +197,9 @@ impl WorkCosts {
 }
 
 impl LineCosts {
-    /// None if the file does not say what a line of memory costs. If it does not say for how long one keeps the
-    /// controller busy, so long that as many readers fit as are said not to slow each other down.
+    /// Returns the costs; `None` if the file does not state the cost of a memory line. If it does not state how long
+    /// one keeps the controller busy, that time is such that as many readers fit as are stated not to slow each other
+    /// down.
     fn of(times: &TimingTable<HopCost>, line: Bytes, readers: u32) -> Option<LineCosts> {
         let Access { read: far, gap: back, .. } = *times.access(Mode::MemoryCached)?;
         let words = line.0 / WORD_BYTES;
@@ -210,7 +212,7 @@ impl LineCosts {
     }
 }
 
-/// A cache that is filled at random, which is between one that forgets the oldest and one that knows what comes.
+/// Cache that is filled at random, which is between LRU and an optimal policy.
 #[derive(Clone, Copy, Debug)]
 struct Cache {
     bytes: u64,
@@ -223,7 +225,7 @@ impl Cache {
         Cache { bytes, lines: bytes / line.0 }
     }
 
-    /// How many lines of a step it does not have: none if all fits.
+    /// Returns the number of lines of a step that miss the cache; zero if all fit.
     fn misses(&self, work: &Work, line_bytes: u64) -> LineCount {
         let walk = Walk::of(work);
         let all = work.tables.iter().fold(walk.region, |sum, table| sum.saturating_add(table.bytes));
@@ -244,7 +246,8 @@ impl Cache {
         LineCount(work.tables.iter().map(of_table).fold(gone as u64, u64::saturating_add))
     }
 
-    /// For how many rounds, which are repetitions of the step or walks through its region, a line stays, in 2^-64.
+    /// Returns the number of rounds that a line stays, in 2^-64; a round is a repetition of the step or a walk through
+    /// its region.
     ///
     /// In balance each table fills of the cache what it brings of all that is brought in that time: with *w* lines and
     /// *a* accesses a share *h* of which finds its line, *w h* = *rounds a* (1 - *h*). What is streamed comes once a
@@ -306,7 +309,7 @@ impl Walk {
     }
 }
 
-/// Whole lines of so many bytes, as in [`LineCount`].
+/// Returns the whole lines of `bytes` bytes, as in [`LineCount`].
 fn lines(bytes: u64, line_bytes: u64) -> u128 {
     u128::from(bytes.div_ceil(line_bytes)).min(LINES_MAX) << LINE_BITS
 }
@@ -320,7 +323,7 @@ fn stays(rounds: u128) -> u64 {
     (0..POWER).fold(once, |share, _| (share * share) >> SHARE_BITS) as u64
 }
 
-/// Lines that so many accesses bring in so many rounds if none is found, as in [`LineCount`].
+/// Returns the lines that `accesses` accesses bring in `rounds` rounds if none is found, as in [`LineCount`].
 fn brought(accesses: u64, rounds: u128) -> u128 {
     let accesses = u128::from(accesses.min(ACCESSES_MAX));
     ((accesses * rounds) >> (ROUND_BITS - LINE_BITS)).min(u128::from(u64::MAX))

@@ -36,12 +36,12 @@ fn plan() -> WorkCosts {
     WorkCosts::of(&chip, &Gears::of(&chip, chip.power_models().first()))
 }
 
-/// How many lines a step touches at most.
+/// Returns the most lines a step can touch.
 fn touched(work: &Work) -> u64 {
     work.tables.iter().map(|table| table.accesses).sum::<u64>() + work.streamed_bytes / LINE_BYTES
 }
 
-/// How many lines a cache does not have that throws out any one at random, for repetitions of a step.
+/// Simulates repetitions of a step on a cache with random replacement; returns the mean misses per repetition.
 fn played(lines: usize, work: &Work, random: &mut Random) -> f64 {
     const ROUNDS: u64 = 24;
     let (mut slots, mut missed) = (vec![u64::MAX; lines], 0);

@@ -11,23 +11,23 @@ use std::panic::Location;
 /// A line of a program that says steps which could be pieces of one long walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnsaidRegion {
-    /// Where the program says them.
+    /// Location of the calls in the program.
     pub line: &'static Location<'static>,
     /// Bytes that one streams.
     pub bytes: u64,
 }
 
-/// What a place has said last, and how many bytes of it in succession.
+/// Last kind of step of a place, and the bytes it covered in succession.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
     step: UnsaidRegion,
     bytes: u64,
 }
 
-/// What is said without a region.
+/// Detector of steps declared without a region.
 #[derive(Debug)]
 pub(crate) struct UnsaidRegions {
-    /// Bytes of the largest cache; none if nothing is found in any.
+    /// Bytes of the largest cache; 0 if nothing is found in any.
     cache: u64,
     last: Vec<Option<Alike>>,
     first: Option<UnsaidRegion>,

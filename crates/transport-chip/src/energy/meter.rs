@@ -29,18 +29,18 @@ pub(crate) struct GearChange {
     pub(crate) step: VoltageStepId,
 }
 
-/// What power knows of one core.
+/// State of one core as the power model sees it.
 #[derive(Clone)]
 struct Meter {
     gear: GearId,
     step: VoltageStepId,
     /// The ledger when the gear was shifted last.
     closed: Ledger,
-    /// What it had drawn then, by model.
+    /// Energy drawn by then, by model.
     drawn: Vec<EnergyByCategory>,
     /// Changes to come, in the order of time.
     shifts: VecDeque<GearChange>,
-    /// Until when it is booked, if it has no place and so no ledger.
+    /// Time until which it is booked, if it has no place and so no ledger.
     idle_from: Picoseconds,
 }
 
@@ -87,7 +87,7 @@ impl Meters {
         meter.shifts.push_back(GearChange { time, gear, step });
     }
 
-    /// When a core changes next; the end of all time if never.
+    /// Returns the time of a core's next change; the end of all time if there is none.
     pub(crate) fn next_shift(&self, core: usize) -> Picoseconds {
         self.meters[core].shifts.front().map_or(NEVER, |shift| shift.time)
     }
@@ -97,7 +97,7 @@ impl Meters {
         self.meters[core].shifts.iter().take_while(|shift| shift.time <= time).last().copied()
     }
 
-    /// What a core without a place has drawn until `until`.
+    /// Returns the energy that a core without a place has drawn until `until`.
     pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         let from = self.meters[core].idle_from;
         self.drawn(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
@@ -175,8 +175,8 @@ impl Meters {
         times.into_iter().zip(powers).fold(before, |sum, (time, power)| sum + power.over(time))
     }
 
-    /// What a core has drawn until `until`, by the model of that number, if since its own clock `now` it was halted for
-    /// that long, and has looked for messages since.
+    /// Returns the energy that a core has drawn until `until`, by model number `model`, if it was halted for `halted`
+    /// since its own clock `now` and has looked for messages since.
     pub(crate) fn drawn(
         &self,
         core: usize,
@@ -226,7 +226,7 @@ impl Meters {
     }
 }
 
-/// What a core does, as far as power can tell.
+/// Returns the load of a core in a category, as far as power can tell.
 pub(crate) fn load(category: TimeCategory) -> Load {
     match category {
         TimeCategory::Working | TimeCategory::Measured | TimeCategory::Handling => Load::Compute,

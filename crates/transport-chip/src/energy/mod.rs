@@ -45,48 +45,48 @@ pub struct Energy {
 pub struct ModelEnergy {
     /// The name of the model in the chip file.
     pub name: String,
-    /// Of each core of the chip, by what it did.
+    /// Energy of each core of the chip, by category.
     pub(crate) cores: Vec<EnergyByCategory>,
-    /// What the model calls constant: mesh at rest, memory controllers, the rest.
+    /// Constant part of the model: mesh at rest, memory controllers, the rest.
     pub constant: Attojoules,
-    /// The part of it that is the mesh; none if nothing is known of the mesh.
+    /// Part of the constant energy that is the mesh; `None` if the mesh is not modelled.
     pub mesh_at_rest: Option<Attojoules>,
-    /// What flits have added in the mesh; nothing if nothing is known of the mesh.
+    /// Energy added by flits in the mesh; zero if the mesh is not modelled.
     pub flits: Attojoules,
 }
 
 impl ModelEnergy {
-    /// What one core has drawn.
+    /// Returns the energy of one core.
     pub fn core(&self, core: usize) -> Attojoules {
         self.cores[core].iter().copied().sum()
     }
 
-    /// What these cores have drawn.
+    /// Returns the energy of these cores.
     pub(crate) fn these_cores(&self, cores: &[CoreId]) -> Attojoules {
         cores.iter().map(|core| self.core(core.0 as usize)).sum()
     }
 
-    /// What these cores have drawn for the category of that number.
+    /// Returns the energy of these cores in category number `number`.
     pub(crate) fn category(&self, cores: &[CoreId], number: usize) -> Attojoules {
         cores.iter().map(|core| self.cores[core.0 as usize][number]).sum()
     }
 
-    /// What all cores have drawn.
+    /// Returns the energy of all cores.
     pub fn all_cores(&self) -> Attojoules {
         (0..self.cores.len()).map(|core| self.core(core)).sum()
     }
 
-    /// What everything besides the cores has drawn.
+    /// Returns the energy of everything besides the cores.
     pub fn uncore(&self) -> Attojoules {
         self.constant + self.flits
     }
 
-    /// What the mesh has drawn, if anything is known of it.
+    /// Returns the energy of the mesh, if it is modelled.
     pub fn mesh(&self) -> Option<Attojoules> {
         self.mesh_at_rest.map(|at_rest| at_rest + self.flits)
     }
 
-    /// What the chip has drawn.
+    /// Returns the energy of the chip.
     pub fn total(&self) -> Attojoules {
         self.all_cores() + self.uncore()
     }
@@ -118,8 +118,8 @@ impl Energy {
         sums
     }
 
-    /// By how much the model that says most is above the one that says least, as a fraction of that; nothing if there
-    /// is one model only.
+    /// Returns the excess of the highest model over the lowest, as a fraction of the lowest; `None` if there is only
+    /// one model.
     pub fn disagreement(&self) -> Option<f64> {
         let totals = || self.models.iter().map(|model| model.total().joules());
         let (least, most) = (totals().reduce(f64::min)?, totals().reduce(f64::max)?);
@@ -145,7 +145,7 @@ fn watts(power: Microwatts) -> String {
 /// Numbers in a line of text.
 const NUMBERS_IN_A_LINE: usize = 8;
 
-/// Of so many places the energy of each is told.
+/// Most places whose energy is listed one by one.
 const PLACES_TOLD: usize = 64;
 
 impl fmt::Display for Energy {
@@ -180,7 +180,7 @@ impl fmt::Display for Energy {
 }
 
 impl Energy {
-    /// What the core of each place has drawn; of many only the least and the most.
+    /// Writes the energy of each place's core; with many places only the least and the most.
     fn by_place(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
         let drawn = || self.places.iter().map(|core| own.core(core.0 as usize));
         if self.places.len() > PLACES_TOLD {

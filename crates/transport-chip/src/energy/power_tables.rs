@@ -9,12 +9,12 @@ use isles_chip::{Chip, Preset};
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) name: String,
-    /// What the chip draws besides its cores, with its mesh at the clock of the run.
+    /// Power of the chip besides its cores, with its mesh at the clock of the run.
     pub(crate) constant: Microwatts,
     pub(crate) table: PowerTable,
 }
 
-/// What the routers draw.
+/// Power of the routers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routers {
     /// All of them together, with nothing under way.
@@ -39,14 +39,14 @@ impl Routers {
 #[derive(Clone, Debug)]
 pub(crate) struct PowerTables {
     pub(crate) gears: Gears,
-    /// The first is the one that the run is reckoned with; none if nobody has published any.
+    /// Power models, the run's own first; empty if no power is published.
     pub(crate) models: Vec<Model>,
     pub(crate) routers: Option<Routers>,
     /// The voltage domain of each core.
     pub(crate) supplies: Vec<u32>,
     /// The frequency domain of each core.
     pub(crate) clocks: Vec<u32>,
-    /// What is assumed in it, in words.
+    /// Assumptions of the tables, in words.
     pub(crate) assumed: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl PowerTables {
         }
     }
 
-    /// How many voltage domains there are.
+    /// Returns the number of voltage domains.
     pub(crate) fn domains(&self) -> usize {
         self.supplies.iter().max().map_or(0, |last| *last as usize + 1)
     }

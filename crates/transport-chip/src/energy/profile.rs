@@ -20,12 +20,12 @@ const SAMPLES: usize = 1 << 16;
 /// The length of the first windows: a microsecond.
 const FIRST_WINDOW: Picoseconds = Picoseconds(1_000_000);
 
-/// What was drawn in each window of a run, by voltage domain and besides.
+/// Energy drawn in each window of a run, by voltage domain and besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// The length of a window; the last one may be shorter.
     pub window: Picoseconds,
-    /// Until when it goes.
+    /// End of the profile.
     pub end: Picoseconds,
     columns: usize,
     sums: Vec<Attojoules>,
@@ -34,9 +34,9 @@ pub struct Profile {
 /// The highest power of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// How high, as a mean of a window.
+    /// Mean power of the window.
     pub power: Microwatts,
-    /// Where the window begins.
+    /// Start of the window.
     pub start: Picoseconds,
 }
 
@@ -50,7 +50,7 @@ impl Profile {
         })
     }
 
-    /// What the chip has drawn from `begin` to `end`; within a window, evenly.
+    /// Returns the energy of the chip from `begin` to `end`; within a window, evenly spread.
     pub fn drawn(&self, begin: Picoseconds, end: Picoseconds) -> Attojoules {
         let part = |(start, length, sums): (Picoseconds, Picoseconds, &[Attojoules])| {
             let covered = end.0.min(start.0 + length.0).saturating_sub(begin.0.max(start.0));
@@ -80,7 +80,7 @@ fn higher(one: Peak, other: Peak) -> Peak {
     if other.power > one.power { other } else { one }
 }
 
-/// What something had drawn until some time.
+/// Energy that a consumer had drawn by some time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     pub(crate) time: Picoseconds,
@@ -96,7 +96,7 @@ pub(super) struct SampleInterval {
 }
 
 impl SampleInterval {
-    /// What it had drawn until `time`, which lies between the samples.
+    /// Returns the energy drawn until `time`, which must be between the samples.
     pub(super) fn drawn_until(&self, time: Picoseconds) -> Attojoules {
         if time == self.last.time {
             return self.last.drawn;
@@ -146,13 +146,13 @@ impl Sampler {
         }
     }
 
-    /// When the window under way ends.
+    /// Returns the end of the window under way.
     pub(crate) fn end(&self) -> Picoseconds {
         self.end
     }
 
-    /// Closes the window under way. `sample` gives of a thing what it had drawn at a time that is not before the end of
-    /// the window; who has run ahead of that already is not asked.
+    /// Closes the window under way. `sample` returns the energy of a consumer at a time that is not before the end of
+    /// the window; consumers that are already ahead of that are not asked.
     pub(crate) fn close(&mut self, sample: impl FnMut(usize, Picoseconds) -> Sample) {
         self.close_at(self.end, sample);
         self.end += self.window;

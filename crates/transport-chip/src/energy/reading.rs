@@ -7,7 +7,7 @@
 use super::profile::{Sample, SampleInterval};
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
-/// What each core of a chip and, behind them, everything else had drawn until one time, by the run's own model.
+/// Energy that each core of a chip and, after them, everything else had drawn by one time, by the run's own model.
 #[derive(Clone)]
 pub struct EnergyReading {
     time: Picoseconds,
@@ -25,17 +25,17 @@ impl EnergyReading {
         self.time
     }
 
-    /// What one core had drawn.
+    /// Returns the energy of one core.
     pub fn core(&self, core: usize) -> Attojoules {
         self.things[core].booked
     }
 
-    /// What the chip had drawn.
+    /// Returns the energy of the chip.
     pub fn total(&self) -> Attojoules {
         self.things.iter().map(|thing| thing.booked).sum()
     }
 
-    /// Moves on to `until`. `sample` gives of a thing what it had drawn at a time that is not before that.
+    /// Advances to `until`. `sample` returns the energy of a consumer at a time that is not before `until`.
     pub(crate) fn advance(
         &mut self,
         until: Picoseconds,

@@ -15,20 +15,20 @@ use std::time::Duration;
 /// The meaning of the fields.
 const SCHEMA: &str = "isles.chip-summary.1";
 
-/// What a report does not say of its run.
+/// Facts of a run that its report does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct RunFacts<'a> {
-    /// On which chip it was.
+    /// Chip of the run.
     pub chip: &'a Chip,
     /// The order of what happened at one time.
     pub seed: u64,
-    /// What else the run was told, by the names of its settings; each is a field of the summary.
+    /// Other settings of the run, by name; each is a field of the summary.
     pub settings: &'a [(&'static str, String)],
-    /// How long this host took for it.
+    /// Time this host took for the run.
     pub host: Duration,
-    /// How long of that the code of places took.
+    /// Share of `host` spent in the code of places.
     pub host_code: Duration,
-    /// How long of that took the code that nothing was charged for.
+    /// Share of `host_code` spent in code that was not charged.
     pub host_uncharged: Duration,
     /// The regions that the program has marked, in the order in which they were entered first.
     pub regions: &'a [RegionFacts],
@@ -39,13 +39,13 @@ pub struct RunFacts<'a> {
 pub struct RegionFacts {
     /// Its name.
     pub name: String,
-    /// How often a task has entered it.
+    /// Number of times a task has entered the region.
     pub entries: u64,
-    /// At how many places.
+    /// Number of places that have entered it.
     pub places: u32,
-    /// For how long at least one place was in it.
+    /// Time during which at least one place was in it.
     pub time: Picoseconds,
-    /// What the chip drew meanwhile, by the first power model; none if the chip has no model.
+    /// Energy of the chip meanwhile, by the first power model; `None` if the chip has no model.
     pub energy: Option<Attojoules>,
 }
 
@@ -90,7 +90,7 @@ pub fn summary(facts: &RunFacts<'_>, report: &Report) -> String {
     json.finish()
 }
 
-/// What the program has marked; energies are null if the chip has no power model.
+/// Writes the regions that the program has marked; energies are null if the chip has no power model.
 fn regions(json: &mut Json, regions: &[RegionFacts]) {
     json.begin("regions", '[');
     for RegionFacts { name, entries, places, time, energy } in regions {
@@ -130,7 +130,7 @@ fn stale(json: &mut Json, report: &Report) {
     json.end('}');
 }
 
-/// What places have read and written.
+/// Writes the places' totals of reads and writes.
 fn files(json: &mut Json, files: &FileTraffic) {
     json.begin("files", '{');
     json.number("reads", files.reads);
@@ -199,7 +199,7 @@ fn of_place(json: &mut Json, ledger: &Ledger) {
     json.end('}');
 }
 
-/// What was drawn; null if nothing is known of power.
+/// Writes the energy; null if there is no power model.
 fn energy(json: &mut Json, energy: Option<&Energy>) {
     let Some(energy) = energy else { return json.number("energy", "null") };
     json.begin("energy", '{');
@@ -231,7 +231,7 @@ fn energy(json: &mut Json, energy: Option<&Energy>) {
     json.end('}');
 }
 
-/// How far off time and energy may be.
+/// Writes the error bands of time and energy.
 fn bands(json: &mut Json, bands: &Bands) {
     json.begin("bands", '{');
     let [least, most] = bands.time;
@@ -281,7 +281,7 @@ fn of_model(json: &mut Json, energy: &Energy, model: &ModelEnergy) {
 pub(super) struct Json {
     text: String,
     depth: usize,
-    /// Whether the next member follows another one.
+    /// `true` if the next member follows another one.
     follows: bool,
 }
 
@@ -294,7 +294,7 @@ impl Json {
         self.follows = false;
     }
 
-    /// Ends what was begun last.
+    /// Ends the array or object that was begun last.
     pub(super) fn end(&mut self, bracket: char) {
         self.depth -= 1;
         self.line();

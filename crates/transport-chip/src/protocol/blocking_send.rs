@@ -14,18 +14,18 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 use std::collections::VecDeque;
 
-/// See the file header.
+/// Send queues of all places, and the messages that they took while blocked.
 pub(crate) struct BlockingSends {
     /// By place.
     blocking_sends: Vec<BlockingSend>,
-    /// What places have taken and did not want yet.
+    /// Messages that places have taken and did not want yet.
     pub(crate) kept: UnexpectedQueue,
-    /// By place: who is to be told of an answer, a register or a flag, and when that is there.
+    /// Places to notify of an answer, a register or a flag, with the time of each; by place.
     answered: Vec<Wakeups>,
 }
 
 impl BlockingSends {
-    /// Of so many places, none of which stands.
+    /// Returns the queues of `places` places, none of which is blocked.
     pub(crate) fn new(places: usize) -> BlockingSends {
         BlockingSends {
             blocking_sends: std::iter::repeat_with(BlockingSend::default).take(places).collect(),
@@ -34,7 +34,7 @@ impl BlockingSends {
         }
     }
 
-    /// What `place` has to send.
+    /// Returns the send queue of `place`.
     pub(crate) fn of(&self, place: PlaceId) -> &BlockingSend {
         &self.blocking_sends[place.index()]
     }
@@ -44,12 +44,12 @@ impl BlockingSends {
         &mut self.blocking_sends[place.index()]
     }
 
-    /// Whether `out` may be sent or added; see [`BlockingSend::admits`].
+    /// Returns `true` if `out` may be sent or added; see [`BlockingSend::admits`].
     pub(crate) fn admits(&mut self, out: &Outgoing, present: Picoseconds) -> bool {
         self.blocking_sends[out.from.index()].admits(&self.kept, out, present)
     }
 
-    /// `place` has answered `other`, who is to be told that it is there at `time`.
+    /// Notes that `place` has answered `other`, which is notified at `time`.
     pub(crate) fn answer(&mut self, place: PlaceId, other: PlaceId, time: Picoseconds) {
         self.answered[place.index()].push((other, time));
     }
@@ -74,7 +74,7 @@ impl BlockingSends {
         Some(message)
     }
 
-    /// What `place` has just taken, if that is wanted now; else it is kept.
+    /// Returns the message that `place` has just taken if it is wanted now, otherwise keeps it.
     pub(crate) fn accept_or_defer(
         &mut self,
         place: PlaceId,
@@ -89,7 +89,7 @@ impl BlockingSends {
     }
 }
 
-/// What one place has to send, and when it looks again.
+/// Messages that one place has to send, and when it looks again.
 #[derive(Default)]
 pub(crate) struct BlockingSend {
     pending: VecDeque<(Outgoing, MessageContent)>,
@@ -97,7 +97,8 @@ pub(crate) struct BlockingSend {
 }
 
 impl BlockingSend {
-    /// Whether `out` may be sent or added: its receiver has wanted the last one of its class, and none is here.
+    /// Returns `true` if `out` may be sent or added: its receiver has wanted the last one of its class, and none is
+    /// here.
     pub(crate) fn admits(&mut self, kept: &UnexpectedQueue, out: &Outgoing, present: Picoseconds) -> bool {
         self.expire(present);
         let until = kept.until(out.from, out.to, out.class);
@@ -108,17 +109,17 @@ impl BlockingSend {
             && !self.pending.iter().any(|(other, _)| (other.to, other.class) == (out.to, out.class))
     }
 
-    /// What its place was refused may go from `time` on.
+    /// Allows the place's refused message to be tried again from `time` on.
     pub(crate) fn may_try(&mut self, time: Picoseconds) {
         self.due = Some(self.due.map_or(time, |due| due.min(time)));
     }
 
-    /// What might go by now is tried now.
+    /// Clears the due time if it has passed: refused messages are tried now.
     pub(crate) fn expire(&mut self, present: Picoseconds) {
         self.due.take_if(|due| *due <= present);
     }
 
-    /// When it may try again what was refused.
+    /// Returns the time at which the refused message may be tried again.
     pub(crate) fn due(&self) -> Option<Picoseconds> {
         self.due
     }
@@ -127,7 +128,7 @@ impl BlockingSend {
         self.pending.is_empty()
     }
 
-    /// To whom the next message goes.
+    /// Returns the next message to send.
     pub(crate) fn next(&self) -> Option<Outgoing> {
         self.pending.front().map(|(out, _)| *out)
     }
@@ -142,7 +143,7 @@ impl BlockingSend {
         self.pending.pop_front()
     }
 
-    /// Drops what was to go to `gone`.
+    /// Drops the messages to `gone`.
     pub(crate) fn forget(&mut self, gone: PlaceId) {
         self.pending.retain(|(out, _)| out.to != gone);
     }
@@ -153,7 +154,7 @@ impl BlockingSend {
     }
 }
 
-/// See the file header.
+/// Messages that receivers have taken and did not want yet.
 pub(crate) struct UnexpectedQueue {
     pairs: LaneIndex,
     /// By receiver, in the order in which they were taken.
@@ -163,7 +164,7 @@ pub(crate) struct UnexpectedQueue {
 }
 
 impl UnexpectedQueue {
-    /// Nothing, of so many places.
+    /// Returns the empty queues of `places` places.
     pub(crate) fn new(places: usize) -> UnexpectedQueue {
         let pairs = LaneIndex::of(places);
         let until = vec![Picoseconds::ZERO; pairs.lanes()];
@@ -192,17 +193,17 @@ impl UnexpectedQueue {
         self.until[self.pairs.lane(message.source, place, message.class)] = time;
     }
 
-    /// Until when a message of `from` waits at `to`; [`NEVER`] if that does not want it yet.
+    /// Returns the time until which a message of `from` waits at `to`; [`NEVER`] if `to` does not want it yet.
     pub(crate) fn until(&self, from: PlaceId, to: PlaceId, class: Class) -> Picoseconds {
         self.until[self.pairs.lane(from, to, class)]
     }
 
-    /// When the first message that `place` keeps arrived.
+    /// Returns the arrival time of the first message that `place` keeps.
     pub(crate) fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds> {
         self.parcels[place.index()].front().map(|message| message.arrival)
     }
 
-    /// Whether `place` keeps one of `source`.
+    /// Returns `true` if `place` keeps a message of `source`.
     pub(crate) fn has_from(&self, source: PlaceId, place: PlaceId) -> bool {
         self.parcels[place.index()].iter().any(|message| message.source == source)
     }

@@ -66,9 +66,9 @@ impl Drop for ChipBlock {
     }
 }
 
-/// What an entry brings.
+/// Contents of an entry.
 pub(crate) enum Fragment {
-    /// A part of a block, or of a message that goes in two, of so many bytes; not the last one.
+    /// Part of a block, or of a message in two halves, of `of` bytes; not the last part.
     Part { of: usize },
     /// A message, or the last part of a block with all of it.
     Whole { handler: HandlerId, load: MessageContent },
@@ -81,7 +81,7 @@ pub(crate) struct InboxEntry<C> {
     /// The ring, or the class; odd if data.
     pub(crate) lane: u32,
     pub(crate) source: PlaceId,
-    /// What is to be read and given back for it.
+    /// Cost of reading and crediting the entry.
     pub(crate) cost: C,
     pub(crate) piece: Fragment,
 }
@@ -115,7 +115,7 @@ impl<C> InboxEntry<C> {
     }
 }
 
-/// See the file header.
+/// Entries that wait for one place, by arrival.
 pub(crate) struct Inbox<C> {
     queue: VecDeque<InboxEntry<C>>,
 }
@@ -136,7 +136,8 @@ impl<C> Inbox<C> {
         }
     }
 
-    /// When an entry of `source` on `lane` arrives that would come at `arrival`: not before one that waits already.
+    /// Returns the arrival of an entry of `source` on `lane` that would arrive at `arrival`: not before one that waits
+    /// already.
     #[inline]
     pub(crate) fn behind(&self, source: PlaceId, lane: u32, arrival: Picoseconds) -> Picoseconds {
         let mut later = self.queue.iter().rev().take_while(|queued| queued.key.time() > arrival);
@@ -144,12 +145,12 @@ impl<C> Inbox<C> {
         last.map_or(arrival, |queued| queued.key.time())
     }
 
-    /// Whether anything of `source` waits.
+    /// Returns `true` if anything from `source` waits.
     pub(crate) fn has_any_of(&self, source: PlaceId) -> bool {
         self.queue.iter().any(|queued| queued.source == source)
     }
 
-    /// What waits, by arrival.
+    /// Returns the waiting entries, by arrival.
     #[cfg(test)]
     pub(crate) fn queue(&self) -> impl Iterator<Item = &InboxEntry<C>> {
         self.queue.iter()
@@ -160,7 +161,7 @@ impl<C> Inbox<C> {
         self.queue.iter_mut()
     }
 
-    /// When the first entry arrives.
+    /// Returns the arrival time of the first entry.
     pub(crate) fn first_arrival(&self) -> Option<Picoseconds> {
         self.queue.front().map(|queued| queued.key.time())
     }
@@ -192,7 +193,7 @@ impl<C> Inbox<C> {
     }
 }
 
-/// The pairs of so many places.
+/// Numbers of the lanes between all places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneIndex {
     places: usize,
@@ -203,7 +204,7 @@ impl LaneIndex {
         LaneIndex { places }
     }
 
-    /// How many lanes there are.
+    /// Returns the number of lanes.
     pub(crate) fn lanes(self) -> usize {
         2 * self.places * self.places
     }
@@ -232,7 +233,7 @@ impl LaneIndex {
 /// Most places of whose lanes all have a number from the beginning; of more, those on which something was sent.
 const NUMBERED_MAX: usize = 512;
 
-/// The lanes of so many places, of which thousands use few.
+/// Numbers of the lanes of all places, or of the used ones if places are many.
 #[derive(Debug)]
 pub(crate) enum LaneNumbers {
     All(LaneIndex),
@@ -252,7 +253,7 @@ impl LaneNumbers {
         }
     }
 
-    /// How many lanes have a number.
+    /// Returns the number of numbered lanes.
     pub(crate) fn lanes(&self) -> usize {
         match self {
             LaneNumbers::All(pairs) => pairs.lanes(),
@@ -298,8 +299,8 @@ impl LaneNumbers {
         }
     }
 
-    /// Whose events come first of those at one time and at one first place: the numbers of lanes, or as these would
-    /// be if all had one, counted from the first of that place.
+    /// Returns the rank of the lane's owner among events at the same time and the same first place: the numbers of
+    /// lanes, or what these would be if all had one, counted from the first of that place.
     #[inline]
     pub(crate) fn owner(&self, lane: usize) -> u32 {
         match self {

@@ -47,7 +47,7 @@ pub(crate) const FLAG_CYCLES: u64 = 5;
 /// Bytes that a small message of either class can have at least, by the conformance suite.
 pub(crate) const MESSAGE_BYTES_MIN: u32 = 64;
 
-/// How messages cross a chip.
+/// Protocol by which messages cross a chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// Small rings at the receiver, packed doorbells, credit in batches; what is longer lies with the sender.
@@ -121,10 +121,10 @@ impl Protocol {
         Protocol::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
-    /// What it needs of a chip with `places` places.
+    /// Returns the buffer layout of a chip with `places` places.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip does not have it, or not enough.
+    /// [`WorldError`]: the chip lacks something the protocol needs, or has not enough of it.
     pub(crate) fn buffer_layout(self, places: u32, costs: &Costs) -> Result<BufferLayout, WorldError> {
         let (lines, line_bytes) = (costs.buffer_lines(), costs.line_bytes());
         if !matches!(self, Protocol::Doorbell | Protocol::Packets) && places > OF_PAIRS_MAX {
@@ -225,7 +225,7 @@ impl OutgoingMulticast<'_> {
     }
 }
 
-/// For whom something arrives, and when.
+/// Places for which something arrives, each with the time.
 pub(crate) type Wakeups = Vec<(PlaceId, Picoseconds)>;
 
 /// A protocol at work.
@@ -233,16 +233,16 @@ pub(crate) trait ProtocolModel {
     /// Bytes of the longest message of `class` that is no block.
     fn message_bytes_max(&self, class: Class) -> usize;
 
-    /// Whether a message of `len` bytes could go now; looks for credit if that is needed.
+    /// Returns `true` if a message of `len` bytes could be sent now; looks for credit if needed.
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool;
 
-    /// Whether a message of `len` bytes could go now and any shorter one, too, without a look for credit. A protocol
-    /// need not say so: then it is asked again when the length is known.
+    /// Returns `true` if a message of `len` bytes and any shorter one could be sent now without a look for credit. A
+    /// protocol may always return `false`: then it is asked again when the length is known.
     fn has_room_up_to(&self, _out: &Outgoing, _len: usize) -> bool {
         false
     }
 
-    /// Whether a block could be begun now; looks for credit if that is needed.
+    /// Returns `true` if a block could be begun now; looks for credit if needed.
     fn can_begin_block(&mut self, cores: &mut Cores, out: &Outgoing) -> bool;
 
     /// Writes a message for which there is room; returns when its first part arrives. A place that is in a call sends
@@ -253,12 +253,12 @@ pub(crate) trait ProtocolModel {
     /// arrive.
     fn begin_block(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent, wakeups: &mut Wakeups);
 
-    /// Whether places that wait are halted until an interrupt calls them; else they look again and again.
+    /// Returns `true` if waiting places are halted until an interrupt wakes them; otherwise they poll.
     fn is_interrupt_driven(&self) -> bool {
         false
     }
 
-    /// Whether something of `place` is only partly written, so that it looks for credit when it polls.
+    /// Returns `true` if something of `place` is only partly written, so that it looks for credit when it polls.
     fn has_pending_blocks(&self, place: PlaceId) -> bool;
 
     /// Looks for credit and moves on what `place` has only partly written; tells for whom parts arrive, and when.
@@ -267,16 +267,16 @@ pub(crate) trait ProtocolModel {
     /// Looks for messages.
     fn poll(&mut self, cores: &mut Cores, place: PlaceId);
 
-    /// How long one poll takes a place that does nothing else, with a look for credit or without.
+    /// Returns the time of one poll of an otherwise idle place, with a look for credit or without.
     fn poll_period(&self, cores: &Cores, place: PlaceId, with_credits: bool) -> Picoseconds;
 
-    /// When the first entry that is not taken yet has arrived, or will.
+    /// Returns the arrival time of the first entry that is not taken yet, in the past or the future.
     fn first_arrival(&self, place: PlaceId) -> Option<Picoseconds>;
 
-    /// When the first credit that is not read yet has arrived, or will.
+    /// Returns the arrival time of the first credit that is not read yet, in the past or the future.
     fn first_credit(&self, place: PlaceId) -> Option<Picoseconds>;
 
-    /// Whether an entry of `source` for `place` is not taken yet.
+    /// Returns `true` if an entry of `source` for `place` is not taken yet.
     fn has_pending_from(&self, source: PlaceId, place: PlaceId) -> bool;
 
     /// Takes the first entry that had arrived at `until`; `Some(None)` if it was a part of a message to come.
@@ -315,7 +315,7 @@ pub(crate) trait MulticastModel {
     /// Lengths of messages of `class` that may go so.
     fn bytes(&self, class: Class) -> Range<usize>;
 
-    /// Whether such a message could go now; looks for credit if that is needed.
+    /// Returns `true` if such a message could be sent now; looks for credit if needed.
     fn has_room_for_all(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool;
 
     /// Writes the `len` bytes of a message for which there is room to where all its receivers fetch it; returns that
@@ -328,17 +328,17 @@ pub(crate) trait MulticastModel {
 
 /// A protocol in which a place that sends may be in a call, and does nothing else until something comes for that.
 pub(crate) trait BlockingSendModel {
-    /// Whether `place` is in such a call.
+    /// Returns `true` if `place` is in such a call.
     fn is_blocked_in_send(&self, place: PlaceId) -> bool;
 
     /// Tells for whom an attempt of `place` to send has made something arrive, and when.
     fn drain_wakeups(&mut self, place: PlaceId, wakeups: &mut Wakeups);
 }
 
-/// How places are joined.
+/// Configuration of the connection between places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProtocolConfig {
-    /// How messages cross the chip.
+    /// Protocol by which messages cross the chip.
     pub protocol: Protocol,
     /// Messages to several places go down a tree of so many children each by interrupts, and take their lines from
     /// those of other messages. None: as the protocol has it.
@@ -352,10 +352,10 @@ impl From<Protocol> for ProtocolConfig {
 }
 
 impl ProtocolConfig {
-    /// What it needs of a chip with `places` places.
+    /// Returns the buffer layout of a chip with `places` places.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip does not have it, or not enough.
+    /// [`WorldError`]: the chip lacks something the protocol needs, or has not enough of it.
     pub(crate) fn buffer_layout(self, places: u32, costs: &Costs) -> Result<BufferLayout, WorldError> {
         let Some(children) = self.relays else { return self.protocol.buffer_layout(places, costs) };
         if self.protocol != Protocol::Doorbell {

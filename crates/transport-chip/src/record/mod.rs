@@ -29,7 +29,7 @@ use isles_transport::{Class, PlaceId, Span, SpanId};
 use std::io;
 use std::io::Write;
 
-/// What is recorded of a run: what is wanted of these two.
+/// Recorder of a run: trace, energy profile, or both.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) traffic: Option<Traffic>,
@@ -56,7 +56,7 @@ pub(crate) struct InitialState {
 }
 
 impl Recorder {
-    /// `place` spends the time from `start`, which is the end of what it has spent last, to `end`.
+    /// Notes that `place` spends the time from `start`, the end of its last interval, to `end`.
     #[inline(never)] // Where it is called, cores of runs without a recorder would be in its way.
     pub(crate) fn spend(
         &mut self,
@@ -70,7 +70,7 @@ impl Recorder {
         }
     }
 
-    /// What `place` spends from now on belongs to something with a name.
+    /// Attributes the time that `place` spends from now on to a named action.
     #[inline]
     pub(crate) fn begin(&mut self, place: PlaceId) {
         self.note(TraceEvent::Begun(place));
@@ -95,7 +95,7 @@ impl Recorder {
         self.note(TraceEvent::ReceivedPiece(place));
     }
 
-    /// What had begun at `place` was nothing.
+    /// Discards the action that had begun at `place`.
     #[inline]
     pub(crate) fn abandon(&mut self, place: PlaceId) {
         self.note(TraceEvent::Abandoned(place));
@@ -128,14 +128,14 @@ impl Recorder {
     }
 }
 
-/// What a place did, or what came of it.
+/// Event of a place's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TraceEvent {
-    /// It has spent so much time, at most [`TIME_MAX`], from its last end on.
+    /// It has spent `time`, at most [`TIME_MAX`], since its last end.
     Spent { place: PlaceId, category: TimeCategory, time: Picoseconds },
-    /// What it spends from now on belongs to something with a name.
+    /// The time it spends from now on belongs to a named action.
     Begun(PlaceId),
-    /// What had begun was nothing.
+    /// The action that had begun is discarded.
     Abandoned(PlaceId),
     /// It has taken in a piece of a block.
     ReceivedPiece(PlaceId),
@@ -276,7 +276,7 @@ impl EventChunk {
         true
     }
 
-    /// What is in it.
+    /// Returns the entries of the chunk.
     fn entries(&self) -> impl Iterator<Item = TraceEvent> + '_ {
         let mut words = self.words[..self.len].iter().copied();
         std::iter::from_fn(move || {
@@ -288,7 +288,7 @@ impl EventChunk {
 /// So many bytes are encoded before the sink gets them.
 const PORTION_BYTES: usize = 1 << 18;
 
-/// An encoder, and the sink of what it has encoded.
+/// Encoder and the sink of its bytes.
 struct TraceSink {
     encoder: Encoder,
     sink: Box<dyn Write + Send>,
@@ -300,7 +300,7 @@ impl TraceSink {
         TraceSink { encoder, sink, failure: None }
     }
 
-    /// Hands over what is encoded, if that is enough.
+    /// Hands over the encoded bytes, if they are enough.
     #[inline]
     fn hand_over_portions(&mut self) {
         if self.encoder.bytes().len() >= PORTION_BYTES {

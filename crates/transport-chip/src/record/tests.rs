@@ -68,7 +68,7 @@ fn recorder(sink: &Sink) -> Recorder {
     Recorder { trace_writer: Some(TraceWriter::new(trace(sink)).unwrap()), ..Recorder::default() }
 }
 
-/// What a model may say.
+/// Event that a model may report.
 #[derive(Clone)]
 enum Said {
     TraceEvent(TraceEvent),
@@ -231,7 +231,7 @@ fn a_sink_that_is_full_holds_nobody_up_and_is_told_at_the_end() {
     assert!(full.bytes().len() > 1 << 19 && whole.bytes().starts_with(&full.bytes()));
 }
 
-/// What a sink panicked with.
+/// Returns the message of a sink's panic.
 fn panic_of(what: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(what)).expect_err("the sink is told to panic");
     panic.downcast_ref::<&str>().expect("the sink says a text").to_string()

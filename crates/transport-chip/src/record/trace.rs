@@ -50,7 +50,7 @@ pub(super) const TO_MILLIVOLTS: Name = Name(6);
 /// The track of what belongs to no tile. Tiles and cores follow.
 const WHOLE_RUN: Track = Track(1);
 
-/// What a core did, from the end of what it had done before.
+/// Activity of a core, from the end of the one before.
 #[derive(Clone, Copy)]
 struct TraceInterval {
     end: Picoseconds,
@@ -60,15 +60,15 @@ struct TraceInterval {
 /// The track of one core.
 struct CoreTrack {
     stamp: EventPrefix,
-    /// The end of what it has spent last.
+    /// End of the last interval that it has spent.
     now: Picoseconds,
-    /// The end of what is written.
+    /// End of the last interval that is written.
     written: EncodedTime,
     /// Stretches that are not written yet: the last one may go on, and within an action all wait for its name.
     waiting: Vec<TraceInterval>,
-    /// Whether an action has begun.
+    /// `true` if an action has begun.
     is_acting: bool,
-    /// Behind how many of them it has; 0 if it has not.
+    /// Number of waiting stretches before the action; 0 if none has begun.
     before: usize,
 }
 
@@ -148,7 +148,7 @@ impl Trace {
         chunk.entries().for_each(|entry| self.take(entry));
     }
 
-    /// What has happened next.
+    /// Records the next event.
     #[inline]
     pub(super) fn take(&mut self, entry: TraceEvent) {
         match entry {
@@ -200,7 +200,7 @@ impl Trace {
         }
     }
 
-    /// What came before is not written yet: if the action comes to nothing, it may go on.
+    /// Begins an action and holds back the interval before: if the action is discarded, that interval may go on.
     fn begin(&mut self, place: PlaceId) {
         let core = &mut self.cores[place.index()];
         (core.is_acting, core.before) = (true, core.waiting.len());
@@ -232,7 +232,8 @@ impl Trace {
         self.pairs.lane(transfer.source, transfer.target, transfer.class)
     }
 
-    /// Writes what `place` has spent since the action began, as that action, and before that what it did before.
+    /// Writes the time that `place` has spent since the action began as that action, and before that its earlier
+    /// intervals.
     #[inline]
     fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
         let (encoder, core) = (&mut self.outlet.encoder, &mut self.cores[place.index()]);
@@ -320,7 +321,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Describes the counters of rates and voltages, from the track `free` on, and says what they are at the start.
+    /// Describes the counters of rates and voltages, from the track `free` on, and writes their values at the start.
     pub(super) fn new(
         encoder: &mut Encoder,
         mut free: Track,
@@ -354,7 +355,7 @@ impl Counters {
         Counters { gears, clocks, supplies, controller, free }
     }
 
-    /// Says what has changed.
+    /// Writes the changes of rates and voltages.
     pub(super) fn shift(&self, encoder: &mut Encoder, answer: &SupplyResponse) {
         let gears = &self.gears;
         for change in &answer.changes {

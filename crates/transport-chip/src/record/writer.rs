@@ -25,19 +25,19 @@ use std::{io, mem};
 /// So many chunks may wait for the thread.
 const CHUNKS: usize = 8;
 
-/// What the thread is to do next.
+/// Next command to the writer's thread.
 enum WriterCommand {
     Read(EventChunk),
     Shift(SupplyResponse),
     /// The next topic of spans.
     Add(SpanName),
-    /// To write what is left, with what the run has drawn.
+    /// Write the rest, with the energy of the run.
     Finish(Option<Energy>),
 }
 
 /// A trace under way.
 pub(crate) struct TraceWriter {
-    /// What is noted and not handed over.
+    /// Events noted and not handed over.
     chunk: EventChunk,
     spans: OpenSpans,
     /// Chunks that have been read.
@@ -69,7 +69,7 @@ impl TraceWriter {
         })
     }
 
-    /// `place` spends so much time.
+    /// Notes that `place` spends `time`.
     #[inline(always)]
     pub(super) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
         if time > TIME_MAX {
@@ -122,7 +122,7 @@ impl TraceWriter {
         self.order(WriterCommand::Shift(answer.clone()));
     }
 
-    /// Ends the trace: writes what is left, and what the run has drawn.
+    /// Ends the trace: writes the rest, and the energy of the run.
     ///
     /// # Errors
     /// The first thing that the sink has refused, at any time; or the thread has panicked before, which was raised.
@@ -173,7 +173,7 @@ impl Thread {
 }
 
 impl Drop for TraceWriter {
-    /// What the thread would have handed over by now, it hands over; the rest is lost.
+    /// Hands over the events that the thread would have handed over by now; the rest is lost.
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         // If it is gone it has panicked.
@@ -185,7 +185,7 @@ impl Drop for TraceWriter {
     }
 }
 
-/// Writes `trace` until it is to be finished, or nobody is left who could say so.
+/// Writes `trace` until the command to finish, or until all senders of commands are gone.
 fn write(
     mut trace: Trace,
     orders: &Receiver<WriterCommand>,

@@ -9,7 +9,7 @@ use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
-/// How long after the death of a place the others know of it. No chip says: it stands for a watchdog.
+/// Time from the death of a place until the others know of it. No chip specifies it: it stands for a watchdog.
 const NOTICE: Picoseconds = Picoseconds(100_000_000);
 
 /// A death on its way to one place that did not die.
@@ -23,7 +23,7 @@ impl WorldState {
         self.statuses[place.index()].left || self.is_dead(here, place)
     }
 
-    /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
+    /// Returns `true` if `here` knows that `place` is dead; a dead place takes all others for dead.
     #[inline]
     pub(crate) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let status = &self.statuses[here.index()];

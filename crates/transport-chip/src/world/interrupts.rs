@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 /// The interrupts of one place.
 #[derive(Clone, Default)]
 pub(super) struct PendingInterrupts {
-    /// When each arrives, and who raised it; in the order of arrival.
+    /// Interrupts under way: arrival and sender, in the order of arrival.
     coming: VecDeque<(Picoseconds, PlaceId)>,
-    /// Whether the place takes interrupts.
+    /// `true` if the place takes interrupts.
     taken: bool,
 }
 
@@ -34,7 +34,7 @@ impl PendingInterrupts {
 }
 
 impl WorldState {
-    /// When the first interrupt that `place` takes arrives, or did.
+    /// Returns the arrival time of the first interrupt that `place` takes, in the past or the future.
     pub(super) fn first_interrupt(&self, place: PlaceId) -> Option<Picoseconds> {
         self.interrupts.get(place.index()).and_then(PendingInterrupts::first)
     }

@@ -13,12 +13,12 @@ use isles_chip::kernel::EventClass;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{AlignedBytes, Inbound, PlaceId, SendError};
 
-/// How many looks long a step is behind which messages wait for its end. To wait costs the place another look, which is
+/// Least length of a step, in looks, for messages to wait for its end. Waiting costs the place another look, which is
 /// then at most a hundredth of the step.
 const HELD_LOOKS_MIN: u64 = 100;
 
 impl WorldState {
-    /// Whether a message could be sent now, if it is empty; notes a refusal. Gives whether it may also have any other
+    /// Checks that an empty message could be sent now; notes a refusal. Returns whether it may also have any other
     /// length of up to `room` bytes.
     pub(crate) fn admit(&mut self, out: &Outgoing, room: usize) -> Result<bool, SendError> {
         self.check_open(out)?;
@@ -29,7 +29,7 @@ impl WorldState {
         self.admit_length(out, 0).map(|()| false)
     }
 
-    /// Whether an admitted message may be `len` bytes long; notes a refusal.
+    /// Checks that an admitted message may be `len` bytes long; notes a refusal.
     pub(crate) fn admit_length(&mut self, out: &Outgoing, len: usize) -> Result<(), SendError> {
         if self.protocol.has_room(&mut self.cores, out, len) { Ok(()) } else { Err(self.refuse(out.from)) }
     }
@@ -123,7 +123,7 @@ impl WorldState {
     }
 }
 
-/// What a place takes in.
+/// Message or event that a place takes in.
 pub(crate) enum Delivery {
     ReceivedMessage(ReceivedMessage),
     Died(PlaceId),

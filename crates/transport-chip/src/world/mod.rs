@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fmt, io};
 
-/// What a place comes to at the end of its turn.
+/// Outcome of a place's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnOutcome {
     /// It wants another one.
@@ -56,7 +56,7 @@ impl Unpark for UnparkFlag {
     }
 }
 
-/// What the world and its endpoints share.
+/// State that the world and its endpoints share.
 pub(crate) struct WorldShared {
     pub(crate) places: u32,
     pub(crate) unparked: Vec<Arc<UnparkFlag>>,
@@ -181,8 +181,8 @@ impl ChipWorld {
         ChipEndpoint::new(place, Rc::clone(&self.shared))
     }
 
-    /// Whose turn it is: of the places that have something to do, the one whose clock is least. `None` if nothing will
-    /// ever happen again.
+    /// Returns the place whose turn it is: of those that have something to do, the one with the least clock. `None` if
+    /// nothing will ever happen again.
     pub fn next(&self) -> Option<PlaceId> {
         let place = self.shared.state.borrow_mut().next_turn()?;
         let unparked = &self.shared.unparked[place.index()].0;
@@ -274,7 +274,7 @@ impl ChipWorld {
         self.shared.state.borrow_mut().cores.compute(place, cycles, TimeCategory::Measured);
     }
 
-    /// By what the clock of `place` is divided now; none if the chip cannot divide it.
+    /// Returns the present divider of the clock of `place`; `None` if the chip cannot divide it.
     pub fn divider(&self, place: PlaceId) -> Option<u32> {
         self.shared.state.borrow().cores.divider(place)
     }
@@ -290,7 +290,7 @@ impl ChipWorld {
         self.shared.state.borrow_mut().kill(place);
     }
 
-    /// Whether `place` has not been killed.
+    /// Returns `true` if `place` has not been killed.
     pub fn is_alive(&self, place: PlaceId) -> bool {
         self.shared.state.borrow().is_alive(place)
     }
@@ -316,7 +316,7 @@ impl ChipWorld {
         self.shared.state.borrow().cores.read_energy(reading, is_over);
     }
 
-    /// What has happened so far.
+    /// Returns the report of the run so far.
     pub fn report(&self) -> Report {
         self.shared.state.borrow().report()
     }
@@ -333,12 +333,12 @@ fn picoseconds(time: Duration) -> Option<Picoseconds> {
     due.map(Picoseconds).filter(|due| *due <= DUE_MAX)
 }
 
-/// Why so many places cannot run on a chip.
+/// Error of a world: its places cannot run on the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorldError {
     /// There are not so many cores.
     Cores {
-        /// How many there are.
+        /// Number of cores.
         cores: u32,
     },
     /// The message buffers cannot be divided among so many places.
@@ -410,7 +410,7 @@ impl ChipWorld {
         Some(state.shared.as_mut()?.take(core, kind, bytes))
     }
 
-    /// How many controllers there are of the memory that all cores share; none if the chip does not say what it costs.
+    /// Returns the number of controllers of shared memory; zero if the chip's file does not state its cost.
     pub fn memory_controllers(&self) -> u32 {
         let state = self.shared.state.borrow();
         state.cores.memory().map_or(0, |memory| memory.controllers.len() as u32)
@@ -493,14 +493,14 @@ impl ChipWorld {
         trace_writer.map_or(Ok(()), |trace_writer| trace_writer.finish(state.cores.energy()))
     }
 
-    /// What was sent between places since [`ChipWorld::record`]; nothing without that.
+    /// Returns the messages sent between places since [`ChipWorld::record`]; empty without that call.
     pub fn flows(&self) -> Vec<Flow> {
         let state = self.shared.state.borrow();
         let recorder = state.cores.recorder.as_ref();
         recorder.and_then(|recorder| recorder.traffic.as_ref()).map(Traffic::flows).unwrap_or_default()
     }
 
-    /// What each directed link has carried, in the order of the links' numbers.
+    /// Returns the load of each directed link, in the order of the links' numbers.
     pub fn link_loads(&self) -> Vec<LinkLoad> {
         self.shared.state.borrow().cores.link_loads()
     }

@@ -56,8 +56,8 @@ impl WorldState {
         }
     }
 
-    /// Whether the last step of `place` ends after `time`, because others have come to its memory controller: then its
-    /// turn is moved to that end.
+    /// Returns `true` if the last step of `place` ends after `time`, because others have come to its memory controller:
+    /// then its turn is moved to that end.
     fn is_held_up(&mut self, place: PlaceId, time: Picoseconds) -> bool {
         let before = self.cores.now(place);
         self.cores.catch_up(place);
@@ -70,8 +70,8 @@ impl WorldState {
         held_up
     }
 
-    /// Whether `place` stays in the call in which it stands; then it waits on. If it leaves it, it computes what was
-    /// postponed.
+    /// Returns `true` if `place` stays in its current call; then it keeps waiting. If it leaves the call, it computes
+    /// what was postponed.
     fn stays(&mut self, place: PlaceId) -> bool {
         if self.is_blocked_in_send(place) {
             self.make_progress(place);
@@ -139,7 +139,7 @@ impl WorldState {
         }
     }
 
-    /// When something comes that ends a wait of `place`, as far as that is known, at the latest `due`.
+    /// Returns the time of the first event that ends a wait of `place`, as far as known, at the latest `due`.
     fn first_news(&self, place: PlaceId, due: Option<Picoseconds>) -> Option<Picoseconds> {
         let status = &self.statuses[place.index()];
         let deaths = status.notices.values().filter(|notice| !notice.delivered).map(|notice| notice.known);
@@ -150,17 +150,17 @@ impl WorldState {
         [first, inbox, credit].into_iter().flatten().min()
     }
 
-    /// Whether there is something for `place` now.
+    /// Returns `true` if there is something for `place` now.
     pub(crate) fn has_news(&self, place: PlaceId) -> bool {
         self.first_news(place, None).is_some_and(|time| time <= self.cores.now(place))
     }
 
-    /// Whether something of `place` is only partly written.
+    /// Returns `true` if something of `place` is only partly written.
     pub(crate) fn is_sending(&self, place: PlaceId) -> bool {
         self.protocol.has_pending_blocks(place) || self.is_blocked_in_send(place)
     }
 
-    /// Whether `place` is in a call of the protocol.
+    /// Returns `true` if `place` is in a call of the protocol.
     #[inline]
     pub(super) fn is_blocked_in_send(&self, place: PlaceId) -> bool {
         self.has_blocking_sends
@@ -195,7 +195,7 @@ impl WorldState {
         }
     }
 
-    /// How long a look of a waiting place takes.
+    /// Returns the time of a waiting place's look.
     fn look(&self, place: PlaceId) -> Picoseconds {
         self.protocol.poll_period(&self.cores, place, self.waits_for_credit(place))
     }

@@ -32,7 +32,7 @@ use isles_transport::{AlignedBytes, PlaceId};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What happened, for the digest.
+/// Event, for the digest.
 #[derive(Clone, Copy)]
 pub(super) enum Event {
     Turn = 1,
@@ -57,13 +57,13 @@ fn record_order(digest: &mut Digest, tie_break: TieBreak, (time, order): (Picose
 pub(super) struct PlaceStatus {
     pub(super) alive: bool,
     pub(super) left: bool,
-    /// Whether it waits, so that what comes may move its turn.
+    /// `true` if the place waits, so that an arrival may move its turn.
     pub(super) parked: bool,
-    /// Whether a send of its last turn found no room.
+    /// `true` if a send of its last turn found no room.
     pub(super) refused: bool,
-    /// Whether a send of its last turn was refused because a step before it goes on.
+    /// `true` if a send of its last turn was refused because a step before it goes on.
     pub(super) held: bool,
-    /// What is done when the call is over in which the place stands.
+    /// Work to do after the place's current call.
     pub(super) postponed: Demand,
     /// Events of this place so far.
     sequence: u32,
@@ -86,17 +86,17 @@ impl PlaceStatus {
     }
 }
 
-/// See the file header.
+/// State of the world's places.
 pub(crate) struct WorldState {
     pub(crate) cores: Cores,
     pub(crate) protocol: Box<dyn ProtocolModel>,
-    /// Whether sends of `protocol` block; looked at often.
+    /// `true` if sends of `protocol` block; read often.
     pub(super) has_blocking_sends: bool,
     pub(crate) live_blocks: Rc<Cell<usize>>,
     pub(super) statuses: Vec<PlaceStatus>,
     /// The next turn of each place that has one.
     pub(super) turns: Queue,
-    /// Whose turn it is. It stays in `turns` until its next one is known: so it moves once instead of twice.
+    /// Place whose turn it is. It stays in `turns` until its next turn is known, so it moves once instead of twice.
     pub(super) under_way: Option<PlaceId>,
     tie_break: TieBreak,
     pub(super) digest: Digest,
@@ -106,9 +106,9 @@ pub(crate) struct WorldState {
     spare: Vec<Content>,
     pub(super) messages: u64,
     pub(super) bytes: u64,
-    /// What the governor is, as it was asked for.
+    /// Policy of the governor, as requested.
     pub(crate) policy: Policy,
-    /// What single voltage domains are under instead.
+    /// Policies of single voltage domains that differ from it.
     own_policies: OrderedMap<usize, Policy>,
     /// That of all domains, or those of single ones.
     governing: Vec<GovernorState>,
@@ -253,7 +253,7 @@ impl WorldState {
         }
     }
 
-    /// Whether a governor keeps a cap on the supply of a place.
+    /// Returns `true` if a governor caps the supply of a place.
     fn is_capped(&self, place: PlaceId) -> bool {
         let domain = self.domain_of(place);
         self.governing.iter().any(|governing| governing.owns_clocks(domain))

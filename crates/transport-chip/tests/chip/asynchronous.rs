@@ -202,7 +202,7 @@ fn control_goes_to_a_place_that_takes_no_data_before_it() {
     assert_eq!((data, control, taken), (MORE, 1, 2 * (MORE as usize + 1)));
 }
 
-/// When the last of eight places has so many chunks, while the second one computes.
+/// Returns the time at which the last of eight places has `chunks` chunks, while the second one computes.
 fn all_chunks_after(chunks: u32) -> Duration {
     let (world, endpoints) = world(8, Some(7));
     let (mut has_begun, mut sent, mut got, mut last) = (false, 0, 0, Duration::ZERO);

@@ -219,7 +219,7 @@ impl Dice {
     }
 }
 
-/// What one place of the crowd has to send, and has got.
+/// Messages that one place of the crowd has to send, and has received.
 struct Member {
     dice: Dice,
     left: u32,

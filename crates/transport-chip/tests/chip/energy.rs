@@ -369,14 +369,14 @@ fn a_place_that_naps_draws_less_and_learns_later_by_a_nap_at_most() {
     assert!(busiest < power(Load::Compute) + 7.0 * power(Load::Sleep) + 0.1, "{busiest}");
 }
 
-/// What a pass over a strip of a grid takes: 983,040 cells of forty operations of each kind among all places.
+/// Returns the work of a pass over a strip of a grid: 983,040 cells of forty operations of each kind among all places.
 fn strip(places: u32, is_memory: bool) -> Work {
     let cells = 983_040 / u64::from(places);
     let work = Work::new().integers(40 * cells).floats(40 * cells);
     if is_memory { work.streamed(40 * cells) } else { work }
 }
 
-/// What a place of a ring has yet to do in a step, and which step it is in.
+/// Remaining actions of a ring's place in a step, and the number of the step.
 #[derive(Clone, Copy, Default)]
 struct Member {
     passes: u32,

@@ -131,7 +131,7 @@ fn only_the_protocol_isles_offers_them() {
 /// Source, target, class.
 type Lane = (PlaceId, PlaceId, usize);
 
-/// What was sent and what has come on each lane.
+/// Messages sent and received on each lane.
 #[derive(Default)]
 struct Books {
     sent: BTreeMap<Lane, u32>,
@@ -143,7 +143,7 @@ struct Player {
     endpoint: ChipEndpoint,
     random: Random,
     left: u32,
-    /// What it sends next, if it could not be sent yet: to whom, in which class, how long.
+    /// Next message, if it could not be sent yet: receivers, class, length.
     next: Option<(Vec<PlaceId>, Class, usize)>,
 }
 

@@ -20,7 +20,7 @@ pub struct TrackDescriptor {
     pub thread: Option<(u64, u64, String)>,
     /// The name of a track of no process.
     pub name: String,
-    /// What the numbers of a counter count.
+    /// Unit of a counter's values.
     pub unit: Option<String>,
 }
 

@@ -408,8 +408,8 @@ fn a_ring_of_rcce_senders_that_all_send_first_does_not_stand_still() {
     assert_eq!((sent, got), ([true; PLACES as usize], [1; PLACES as usize]));
 }
 
-/// How long the first of two places waits for room when it sends much to one that computes for ten milliseconds, and
-/// how long that one then computed.
+/// Returns the time the first of two places waits for room when it sends much to one that computes for ten
+/// milliseconds, and the time the receiver then computed.
 fn beside_a_computing_receiver(protocol: Protocol) -> [Duration; 2] {
     let (world, endpoints) = scc(protocol, 2);
     let (mut left, mut done, mut computed) = (100, Duration::ZERO, None);

@@ -25,7 +25,7 @@ fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-/// What has been written, and what is refused from some byte on.
+/// Sink that keeps all writes and refuses them from some byte on.
 #[derive(Clone)]
 struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -376,7 +376,7 @@ fn the_tables_add_up_to_the_report() {
     assert!(used.all(|row| row[2] == "0" && row[6] == "0"), "{links}");
 }
 
-/// By how much each category may be off that costs something here, and by what it is multiplied then.
+/// Returns the mean of the categories' factors of error, weighted by the time spent in each.
 fn weighted(report: &Report, shares: &[(TimeCategory, [f64; 2])]) -> [f64; 2] {
     let spent = |category| report.ledgers.iter().map(|ledger| ledger.time(category).0 as f64).sum::<f64>();
     let all: f64 = shares.iter().map(|(category, _)| spent(*category)).sum();

@@ -45,7 +45,7 @@ fn run(steps: &[&[Work]]) -> Report {
     run_with(&scc(), steps).1
 }
 
-/// What each place spent on something, in nanoseconds.
+/// Returns the time each place spent in a category, in nanoseconds.
 fn nanoseconds(report: &Report, category: TimeCategory) -> Vec<u64> {
     report.ledgers.iter().map(|ledger| ledger.time(category).0 / 1_000).collect()
 }
@@ -223,7 +223,7 @@ fn steps_that_could_be_pieces_of_something_longer_are_named_with_their_line() {
     assert_eq!(unsaid(READING, 9), None);
 }
 
-/// When the last of as many `places` is through these steps, at a divider of their clock.
+/// Returns the time at which the last of `places` places has done these steps, at a divider of their clock.
 fn last_end(places: u32, steps: &[Work], divider: u32) -> Picoseconds {
     let world = ChipWorld::new(places, Costs::of(&scc()).unwrap(), 0).unwrap();
     let endpoints: Vec<_> = (0..places).map(|place| world.endpoint(PlaceId(place))).collect();

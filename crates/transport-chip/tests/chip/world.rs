@@ -31,7 +31,7 @@ fn send(from: &ChipEndpoint, to: PlaceId, class: Class, len: usize) -> Result<()
     })
 }
 
-/// How many arrivals a turn of `endpoint` takes in.
+/// Returns the number of arrivals that a turn of `endpoint` takes in.
 fn take(endpoint: &ChipEndpoint) -> usize {
     endpoint.progress(Inbound::All, &mut |_| ())
 }

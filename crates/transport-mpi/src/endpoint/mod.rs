@@ -37,14 +37,14 @@ const FRAME_BYTES: usize = 4096;
 /// A place that has not looked in vain for messages for so long was computing, or waited for its turn.
 const AWAY: Duration = Duration::from_micros(5);
 
-/// How long a place sleeps at most: the library moves large messages only while it is called, and a ring may be lost.
+/// Longest sleep of a place: the library moves large messages only while it is called, and a ring may be lost.
 const SLEEP_MOVING: Duration = Duration::from_micros(50);
 const SLEEP: Duration = Duration::from_millis(10);
 
 /// Largest block: a count of the library is an `int`.
 const BLOCK_MAX: usize = 1 << 30;
 
-/// Up to so many ranks hear that a place has left; of more, those with which it has talked.
+/// Largest number of ranks that hear that a place has left; of more, those with which it has communicated.
 const TOLD_MAX: u32 = 256;
 
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
@@ -54,16 +54,16 @@ fn frame_bytes_max(window: u32) -> usize {
     HEAD_BYTES + FRAME_BYTES + window as usize / 2 + 3 * BLOCK_RECORD_BYTES
 }
 
-/// What is known of a place with which there was talk.
+/// State of a place with which there was communication.
 struct RemotePlace {
     credit: PairCredit,
-    /// By class.
+    /// Frames by class.
     frames: [Frame; 2],
     waiting: [VecDeque<Postponed>; 2],
     has_left: bool,
-    /// Whether it stands in [`MpiEndpoint::dirty`].
+    /// True if it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
-    /// When something was last sent to it, since the start.
+    /// Time at which something was last sent to it, since the start.
     last_sent: Option<Duration>,
     bucket: TokenBucket,
     next_tag: u32,
@@ -87,14 +87,14 @@ pub struct MpiEndpoint {
     peers: RefCell<Vec<Option<Box<RemotePlace>>>>,
     /// The places to which something is to be sent, each once.
     dirty: RefCell<Vec<PlaceId>>,
-    /// What the library sends now.
+    /// Frames that the library is sending.
     sent_frames: RefCell<Vec<OpenRequest<FrameBytes>>>,
     sent_blocks: RefCell<Vec<OpenRequest<BlockBytes>>>,
     /// The places and classes that wait for a block.
     stalled: RefCell<Vec<(PlaceId, Class)>>,
     blocks: Rc<BlockPool>,
     dropped: Rc<RefCell<Vec<(PlaceId, u64)>>>,
-    /// Where frames come in, and the memory of those that leave.
+    /// Receiver of frames, and the memory of those that leave.
     inlet: RefCell<FrameInlet>,
     frame_pool: Rc<FramePool>,
     /// A send was refused, and since then something was given back.
@@ -104,9 +104,9 @@ pub struct MpiEndpoint {
     has_left: Cell<bool>,
     end_limit: Option<Duration>,
     start: Instant,
-    /// That of frames which leave before a task runs.
+    /// Tokens of frames that leave before a task runs.
     bucket: Cell<TokenBucket>,
-    /// When this place last looked for messages and found none, since the start.
+    /// Time at which this place last looked for messages and found none, since the start.
     looked: Cell<Duration>,
     unparked: Arc<EndedWait>,
     reentry: ReentryGuard,
@@ -156,7 +156,7 @@ impl MpiEndpoint {
         self.inlet.borrow_mut().post_again();
     }
 
-    /// Whether messages may have waited here for a while.
+    /// Returns `true` if messages may have waited here for a while.
     fn was_away(&self) -> bool {
         self.start.elapsed().saturating_sub(self.looked.get()) >= AWAY
     }
@@ -301,14 +301,14 @@ impl MpiEndpoint {
         }
     }
 
-    /// Whether the library has something to do that it does only while it is called.
+    /// Returns `true` if the library has something to do that it does only while it is called.
     fn is_moving(&self) -> bool {
         !self.sent_frames.borrow().is_empty()
             || !self.sent_blocks.borrow().is_empty()
             || !self.stalled.borrow().is_empty()
     }
 
-    /// Whether all others have said that they send nothing more, as far as they do.
+    /// Returns `true` if all others have said that they send nothing more, as far as they do.
     fn have_others_left(&self) -> bool {
         let has_left = |peer: &Option<Box<RemotePlace>>| peer.as_ref().is_some_and(|peer| peer.has_left);
         let left = self.peers.borrow().iter().filter(|peer| has_left(peer)).count();
@@ -496,12 +496,12 @@ impl Endpoint for MpiEndpoint {
         Arc::clone(&self.unparked) as Arc<dyn Unpark>
     }
 
-    /// None is: a rank that dies ends the run, because neither library goes on without it.
+    /// Returns `false`: a rank that dies ends the run, because neither library goes on without it.
     fn is_dead(&self, _place: PlaceId) -> bool {
         false
     }
 
-    /// None: see [`Endpoint::is_dead`].
+    /// Returns `None`: see [`Endpoint::is_dead`].
     fn death(&self, _place: PlaceId) -> Option<Death> {
         None
     }

@@ -1,4 +1,4 @@
-//! What a place takes in: frames, and large messages that come by themselves.
+//! Messages that a place takes in: frames, and large messages that come by themselves.
 //!
 //! Invariant: what comes behind a large message in its class is handed on after it.
 
@@ -36,7 +36,7 @@ impl Drop for MpiBlock {
     }
 }
 
-/// What has arrived behind a block that is still coming, or is that block.
+/// Arrival behind a block that is still coming, or that block.
 pub(super) enum Postponed {
     Message(HandlerId, AlignedBytes),
     /// With the bytes of its record.
@@ -128,7 +128,7 @@ impl MpiEndpoint {
         }
     }
 
-    /// Whether something of `source` waits in `class` for a block, so that all that follows waits, too.
+    /// Returns `true` if something of `source` waits in `class` for a block, so that all that follows waits, too.
     fn is_behind(&self, source: PlaceId, class: Class) -> bool {
         !self.peer(source).waiting[tag_of(class) as usize].is_empty()
     }
@@ -199,7 +199,7 @@ impl MpiEndpoint {
         Body::Block(Box::new(MpiBlock { bytes, source, dropped: Rc::clone(&self.dropped) }))
     }
 
-    /// A record of `source` was handed on: its bytes are to be given back.
+    /// Notes that a record of `source` was handed on: its bytes have to be given back.
     fn handed_on(&self, source: PlaceId, class: Class, bytes: usize) {
         let mut peer = self.peer(source);
         peer.credit.handed_on(class, bytes);
@@ -251,7 +251,7 @@ impl MpiEndpoint {
         waiting.pop_front()
     }
 
-    /// Whether a frame has come.
+    /// Returns `true` if a frame has arrived.
     pub(super) fn has_frame(&self) -> bool {
         let has_come = self.inlet.borrow_mut().has_frame();
         if !has_come {
@@ -260,7 +260,7 @@ impl MpiEndpoint {
         has_come
     }
 
-    /// Whether some block that others wait for is here.
+    /// Returns `true` if some block that others wait for is here.
     pub(super) fn has_stalled(&self) -> bool {
         self.stalled.borrow().iter().any(|(source, class)| {
             match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {

@@ -21,7 +21,7 @@ const RETURNED: u64 = 1;
 /// The word of a block that its receiver has taken out of its ring.
 const TAKEN: u64 = 2;
 
-/// What a ring carries for a block: offset of its header in the arena, and length of its payload; 16 bytes.
+/// Descriptor of a block in a ring: offset of its header in the arena, and length of its payload; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockDescriptor {
     /// Offset of the header in the sender's arena.

@@ -22,24 +22,24 @@ use isles_transport::{Class, PlaceId, Ranges};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How many bytes that came back keep their pages for the next blocks, if blocks are no longer than the credit; more
+/// Number of returned bytes that keep their pages for the next blocks, if blocks are no longer than the credit; more
 /// goes back to the system.
 ///
 /// Large enough for several messages of 2 MiB in flight, and for one graph of some million edges.
 pub(crate) const CACHED_BYTES_MAX: u64 = 32 << 20;
 
-/// How long what was needed counts as needed: pages are kept for as much as long blocks took at one time in this period
-/// or the one before, and for nothing once no block was lent for so long and the place has nothing to do.
+/// Period of the memory estimate: pages are kept for as much as long blocks took at one time in this period or the one
+/// before, and for nothing once no block was lent for so long and the place has nothing to do.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
-/// How many loans are looked at for each new block.
+/// Number of loans looked at for each new block.
 const LOOK_MAX: usize = 4;
 
-/// What the arena needs to know from, and do to, the memory of its blocks; offsets are within the arena.
+/// Operations that the arena needs on the memory of its blocks; offsets are within the arena.
 pub(crate) trait BlockStore {
-    /// Whether the receiver of the block at `offset` has given it back.
+    /// Returns `true` if the receiver of the block at `offset` has given it back.
     fn is_returned(&self, offset: u64) -> bool;
-    /// Whether the receiver of the block at `offset` has taken it out of its ring, or given it back.
+    /// Returns `true` if the receiver of the block at `offset` has taken it out of its ring, or given it back.
     fn is_taken(&self, offset: u64) -> bool;
     /// Makes sure that pages stand behind a range; `false` if the system has none.
     fn populate(&self, offset: u64, len: u64) -> bool;
@@ -47,7 +47,7 @@ pub(crate) trait BlockStore {
     fn release(&self, offset: u64, len: u64);
 }
 
-/// Why there is no block.
+/// Reason why there is no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllocationError {
     /// Too much is lent; it comes back.
@@ -62,7 +62,7 @@ struct Loan {
     bytes: u64,
     to: PlaceId,
     class: Class,
-    /// Whether it counts as being in the receiver's ring.
+    /// True if it counts as being in the receiver's ring.
     untaken: bool,
 }
 
@@ -82,9 +82,9 @@ pub(crate) struct Arena {
     /// The parts of `free` that have pages.
     kept: Ranges,
     lent: VecDeque<Loan>,
-    /// How many bytes of blocks of one class may lie in receivers' rings.
+    /// Largest number of bytes of blocks of one class in receivers' rings.
     credit: u64,
-    /// How many do, by class.
+    /// Number of bytes in receivers' rings, by class.
     untaken: [u64; 2],
     /// Bytes lent since all loans were looked at. At `credit` they are looked at again: what came back unnoticed is
     /// never more than this, beside what was out at the look before.
@@ -92,7 +92,7 @@ pub(crate) struct Arena {
     need: LargeBlockUse,
 }
 
-/// How much was lent at one time in blocks that are longer than the credit, of which each goes alone.
+/// Memory lent at one time in blocks that are longer than the credit, each of which goes alone.
 #[derive(Debug)]
 struct LargeBlockUse {
     /// Now.
@@ -100,7 +100,7 @@ struct LargeBlockUse {
     /// The most in this period, and in the one before.
     peaks: [u64; 2],
     since: Instant,
-    /// When a block was lent last.
+    /// Time at which a block was last lent.
     last: Instant,
 }
 
@@ -211,7 +211,7 @@ impl Arena {
         true
     }
 
-    /// How many bytes of a block count as long.
+    /// Returns the number of bytes of a block that count as long.
     fn long(&self, bytes: u64) -> u64 {
         if bytes > self.credit { bytes } else { 0 }
     }
@@ -240,7 +240,7 @@ impl Arena {
         (!self.lent.is_empty()).then_some(PERIOD)
     }
 
-    /// Whether `bytes` more may lie in receivers' rings.
+    /// Returns `true` if `bytes` more may lie in receivers' rings.
     fn has_credit(&self, bytes: u64, class: Class) -> bool {
         let untaken = self.untaken[class as usize];
         untaken == 0 || untaken + bytes <= self.credit
@@ -269,7 +269,7 @@ impl Arena {
         }
     }
 
-    /// Whether any block has been taken or given back since the last look.
+    /// Returns `true` if any block has been taken or given back since the last look.
     pub fn has_returned(&self, store: &impl BlockStore) -> bool {
         self.lent
             .iter()

@@ -13,7 +13,7 @@ const CREDIT: u64 = 8 << 20;
 
 const MIB: u64 = 1 << 20;
 
-/// When all tests begin.
+/// Time at which all tests begin.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn arena(bytes: u64, credit: u64) -> Arena {
@@ -26,10 +26,10 @@ struct Notes {
     returned: RefCell<BTreeSet<u64>>,
     taken: RefCell<BTreeSet<u64>>,
     pages: RefCell<BTreeSet<u64>>,
-    /// How many bytes have been given pages.
+    /// Number of bytes that have been given pages.
     populated: Cell<u64>,
     exhausted: Cell<bool>,
-    /// Since the start.
+    /// Time since the start.
     now: Cell<Duration>,
 }
 

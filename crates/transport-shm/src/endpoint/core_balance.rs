@@ -1,11 +1,11 @@
 //! On which processor a place waits.
 //!
-//! Where places share processors, those that wait give the processor away in turn, so each look costs a turn of all
-//! that wait on the same one. The system takes five places on one processor and three on the other for even; the turn
-//! of five is what everybody waits for. So a waiting place moves itself to where fewer are awake. The invariant: a move
-//! makes the difference smaller, so a run that is even stays as it is.
+//! If places share processors, those that wait yield the processor in turn, so each look costs a turn of all that wait
+//! on the same one. The system takes five places on one processor and three on the other for even; the turn of five is
+//! what everybody waits for. So a waiting place moves itself to where fewer are awake. The invariant: a move makes the
+//! difference smaller, so a run that is even stays as it is.
 //!
-//! Where each place has a processor of its own, one that is about to sleep returns to it if it was moved to that of
+//! If each place has a processor of its own, one that is about to sleep returns to it if it was moved to that of
 //! another place that is awake; from elsewhere only if the user chose the processor, because the system moves a place
 //! away from what others run there.
 //!
@@ -89,20 +89,20 @@ impl CoreBalance {
         self.processors.iter().position(|processor| *processor == here)
     }
 
-    /// Which of the run's processors an awake place used last.
+    /// Returns the index, among the run's processors, of the one an awake place last used.
     fn core_of(&self, block: &PlaceBlock) -> Option<usize> {
         let processor = awake_on(block)?;
         self.processors.iter().position(|known| *known == processor)
     }
 }
 
-/// Whether a place that is about to sleep on the processor `here` does better at its own; other places are awake on
-/// `others`.
+/// Returns `true` if a place that is about to sleep on the processor `here` does better at its own; other places are
+/// awake on `others`.
 fn belongs_home(here: usize, home: usize, returns: bool, mut others: impl Iterator<Item = usize>) -> bool {
     here != home && (returns || others.any(|processor| processor == here))
 }
 
-/// On which processor a place was seen last, if it is awake.
+/// Returns the processor on which a place was last seen, if it is awake.
 fn awake_on(block: &PlaceBlock) -> Option<usize> {
     // Relaxed: hints; a place that is counted where it is not makes one move too many.
     let word = block.processor.load(Ordering::Relaxed);

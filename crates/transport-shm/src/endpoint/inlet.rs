@@ -14,10 +14,10 @@ use crate::segment::{Segment, View};
 use isles_transport::{Arrival, Body, Class, Death, HandlerId, Inbound, Message, Next, PlaceId};
 use std::cell::{Cell, RefCell};
 
-/// How many messages of one ring are delivered before the next ring has its turn.
+/// Number of messages of one ring that are delivered before the next ring has its turn.
 pub(crate) const BATCH: usize = 64;
 
-/// After how many messages of one ring in one turn they count as a stream, whose next lines are asked for early.
+/// Number of messages of one ring in one turn from which they count as a stream, whose next lines are requested early.
 const STREAM: usize = 4;
 
 /// Words of one class of a bell.
@@ -50,14 +50,14 @@ impl Inlet {
         self.ends.set(Some([&self.control, &self.bulk].map(|ring| ring.taken() + ring.capacity())));
     }
 
-    /// Whether nothing more can come out of it, given that nothing more is put in.
+    /// Returns `true` if nothing more can come out of it, provided that nothing more is put in.
     fn is_drained(&self) -> bool {
         let ends = self.ends.get().unwrap_or([u64::MAX; 2]);
         let is_over = |(ring, end): (&Consumer<MappedRing>, u64)| ring.is_empty() || ring.taken() >= end;
         self.broken.get() || [&self.control, &self.bulk].into_iter().zip(ends).all(is_over)
     }
 
-    /// Whether a `progress` that may take `inbound` would find something.
+    /// Returns `true` if a `progress` that may take `inbound` would find something.
     #[inline]
     fn holds(&self, inbound: Inbound) -> bool {
         let holds = !self.control.is_empty() || (inbound == Inbound::All && !self.bulk.is_empty());
@@ -65,7 +65,7 @@ impl Inlet {
     }
 }
 
-/// Which places' rings may have something, one bit each.
+/// Places whose rings may have something, one bit each.
 #[derive(Default)]
 struct Pending([Cell<u64>; BELL_WORDS]);
 
@@ -94,17 +94,17 @@ pub(super) struct Inlets {
     here: PlaceId,
     /// All other places, in order.
     peers: Box<[Inlet]>,
-    /// With a bell: this place's own.
+    /// Block of this place, if there is a bell.
     own: Option<View<PlaceBlock>>,
-    /// With a bell: places that have rung for control, and for data, and whose rings have not been found empty.
+    /// Places that have rung the bell for control, and for data, and whose rings have not been found empty.
     pending: [Pending; 2],
-    /// What the last `progress` was allowed to take.
+    /// Classes that the last `progress` was allowed to take.
     inbound: Cell<Inbound>,
     /// Places known to be dead whose end has not been delivered.
     ending: RefCell<Vec<(PlaceId, Death)>>,
     /// Places whose end is among `ending` or has been delivered.
     ended: Box<[Cell<bool>]>,
-    /// After so many bytes of large messages of one ring the next ring has its turn.
+    /// Bytes of large messages of one ring after which the next ring has its turn.
     large_max: u64,
 }
 
@@ -148,7 +148,7 @@ impl Inlets {
         }
     }
 
-    /// How many words of a bell have a bit of a place of this run.
+    /// Returns the number of words of a bell that have a bit of a place of this run.
     fn bell_words(&self) -> usize {
         self.ended.len().div_ceil(64)
     }
@@ -218,7 +218,7 @@ impl Inlets {
         let consumer = inlet.consumer(class);
         let mut large = 0;
         for count in 0..BATCH {
-            // What is taken gives credit, and a sender that is quick would fill the place's memory in one turn.
+            // Taken messages give credit, and a quick sender would fill the place's memory in one turn.
             if large >= self.large_max {
                 return (count, false);
             }
@@ -327,19 +327,19 @@ impl Inlets {
         count
     }
 
-    /// Whether nothing more comes from `place`, which is dead.
+    /// Returns `true` if nothing more comes from `place`, which is dead.
     fn is_drained(&self, place: PlaceId) -> bool {
         self.inlet(place).is_none_or(Inlet::is_drained)
     }
 
-    /// Whether an end is to be told: the last message before it may have been taken alone.
+    /// Returns `true` if an end has to be told: the last message before it may have been taken alone.
     #[inline]
     fn has_end(&self) -> bool {
         let ending = self.ending.borrow();
         !ending.is_empty() && ending.iter().any(|(place, _)| self.is_drained(*place))
     }
 
-    /// Whether a `progress` like the last one would deliver something.
+    /// Returns `true` if a `progress` like the last one would deliver something.
     #[inline]
     pub fn is_ready(&self) -> bool {
         if self.has_end() {

@@ -24,7 +24,7 @@ pub(crate) struct Loans {
     next_token: Cell<u64>,
     /// This process.
     process: Pid,
-    /// Whether the system has refused a reading.
+    /// True if the system has refused a reading.
     is_refused: Cell<bool>,
 }
 
@@ -68,7 +68,7 @@ impl Loans {
         if let Some(guard) = self.guards.iter().find(|guard| guard.load(Ordering::Relaxed) == loan.token) {
             guard.store(0, Ordering::Relaxed);
         }
-        // What is written to the slice from here on is seen by nobody who still sees the token.
+        // Nobody who still sees the token sees writes to the slice from here on.
         fence(Ordering::SeqCst);
     }
 
@@ -115,8 +115,8 @@ impl Loans {
     }
 }
 
-/// Whether processes of a run may read each other's memory on this host, as far as this one can tell: it tries with its
-/// own, and asks Yama.
+/// Returns `true` if processes of a run may read each other's memory on this host, as far as this one can tell: it
+/// tries with its own, and asks Yama.
 pub fn reads_others() -> bool {
     let (loans, bytes) = (Loans::new(), [0; 8]);
     let tried = loans.lend(&bytes).is_some_and(|loan| loans.read(&loan, 0, &mut [0; 8]).is_ok());

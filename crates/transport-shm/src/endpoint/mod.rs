@@ -100,7 +100,7 @@ impl ShmEndpoint {
         &self.segment
     }
 
-    /// Whether the life of some place has changed since [`ShmEndpoint::observe_changes`] looked.
+    /// Returns `true` if the life of some place has changed since [`ShmEndpoint::observe_changes`] looked.
     #[inline]
     fn has_changes(&self) -> bool {
         self.head.changes() != self.changes_seen.get()
@@ -245,7 +245,7 @@ impl Endpoint for ShmEndpoint {
         self.segment.life(place).death(place)
     }
 
-    /// What this place has sent stays and is delivered; messages to it are refused from now on.
+    /// Leaves the run: messages to this place are refused from now on; those it has sent stay and are delivered.
     fn leave(&self) {
         self.segment.change_life(self.here, Lifecycle::Left, |life| !life.is_over());
     }

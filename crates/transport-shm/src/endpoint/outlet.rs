@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Why nothing was sent.
+/// Reason why nothing was sent.
 pub(super) enum SendFailure {
     /// As the caller of the endpoint is told.
     Send(SendError),
@@ -48,7 +48,7 @@ impl Drop for Announced<'_> {
 struct Loan<'o>(&'o Outlets);
 
 impl Loan<'_> {
-    /// The message is on its way.
+    /// Keeps the loan: the message is on its way.
     fn keep(self) {
         std::mem::forget(self);
     }
@@ -81,12 +81,12 @@ impl Outlet {
 /// The ways to all peers, and the arena of this place.
 pub(super) struct Outlets {
     here: PlaceId,
-    /// By place; none for the place itself.
+    /// Outlets by place; `None` for the place itself.
     peers: Box<[Option<Outlet>]>,
     fencing: Fencing,
-    /// Whether receivers have to be rung for.
+    /// True if receivers have to be rung for.
     rings: bool,
-    /// Whether places look for a while before they sleep, because each has a processor of its own.
+    /// True if places look for a while before they sleep, because each has a processor of its own.
     pub(super) announces: bool,
     inline_max: [usize; 2],
     block_max: usize,
@@ -267,7 +267,7 @@ impl Outlets {
         self.starving.borrow_mut().retain(|(to, _)| *to != place);
     }
 
-    /// Whether the process of `place` is known to have ended.
+    /// Returns `true` if the process of `place` is known to have ended.
     pub fn is_reaped(&self, place: PlaceId) -> bool {
         // PAIR place.reaped: observe
         self.peers[place.index()]
@@ -280,7 +280,7 @@ impl Outlets {
         self.arena.borrow_mut().reclaim_from_dead(place, &self.ground);
     }
 
-    /// Whether something that was refused as full may be accepted now.
+    /// Returns `true` if something that was refused as full may be accepted now.
     #[inline]
     pub fn is_ready(&self) -> bool {
         (!self.starving.borrow().is_empty() && self.ring_is_ready())
@@ -312,7 +312,7 @@ impl Outlets {
         self.arena.borrow_mut().idle(Instant::now(), &self.ground)
     }
 
-    /// Whether the system had no memory for a message since the last call: then nobody would wake this place.
+    /// Returns `true` if the system had no memory for a message since the last call: then nobody would wake this place.
     pub fn take_shortage(&self) -> bool {
         self.short_of_memory.take()
     }

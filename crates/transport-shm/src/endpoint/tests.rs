@@ -273,7 +273,7 @@ fn a_place_that_is_condemned_while_its_messages_are_delivered_is_dead_at_every_p
     }
 }
 
-/// Every place sends its number to every other, and hears from every other.
+/// Sends the number of every place to every other, and hears from every other.
 fn all_meet(endpoint: &ShmEndpoint) {
     let (here, places) = (endpoint.here().0, endpoint.places());
     let mut unsent: Vec<u32> = (0..places).filter(|place| *place != here).collect();
@@ -294,7 +294,7 @@ fn all_meet(endpoint: &ShmEndpoint) {
     }
 }
 
-/// A token goes round a ring of all places.
+/// Sends a token round a ring of all places.
 fn token(endpoint: &ShmEndpoint, rounds: u32) {
     let next = (endpoint.here().0 + 1) % endpoint.places();
     for round in 0..rounds {

@@ -15,29 +15,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a place sleeps at most when the system had no memory for its message.
+/// Longest sleep of a place when the system had no memory for its message.
 const SHORTAGE_SLEEP: Duration = Duration::from_millis(10);
 
-/// How often to look before the first look at the clock.
+/// Number of looks before the first look at the clock.
 const QUICK_LOOKS: u32 = 256;
 
 /// Longer than giving the processor away goes on; a longer timeout needs no look at the clock meanwhile.
 const ASIDE_MAX: Duration = Duration::from_millis(50);
 
-/// How often to look between two looks at the clock.
+/// Number of looks between two looks at the clock.
 const LOOKS: u32 = 32;
 
-/// How long a place looks at most while a long message is being written for it: 8 MiB at least. A sender that dies in
-/// the middle leaves its announcement.
+/// Longest time a place looks while a long message is being written for it: 8 MiB at least. A sender that dies in the
+/// middle leaves its announcement.
 const COMING_MAX: Duration = Duration::from_millis(2);
 
 /// Longest that a place looks in a loop, where its last waits ended soon after it had gone to sleep. Less than what a
 /// wake-up takes where it is slow; a place that is woken more rarely than this looks no longer than the policy says.
 const SPIN_MAX: Duration = Duration::from_micros(250);
 
-/// How long a place looks at least that other hosts write to, if `places` places of the run have `processors`
-/// processors of its machine together: several times what an answer takes over TCP, or, where places wait for their
-/// turns, what all of them take. It gives the processor away meanwhile, if somebody wants it.
+/// Returns the least time for which a place looks that other hosts write to, if `places` places of the run share
+/// `processors` processors of its machine: several times what an answer takes over TCP, or, if places wait for their
+/// turns, what all of them take. It yields the processor meanwhile, if somebody wants it.
 pub fn polling_time(places: u32, processors: u32) -> Duration {
     if places <= processors { Duration::from_micros(200) } else { Duration::from_millis(2) }
 }
@@ -45,9 +45,9 @@ pub fn polling_time(places: u32, processors: u32) -> Duration {
 /// The waiting of one place.
 pub(super) struct Waiter {
     wait_policy: WaitPolicy,
-    /// How long to look in a loop now: what the policy says, or longer ([`Waiter::adapt`]).
+    /// Time to look in a loop now: what the policy says, or longer ([`Waiter::adapt`]).
     spin: Cell<Duration>,
-    /// How long each wait looks at least ([`Waiter::look_for_hosts`]).
+    /// Least time each wait looks ([`Waiter::look_for_hosts`]).
     polling_time: Option<Duration>,
     /// The last wait ended because its time was over, with nothing found.
     found_nothing: Cell<bool>,
@@ -56,7 +56,7 @@ pub(super) struct Waiter {
     unpark_signal: Arc<UnparkSignal>,
 }
 
-/// What other threads of the process need to end a wait.
+/// State other threads of the process need to end a wait.
 struct UnparkSignal {
     /// A wait is to return at once.
     set: AtomicBool,
@@ -96,7 +96,7 @@ impl Waiter {
         self.spin.set(self.wait_policy.spin);
     }
 
-    /// Whether a wait would end because of an unpark.
+    /// Returns `true` if a wait would end because of an unpark.
     pub fn is_unparked(&self) -> bool {
         // Relaxed: `take_unpark` observes.
         self.unpark_signal.set.load(Ordering::Relaxed)
@@ -144,9 +144,9 @@ impl Waiter {
 
     /// Chooses how long the next wait looks in a loop, after a sleep that has lasted `slept`.
     ///
-    /// Where a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would
-    /// sleep at every message and never find each other awake again. So a short sleep makes the next looks longer, and
-    /// a long one ends that: an idle place sleeps as soon as ever.
+    /// If a wake-up takes longer than a place looks, as on a busy host, two places that answer each other would sleep
+    /// at every message and never find each other awake again. So a short sleep makes the next looks longer, and a long
+    /// one ends that: an idle place sleeps as soon as ever.
     fn adapt(&self, slept: Duration) {
         if self.wait_policy.spin.is_zero() {
             return;
@@ -161,7 +161,7 @@ impl Waiter {
         if limit.is_zero() {
             return false;
         }
-        // What comes at once is not to wait for the clock, nor for a pause, which takes as long as half a message.
+        // Check before reading the clock: a clock read or a pause costs half a message.
         if (0..QUICK_LOOKS).any(|_| ready()) {
             return true;
         }
@@ -181,7 +181,7 @@ impl Waiter {
         }
     }
 
-    /// Whether a long message is being written for this place.
+    /// Returns `true` if a long message is being written for this place.
     fn is_coming(&self) -> bool {
         // Relaxed: a hint.
         self.unpark_signal.own.coming.0.load(Ordering::Relaxed) != 0
@@ -216,15 +216,15 @@ impl Waiter {
 /// The steps of one wait, in order: look in a loop, look between giving the processor away, sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitPolicy {
-    /// How long to look in a loop, keeping the processor.
+    /// Time to look in a loop, keeping the processor.
     ///
     /// A sleep and its wake-up cost some 5 microseconds at each side; so a place with a processor of its own
     /// looks for several times that, and an idle one then sleeps for good.
     pub spin: Duration,
-    /// How many times to give the processor away after that, looking in between.
+    /// Number of times to yield the processor after that, looking in between.
     ///
-    /// Where places share processors, the one that has the work gets the processor at once this way, without
-    /// the cost of a sleep for the one that waits.
+    /// If places share processors, the one that has the work gets the processor at once this way, without the cost of a
+    /// sleep for the one that waits.
     pub yields: u32,
 }
 
@@ -233,7 +233,7 @@ pub(crate) struct WaitPolicy {
 const CROWD_MAX: u32 = 16;
 
 impl WaitPolicy {
-    /// Whether places give the processor to each other for as long as they wait.
+    /// Returns `true` if places yield the processor to each other for as long as they wait.
     pub fn waits_in_turn(self) -> bool {
         self.spin.is_zero() && self.yields > 1
     }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often the watch looks for places that broke the format; the end of a process is noticed at once.
+/// Interval at which the watch looks for places that broke the format; the end of a process is noticed at once.
 const CORRUPT_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Gives a descriptor that is readable, or hung up, once a process that this one started has ended.
@@ -46,12 +46,12 @@ pub(super) fn wait_aside(process: Pid) -> io::Result<OwnedFd> {
     Ok(end.into())
 }
 
-/// How a process ended.
+/// Way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// By itself, with this code.
+    /// It ended by itself, with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
     /// It had to be ended, because it was still there at the end of the time allowed.
     Overdue,
@@ -81,7 +81,7 @@ struct ChildRecord {
     overdue: bool,
 }
 
-/// What the watch and the owner share.
+/// State that the watch and the owner share.
 struct ChildTable {
     segment: Segment,
     entries: Mutex<Vec<ChildRecord>>,
@@ -109,7 +109,7 @@ impl ChildTable {
 /// The processes that one [`super::spawn`] started; dropping it ends those that are left.
 pub struct Children {
     roster: Arc<ChildTable>,
-    /// Until the watch runs.
+    /// Children until the watch runs.
     unwatched: Vec<Child>,
     notice: ExitDescriptor,
     watch: Option<JoinHandle<()>>,
@@ -218,7 +218,7 @@ impl Children {
         entries.iter().map(|entry| (entry.place, entry.exit.unwrap_or(ProcessExit::Unseen))).collect()
     }
 
-    /// How the process of `place` ended, if it has.
+    /// Returns the exit of the process of `place`, if it has ended.
     pub fn exit(&self, place: PlaceId) -> Option<ProcessExit> {
         self.roster.entries().iter().find(|entry| entry.place == place)?.exit
     }
@@ -312,7 +312,7 @@ fn note_end(roster: &ChildTable, mut ended: Open) {
     roster.ended.notify_all();
 }
 
-/// What the other places are told.
+/// Returns the cause of the end that the other places are told.
 fn end_of(status: &io::Result<ExitStatus>) -> ExitCause {
     let Ok(status) = status else { return ExitCause::Unseen };
     let code = status.code().map(ExitCause::Code);

@@ -1,4 +1,4 @@
-//! How a started process becomes a place.
+//! Start of a process as a place.
 //!
 //! It reads the variable, attaches to the segment, checks the program image, and starts the watch on the first
 //! process. It creates no endpoint.
@@ -18,12 +18,12 @@ use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
-/// Why a process that was started as a place could not become it.
+/// Reason why a process that was started as a place could not become it.
 #[derive(Debug)]
 pub enum JoinError {
     /// The variable does not hold what [`super::spawn`] writes.
     BadVariable {
-        /// What it holds.
+        /// Content of the variable.
         value: String,
     },
     /// The segment refused this process; for another program image the first process has been told.
@@ -32,7 +32,7 @@ pub enum JoinError {
     NoSuchPlace {
         /// The place asked for.
         place: PlaceId,
-        /// How many there are.
+        /// Number of places of the run.
         places: u32,
     },
     /// The first process cannot be watched.
@@ -96,7 +96,7 @@ pub(super) fn join_by(value: &OsStr, image: Image) -> Result<(Segment, PlaceId),
     Ok((segment, place))
 }
 
-/// What the variable hands over.
+/// Values that the variable hands over.
 struct Inherited {
     segment: OwnedFd,
     lifeline: OwnedFd,

@@ -32,12 +32,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// The environment variable by which a process learns that it is a place: `SEGMENT:LIFELINE:PLACE`, two
-/// descriptor numbers and the number of the place, in decimal; then `:COUNTERS`, a third descriptor, if the run is
-/// observed.
+/// Environment variable that tells a process that it is a place: `SEGMENT:LIFELINE:PLACE`, two descriptor numbers and
+/// the number of the place, in decimal; then `:COUNTERS`, a third descriptor, if the run is observed.
 pub const JOIN_VARIABLE: &str = "ISLES_JOIN";
 
-/// Why the places could not be started, or did not arrive.
+/// Reason why the places could not be started, or did not arrive.
 #[derive(Debug)]
 pub enum LaunchError {
     /// The system did not start the program.
@@ -46,7 +45,7 @@ pub enum LaunchError {
         place: PlaceId,
         /// The program.
         program: OsString,
-        /// What the system said.
+        /// Error of the system.
         cause: io::Error,
     },
     /// The system refused what is needed to watch a process.
@@ -55,7 +54,7 @@ pub enum LaunchError {
     EndedEarly {
         /// The place that it was to become.
         place: PlaceId,
-        /// How it ended.
+        /// Exit of the process.
         exit: ProcessExit,
     },
     /// A process was refused, because it runs another program image.
@@ -92,18 +91,18 @@ impl fmt::Display for LaunchError {
 
 impl std::error::Error for LaunchError {}
 
-/// What to start as a place.
+/// Program to start as a place.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The file to execute.
     pub file: OsString,
-    /// What it sees as its own name; `None`: `file`.
+    /// Name that the program sees as its own; `None`: `file`.
     pub name: Option<OsString>,
     /// Its arguments, without the name.
     pub arguments: Vec<OsString>,
     /// Variables that are set beside the inherited ones.
     pub environment: Vec<(OsString, OsString)>,
-    /// Whether nothing is heard of it on standard output until it calls [`unmute`].
+    /// True if nothing it writes to standard output is passed on until it calls [`unmute`].
     pub muted: bool,
 }
 
@@ -125,7 +124,7 @@ impl Program {
 /// Gives this process, which was started muted, the standard output of the first one, and no standard input.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn unmute() -> io::Result<()> {
     dup2_stdout(stdin())?;
     Ok(dup2_stdin(File::open("/dev/null")?)?)
@@ -138,7 +137,7 @@ pub fn unmute() -> io::Result<()> {
 /// from another thread their own watch does.
 ///
 /// # Errors
-/// What had been started is ended again.
+/// Places that had been started are ended again.
 pub fn spawn(
     segment: &Segment,
     program: &Program,
@@ -202,7 +201,7 @@ fn command(segment: &Segment, program: &Program, place: PlaceId, lifeline: &Arc<
     command
 }
 
-/// Has the system end this process when `parent` ends, which it may have done already.
+/// Makes the system end this process when `parent` ends, which it may have done already.
 fn follow(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(parent) {

@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 impl Segment {
-    /// What [`Segment::join_sibling`] wants to know of the process that created the segment: its descriptor.
+    /// Returns the descriptor of the segment in this process, which created it, for [`Segment::join_sibling`].
     pub fn descriptor(&self) -> i32 {
         self.file().as_raw_fd()
     }
@@ -65,7 +65,7 @@ impl Segment {
 }
 
 impl SharedWords {
-    /// What [`SharedWords::join_sibling`] wants to know of the process that has created the words: their descriptor.
+    /// Returns the descriptor of the words in this process, which created them, for [`SharedWords::join_sibling`].
     pub fn descriptor(&self) -> i32 {
         self.file().as_raw_fd()
     }

@@ -1,7 +1,7 @@
 //! Places as real processes: this very test program, started again as [`a_started_process`].
 //!
-//! What a started process does is a [`Role`], passed in the environment. Nobody sleeps: each step waits for a
-//! message, a death, an exit or the end of a stream.
+//! A started process runs a [`Role`], passed in the environment. Nobody sleeps: each step waits for a message, a death,
+//! an exit or the end of a stream.
 
 use super::*;
 use crate::endpoint::ShmEndpoint;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const IMAGE: Image = *b"the test program";
 const ROLE: &str = "ISLES_TEST_ROLE";
-/// Nothing here takes long; this only keeps a broken build from hanging.
+/// Time limit of the tests: nothing here takes long; this only keeps a broken build from hanging.
 const LIMIT: Duration = Duration::from_secs(60);
 const STOP: HandlerId = HandlerId(9);
 
@@ -361,7 +361,7 @@ fn limits_of_the_system_are_named_with_what_was_needed() {
     assert!(descriptors.starts_with("no descriptor for a shared segment: "), "{descriptors}");
 }
 
-/// At most half of what there may be, with so many places.
+/// The arenas take at most half of the limit, however many places there are.
 #[test]
 fn arenas_shrink_until_the_segment_fits_a_limit() {
     for (limit, arena_bytes) in [(400_000_000, 8_u64 << 30), (4_000_000, 64 << 20), (1_000_000, 32 << 20)] {
@@ -430,7 +430,7 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
     }
 }
 
-/// How often to look whether everybody has let go of the memory of a run.
+/// Number of looks until everybody has let go of the memory of a run.
 const SETTLES_MAX: u32 = 1_000;
 
 /// The processes that have mapped, or opened, the memory file with this number.

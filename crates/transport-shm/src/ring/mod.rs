@@ -35,20 +35,20 @@ pub(crate) const HEADER_BYTES: usize = 8;
 /// Longest record, in bytes, behind which the lines of one as long are not fetched all at once.
 const SHORT_SPAN_MAX: u64 = 512;
 
-/// How many bytes the producer clears ahead of its tail, which also brings those lines to its core early.
+/// Number of bytes the producer clears ahead of its tail, which also brings those lines to its core early.
 ///
 /// Measured: with one line of 64 bytes a message takes nearly twice as long as with two; more than four lines
 /// change nothing.
 const CLEAR_AHEAD: u64 = 256;
 
-/// How many bytes ahead of its tail the producer asks for lines, without waiting for them.
+/// Number of bytes ahead of its tail for which the producer requests lines, without waiting for them.
 ///
 /// The consumer read them a lap ago, so its core holds them; the stores that clear them wait for each in turn, and all
 /// later stores behind them. Measured with a stream of small tasks, 0.19 µs for a line to cross: without, the consumer
 /// waits at the producer's heels and 5 to 8 million a second pass, with 8 lines or more 9.5 to 12.
 const FETCH_AHEAD: u64 = 768;
 
-/// How many bytes ahead of its head the consumer of a stream asks for lines.
+/// Number of bytes ahead of its head for which the consumer of a stream requests lines.
 ///
 /// A line takes longer to cross than a small message takes to be received, and no processor guesses that records follow
 /// each other. Where the producer is less far ahead, this takes lines from it that it is about to write, so it is only
@@ -87,7 +87,7 @@ pub(crate) trait RingMemory {
     fn reserve(&self, from: u64, to: u64) -> bool;
 }
 
-/// What a record holds.
+/// Content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordKind {
     /// The message itself.
@@ -115,7 +115,7 @@ impl RecordHeader {
         RecordHeader(MARK << 56 | kind << 48 | u64::from(handler) << 32 | len as u64)
     }
 
-    /// What follows, if this is a header at all.
+    /// Returns the kind of the record that follows, if this is a header at all.
     #[inline]
     fn kind(self) -> Result<RecordKind, RingFault> {
         match (self.0 >> 48) ^ (MARK << 8) {
@@ -140,7 +140,7 @@ impl RecordHeader {
     }
 }
 
-/// How a peer broke the format of a ring.
+/// Violation of the format of a ring by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RingFault {
     /// A header word without the mark.
@@ -157,7 +157,7 @@ pub(crate) enum RingFault {
     Message,
 }
 
-/// Why nothing was put into the ring.
+/// Reason why nothing was put into the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutError {
     /// No room; the consumer will ring when there is.
@@ -187,7 +187,7 @@ pub(crate) const fn payload_max(capacity: u64) -> usize {
 /// The sending end.
 pub(crate) struct Producer<T> {
     track: T,
-    /// Where the next record starts; its header word is zero.
+    /// Start of the next record; its header word is zero.
     tail: Cell<u64>,
     /// End of what may be touched.
     limit: Cell<u64>,
@@ -332,7 +332,8 @@ impl<T: RingMemory> Producer<T> {
         }
     }
 
-    /// How many bytes at the tail a record of `extent` bytes would have to skip, because it would cross the end.
+    /// Returns the number of bytes at the tail that a record of `extent` bytes would have to skip, because it would
+    /// cross the end.
     #[inline]
     fn skip_before(&self, extent: u64) -> u64 {
         let capacity = self.track.capacity();
@@ -383,7 +384,7 @@ impl<T: RingMemory> Producer<T> {
         Ok(())
     }
 
-    /// Whether a record that was refused as [`PutError::Full`] may fit now.
+    /// Returns `true` if a record that was refused as [`PutError::Full`] may fit now.
     ///
     /// A wish that the consumer has taken counts as room: it may have been taken for a head that this end had
     /// seen already, and nobody would answer it again. The next refusal makes a new wish.
@@ -396,7 +397,7 @@ impl<T: RingMemory> Producer<T> {
 
 /// One record as the consumer sees it.
 pub(crate) struct Record<'a> {
-    /// What it is; never a skip.
+    /// Kind of the record; never a skip.
     pub kind: RecordKind,
     /// The receiving function's number.
     pub handler: u16,
@@ -404,7 +405,7 @@ pub(crate) struct Record<'a> {
     pub payload: &'a [u8],
 }
 
-/// What a [`Consumer::take`] did.
+/// Outcome of a [`Consumer::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakeOutcome {
     /// There was nothing.
@@ -418,9 +419,9 @@ pub(crate) enum TakeOutcome {
 /// The receiving end.
 pub(crate) struct Consumer<T> {
     track: T,
-    /// Where the next record starts.
+    /// Start of the next record.
     head: Cell<u64>,
-    /// What the producer knows of it.
+    /// Head that the producer knows of.
     published: Cell<u64>,
 }
 
@@ -436,7 +437,7 @@ impl<T: RingMemory> Consumer<T> {
         Consumer { track, head: Cell::new(start), published: Cell::new(start) }
     }
 
-    /// Whether nothing is there: no record and no garbage.
+    /// Returns `true` if nothing is there: no record and no garbage.
     #[inline]
     pub fn is_empty(&self) -> bool {
         // Relaxed: a hint; `take` reads it again with acquire.
@@ -517,12 +518,12 @@ impl<T: RingMemory> Consumer<T> {
         self.head.get()
     }
 
-    /// Where the next record starts, as an offset in the memory; names a fault.
+    /// Returns the start of the next record, as an offset in the memory; names a fault.
     pub fn offset(&self) -> u64 {
         self.head.get() & (self.track.capacity() - 1)
     }
 
-    /// What the record at the head is, if its header is one and it stays inside the memory.
+    /// Returns the kind of the record at the head, if its header is valid and it stays inside the memory.
     #[inline]
     fn check(&self, header: RecordHeader) -> Result<RecordKind, RingFault> {
         let kind = header.kind()?;

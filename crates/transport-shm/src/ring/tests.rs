@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 const CAPACITY: u64 = 4096;
 
-/// A segment with the smallest rings, and both ends of its data ring from place 0 to place 1.
+/// Returns a segment with the smallest rings, and both ends of its data ring from place 0 to place 1.
 fn ends() -> (Segment, Producer<MappedRing>, Consumer<MappedRing>) {
     let geometry =
         Geometry { places: 2, control_bytes: CAPACITY, data_bytes: CAPACITY, arena_bytes: 2 << 20 };
@@ -25,7 +25,7 @@ fn payload(number: u64, len: usize) -> Vec<u8> {
     (0..len).map(|at| (number as usize * 31 + at * 7) as u8 | 1).collect()
 }
 
-/// What a producer may try, in any order.
+/// Action a producer may try, in any order.
 #[derive(Clone, Debug)]
 enum Step {
     /// Put a message: its room, and how much of it is used.

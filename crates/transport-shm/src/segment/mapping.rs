@@ -18,32 +18,32 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// Why the memory of a segment could not be had.
+/// Reason why the memory of a segment could not be had.
 #[derive(Debug)]
 pub enum MemoryError {
     /// The limit on file sizes (`ulimit -f`) is below the address space that the segment needs.
     FileSizeLimit {
-        /// Needed, in bytes.
+        /// Size needed, in bytes.
         bytes: u64,
-        /// Allowed, in bytes.
+        /// Size allowed, in bytes.
         limit: u64,
     },
     /// The system refused a file without a name, most often because too many descriptors are open.
     NoDescriptor(io::Error),
     /// The system refused that much address space.
     NoAddressSpace {
-        /// Needed, in bytes.
+        /// Size needed, in bytes.
         bytes: u64,
-        /// Allowed in all (`ulimit -v`), in bytes, if that is limited.
+        /// Size allowed in all (`ulimit -v`), in bytes, if that is limited.
         limit: Option<u64>,
-        /// What it said.
+        /// Error of the system.
         cause: io::Error,
     },
     /// The system has no memory for the pages that are always needed.
     NoPages {
-        /// Needed, in bytes.
+        /// Size needed, in bytes.
         bytes: u64,
-        /// What it said.
+        /// Error of the system.
         cause: io::Error,
     },
 }
@@ -76,7 +76,7 @@ impl fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
-/// How much address space this process may have in all, in bytes; `None` without a limit (`ulimit -v`).
+/// Returns the address space this process may have in all, in bytes; `None` without a limit (`ulimit -v`).
 pub(super) fn address_space_max() -> Option<u64> {
     getrlimit(Resource::As).current
 }

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 /// Identifies a program image; places of different images cannot run together.
 pub type Image = [u8; 16];
 
-/// Why there is no segment, or no endpoint of it.
+/// Reason why there is no segment, or no endpoint of it.
 #[derive(Debug)]
 pub enum SegmentError {
     /// The sizes cannot make a segment; the text says which rule they break.
@@ -100,7 +100,7 @@ struct Attachment {
     fencing: Fencing,
     /// In the process that created the segment: what keeps other runs from its processors.
     homes: OnceLock<CoreAssignment>,
-    /// Where places count, if the run is observed.
+    /// Words in which places count, if the run is observed.
     counters: OnceLock<SharedWords>,
 }
 
@@ -206,7 +206,7 @@ impl Segment {
         Ok(ShmEndpoint::new(self.clone(), place))
     }
 
-    /// How many places the run has.
+    /// Returns the number of places of the run.
     pub fn places(&self) -> u32 {
         self.geometry().places
     }
@@ -266,17 +266,17 @@ impl Segment {
         self.home(place).into_iter().for_each(pinning::start_on);
     }
 
-    /// Whether there are more places than processors for them.
+    /// Returns `true` if there are more places than processors for them.
     pub(crate) fn shares_processors(&self) -> bool {
         self.places() > self.processors()
     }
 
-    /// Whether senders ring a bell, and receivers look at that alone.
+    /// Returns `true` if senders ring a bell, and receivers look at that alone.
     pub(crate) fn has_bells(&self) -> bool {
         self.geometry().has_bells(self.processors())
     }
 
-    /// How many processors the creator of the segment was allowed to use.
+    /// Returns the number of processors the creator of the segment was allowed to use.
     pub(crate) fn processors(&self) -> u32 {
         self.head().processors
     }
@@ -316,7 +316,7 @@ impl Segment {
         Lifecycle::decode(self.block(place).life.load(Ordering::Acquire))
     }
 
-    /// Whether `place` is dead; quick for one that has joined.
+    /// Returns `true` if `place` is dead; quick for one that has joined.
     #[inline]
     pub(crate) fn is_dead(&self, place: PlaceId) -> bool {
         // PAIR place.life: observe
@@ -368,7 +368,7 @@ impl Segment {
         }
     }
 
-    /// How many changes there have been.
+    /// Returns the number of changes so far.
     #[inline]
     pub(crate) fn changes(&self) -> u32 {
         self.head().changes()

@@ -10,7 +10,7 @@ fn attach(segment: &Segment, image: &Image) -> Result<Segment, SegmentError> {
     Segment::attach(segment.file().try_clone_to_owned().unwrap(), *image)
 }
 
-/// A copy of the first page of a segment in a file of its own, after `spoil` has worked on it.
+/// Returns a copy of the first page of a segment in a file of its own, after `spoil` has worked on it.
 fn forged(seals: SealFlags, bytes: u64, spoil: impl FnOnce(&mut [u8])) -> Result<Segment, SegmentError> {
     let genuine = create(2);
     let mut page = vec![0; PAGE_BYTES as usize];

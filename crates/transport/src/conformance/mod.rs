@@ -24,7 +24,7 @@ use crate::PlaceId;
 /// One promise, as what each place does.
 #[derive(Clone, Copy)]
 pub struct Promise {
-    /// How many places take part.
+    /// Number of places that take part.
     pub places: u32,
     /// Makes the script of a place, at that place.
     pub script: fn(PlaceId) -> Box<dyn Script>,
@@ -39,7 +39,7 @@ pub trait Fixture {
     fn keep(&self, promise: &Promise);
 }
 
-/// What a promise is about.
+/// Subject of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Small messages: order, lengths, refusals; how a place ends in good order. Kept by every transport.
@@ -48,7 +48,7 @@ pub enum Group {
     Blocks,
     /// Full queues, and the two classes. Kept by every transport.
     Credit,
-    /// What ends a wait. Kept by every transport.
+    /// Events that end a wait. Kept by every transport.
     Waits,
     /// One message to several places: [`Endpoint::multicast`](crate::Endpoint::multicast).
     Multicast,
@@ -59,7 +59,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Whether the promises of this group bind every transport.
+    /// Returns `true` if the promises of this group bind every transport.
     pub const fn is_required(self) -> bool {
         matches!(self, Group::Messages | Group::Blocks | Group::Credit | Group::Waits)
     }
@@ -73,7 +73,7 @@ impl Group {
 /// A promise, its name, and what it is about.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedPromise {
-    /// What it is about.
+    /// Subject of the promise.
     pub group: Group,
     /// Its name.
     pub name: &'static str,

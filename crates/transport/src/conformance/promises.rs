@@ -44,7 +44,7 @@ pub fn an_abandoned_message_leaves_no_trace() -> Promise {
     Promise { places: 2, script: |here| Box::new(Exchange::of(here, abandoned)) }
 }
 
-/// With no room for data a control message still gets through.
+/// A control message still gets through if there is no room for data.
 pub fn control_passes_a_full_data_queue() -> Promise {
     Promise { places: 2, script: |here| back_pressure(here, 1, Size::Least) }
 }
@@ -64,7 +64,7 @@ pub fn kept_blocks_stay_intact_and_are_dropped_in_any_order() -> Promise {
     Promise { places: 3, script: |here| Box::new(Exchange::of(here, many_blocks)) }
 }
 
-/// A sender that is refused because the receiver keeps so many blocks is woken when one is dropped.
+/// A sender that is refused because the receiver keeps too many blocks is woken when one is dropped.
 pub fn a_block_that_is_dropped_wakes_a_refused_sender() -> Promise {
     Promise { places: 2, script: held_blocks }
 }
@@ -103,7 +103,7 @@ pub fn a_death_is_told_once_after_the_last_message() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, End::Sudden) }
 }
 
-/// Who sends to a place while it dies gets the answer, also while waiting for room.
+/// A place that sends to another while that one dies gets the answer, also while waiting for room.
 pub fn a_sender_to_a_place_that_dies_is_released() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, End::UnderPressure) }
 }
@@ -113,7 +113,7 @@ pub fn several_deaths_are_told_one_by_one() -> Promise {
     Promise { places: 8, script: |here| death(here, 4, End::UnderPressure) }
 }
 
-/// What a place sent before it left arrives in full, and nobody is told of a death.
+/// Messages that a place sent before it left arrive in full, and nobody is told of a death.
 pub fn an_orderly_end_is_not_a_death() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, End::Orderly) }
 }
@@ -169,7 +169,8 @@ pub fn regions_are_zero_and_apart_and_come_back() -> Promise {
     }
 }
 
-/// Who has written to a word and wakes its place need not send anything: the place looks there before it sleeps.
+/// A place that has written to a word and wakes the word's place need not send anything: that place looks there before
+/// it sleeps.
 pub fn a_place_is_woken_for_what_it_looks_at_in_memory() -> Promise {
     Promise { places: 3, script: |_| Box::new(Wakes::default()) }
 }

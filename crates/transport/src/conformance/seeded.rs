@@ -19,11 +19,12 @@ const LAST_LOOKS: u32 = 3;
 pub struct Seeded {
     /// The world of a seed.
     pub plan: fn(u64) -> Plan,
-    /// Which seeds are run.
+    /// Seeds to run.
     pub seeds: Range<u64>,
-    /// How many places of the world one place of a run is: place `p` of `n` is `p`, `n + p`, and so on.
+    /// Number of places of the world that one place of a run stands for: place `p` of `n` is `p`, `n + p`, and so on.
     pub ends: u32,
-    /// What the scripts see of the endpoints of a place: the only one, or something in front of them.
+    /// Function that makes the endpoint of a place as the scripts see it: the only one, or something in front of
+    /// several.
     pub attach: fn(Vec<LoopbackEndpoint>, u32) -> Box<dyn Endpoint>,
 }
 
@@ -137,7 +138,7 @@ fn play(world: &Joined, players: &mut [Player]) {
     }
 }
 
-/// All scripts are done: whatever arrives now is one too many.
+/// Checks that nothing more arrives once all scripts are done.
 fn look_for_more(world: &World, players: &[Player]) {
     for look in 0.. {
         let living = players.iter().filter(|player| world.is_alive(player.here));

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How one thread gets its endpoint and loses it.
+/// Set-up and end of one thread's endpoint.
 pub struct EndpointSetup {
     /// Makes the endpoint; called in the thread of the place.
     pub open: Box<dyn FnOnce() -> Box<dyn Endpoint> + Send>,
@@ -35,7 +35,7 @@ impl<F: Fn(u32) -> Vec<EndpointSetup>> Threads<F> {
     }
 }
 
-/// What the threads of one run share.
+/// State the threads of one run share.
 struct Run {
     /// Places whose script has not ended; 0 also after a failure.
     playing: AtomicUsize,

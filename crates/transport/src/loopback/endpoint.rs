@@ -56,7 +56,7 @@ impl LoopbackEndpoint {
         }
     }
 
-    /// Whether there are places on other hosts.
+    /// Returns `true` if there are places on other hosts.
     fn has_far(&self) -> bool {
         self.shared.places_per_host < self.places()
     }
@@ -214,7 +214,7 @@ impl Endpoint for LoopbackEndpoint {
         None
     }
 
-    /// None between hosts, as elsewhere.
+    /// Returns `None` between hosts, as elsewhere.
     fn multicast(&self) -> Option<&dyn Multicast> {
         (!self.has_far()).then_some(self as &dyn Multicast)
     }
@@ -267,7 +267,7 @@ impl OtherHosts for LoopbackEndpoint {
         PlaceId(place.0 - place.0 % self.shared.places_per_host)
     }
 
-    /// Nothing waits for company here.
+    /// Does nothing: nothing waits for company here.
     fn push_out(&self) {}
 }
 

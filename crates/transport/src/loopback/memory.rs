@@ -9,13 +9,13 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
-/// How many words a place has for its regions: few, so that a program can meet their end.
+/// Number of words a place has for its regions: few, so that a program can meet their end.
 const REGION_WORDS: u64 = 1 << 13;
 
 /// Alignment of the first byte: what [`BlockMemory`] asks for, and more than inline messages need.
 const ALIGN: usize = 64;
 
-/// What unwritten memory holds: not zero, so that nobody comes to rely on zeros.
+/// Content of unwritten memory: not zero, so that nobody comes to rely on zeros.
 const UNWRITTEN: u8 = 0xa5;
 
 /// Bytes whose first is aligned to 64: the memory of a message in a world of one thread.

@@ -1,4 +1,4 @@
-//! What a simulated world does to its places, as plain values.
+//! Events that a simulated world inflicts on its places, as plain values.
 //!
 //! A plan says ranges; the seed draws from them. It holds no state of a run.
 
@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::{Class, Limits, PlaceId};
 use std::ops::{Range, RangeInclusive};
 
-/// How one class of messages is carried between each ordered pair of places.
+/// Delivery of one class of messages between each ordered pair of places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassDelivery {
     /// Messages that fit between sender and receiver; at least 1.
@@ -18,18 +18,18 @@ pub struct ClassDelivery {
 /// The death of one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedDeath {
-    /// Who dies.
+    /// Place that dies.
     pub place: PlaceId,
-    /// At which step of the world.
+    /// Step of the world at which it happens.
     pub step: u64,
 }
 
 /// Steps during which one place gets no turn, as a process between `SIGSTOP` and `SIGCONT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedStop {
-    /// Who stands.
+    /// Place that is stopped.
     pub place: PlaceId,
-    /// From which step of the world until which.
+    /// Steps of the world during which it lasts.
     pub steps: Range<u64>,
 }
 
@@ -48,25 +48,24 @@ pub struct Plan {
     pub batch_max: usize,
     /// Blocks that one place may have sent and that are not dropped yet; at least 1.
     pub blocks_max: usize,
-    /// Whether a send that finds no room may wait for it; the driver asks
-    /// [`World::waits_on`](super::World::waits_on).
+    /// True if a send that finds no room may wait for it; the driver asks [`World::waits_on`](super::World::waits_on).
     pub sends_wait: bool,
     /// Bounds that the endpoints state.
     pub limits: Limits,
-    /// How many places are on one host, the first ones on the first; at least 1. Memory is shared within a host only.
+    /// Number of places on one host, the first ones on the first; at least 1. Memory is shared within a host only.
     pub places_per_host: u32,
     /// Words of each place; 0: no memory is shared, neither words nor regions.
     pub words: u32,
-    /// Who dies, and when.
+    /// Places that die, and when.
     pub losses: Vec<PlannedDeath>,
-    /// Who is stopped, and when it continues.
+    /// Places that are stopped, and when each continues.
     pub stops: Vec<PlannedStop>,
     /// Steps from a death until another place knows of it, drawn for each other place.
     pub notice_steps: RangeInclusive<u64>,
 }
 
 impl Plan {
-    /// No delay, ample queues, words, nobody dies.
+    /// Returns a plan without delay, with ample queues and words, in which nobody dies.
     pub fn calm(seed: u64) -> Plan {
         let lane = ClassDelivery { capacity: 1_024, delay_steps: 0..=0 };
         Plan {

@@ -1,4 +1,4 @@
-//! What is in flight in a simulated world, and what each place knows.
+//! Messages in flight in a simulated world, and the knowledge of each place.
 //!
 //! A plain state machine behind the world and its endpoints; it calls nobody. Each place has one lane for
 //! each other place and class; only the head of a lane can be delivered, which is what keeps the order.
@@ -37,13 +37,13 @@ pub(super) struct InFlightMessage {
     ready_step: u64,
 }
 
-/// What a place takes from the world.
+/// Delivery to a place from the world.
 pub(super) enum Delivery {
     InFlightMessage(InFlightMessage),
     Died(PlaceId),
 }
 
-/// A send gives up waiting in one of so many draws.
+/// Inverse of the probability, in each draw, that a send gives up waiting.
 const WAITS: usize = 8;
 
 /// The sender and the class of a lane.
@@ -60,20 +60,20 @@ struct PlaceStatus {
     alive: bool,
     /// Said that it sends nothing more: its end loses nothing and is told to nobody.
     left: bool,
-    /// Who declared it dead, if it did not die by itself.
+    /// Place that declared it dead, if it did not die by itself.
     condemned_by: Option<PlaceId>,
     lanes: OrderedMap<LaneKey, VecDeque<InFlightMessage>>,
     heads: OrderedSet<(u64, LaneKey)>,
     notices: OrderedMap<PlaceId, DeathNotice>,
     /// Sends since its last turn that found no room: to whom and in which class.
     refused: OrderedSet<LaneKey>,
-    /// Whether a block found its sender's memory used up since its last turn.
+    /// True if a block found its sender's memory used up since its last turn.
     blocks_refused: bool,
     /// Blocks that it sent and that are not dropped yet, by where they went.
     live_blocks: OrderedMap<PlaceId, Rc<Cell<usize>>>,
 }
 
-/// What happened, for the digest; the numbers are part of it.
+/// Event for the digest; the numbers are part of it.
 #[derive(Clone, Copy)]
 pub(super) enum Event {
     Chosen = 1,
@@ -126,14 +126,14 @@ impl State {
         self.sites[place.index()].alive
     }
 
-    /// Whether `here` knows that `place` is dead; a dead place holds all others for dead.
+    /// Returns `true` if `here` knows that `place` is dead; a dead place holds all others for dead.
     pub(super) fn is_dead(&self, here: PlaceId, place: PlaceId) -> bool {
         let site = &self.sites[here.index()];
         let known = site.notices.get(place).is_some_and(|notice| notice.known_step <= self.step);
         known || (!site.alive && here != place)
     }
 
-    /// Whether `place` takes no more messages, as far as `here` knows.
+    /// Returns `true` if `place` takes no more messages, as far as `here` knows.
     fn is_closed(&self, here: PlaceId, place: PlaceId) -> bool {
         self.is_dead(here, place) || self.sites[place.index()].left
     }
@@ -142,7 +142,7 @@ impl State {
         self.sites[here.index()].left = true;
     }
 
-    /// Whether a message from `here` to `to` could be sent now; notes a refusal.
+    /// Checks that a message from `here` to `to` could be sent now; notes a refusal.
     pub(super) fn admit(&mut self, here: PlaceId, to: PlaceId, class: Class) -> Result<(), SendError> {
         assert!(!self.sites[here.index()].left, "{here} sends although it has left");
         if self.is_closed(here, to) {
@@ -202,7 +202,7 @@ impl State {
         lane.push_back(parcel);
     }
 
-    /// How many arrivals this call of `progress` may deliver.
+    /// Returns the number of arrivals this call of `progress` may deliver.
     pub(super) fn batch(&mut self) -> usize {
         let max = self.plan.batch_max;
         if self.plan.reorder { 1 + self.random.index(max) } else { max }
@@ -278,7 +278,7 @@ impl State {
         }
     }
 
-    /// Why `place`, which is dead, died.
+    /// Returns the cause of death of `place`, which is dead.
     pub(super) fn cause(&self, place: PlaceId) -> Death {
         match self.sites[place.index()].condemned_by {
             Some(witness) => {
@@ -337,14 +337,14 @@ impl State {
         site.blocks_refused = false;
     }
 
-    /// Whether something can be delivered to `place` now.
+    /// Returns `true` if something can be delivered to `place` now.
     pub(super) fn has_arrival(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
         let ready = site.heads.first().is_some_and(|(ready_step, _)| ready_step <= self.step);
         site.alive && (ready || site.deliverable_death(self.step).is_some())
     }
 
-    /// Whether a send that was refused since the last turn of `place` would now get another answer.
+    /// Returns `true` if a send that was refused since the last turn of `place` would now get another answer.
     pub(super) fn has_news_for_sender(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
         let changed = |(to, class): LaneKey| self.is_closed(place, to) || self.has_room(place, to, class);
@@ -374,7 +374,7 @@ impl State {
         mail.chain(deaths).chain(losses).chain(stops).filter(|step| *step > self.step).min()
     }
 
-    /// Whether `place` gets no turn now.
+    /// Returns `true` if `place` gets no turn now.
     pub(super) fn is_stopped(&self, place: PlaceId) -> bool {
         self.plan.stops.iter().any(|stop| stop.place == place && stop.steps.contains(&self.step))
     }

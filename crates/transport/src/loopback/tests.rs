@@ -1,4 +1,4 @@
-//! What the simulated world promises beyond the conformance suite: it repeats, it varies, it is strict.
+//! Promises of the simulated world beyond the conformance suite: it repeats, it varies, it is strict.
 
 use super::*;
 use crate::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, PlaceId, SendError};
@@ -16,7 +16,7 @@ fn send(from: &dyn Endpoint, to: PlaceId, class: Class, text: &str) -> Result<()
     })
 }
 
-/// What arrives in one call, as text: `source class bytes`, or `source died`.
+/// Returns the arrivals of one call, as text: `source class bytes`, or `source died`.
 fn arrivals(at: &dyn Endpoint, inbound: Inbound) -> Vec<String> {
     let mut seen = Vec::new();
     let count = at.progress(inbound, &mut |arrival| {

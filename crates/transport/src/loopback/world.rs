@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What the world and its endpoints share.
+/// State that the world and its endpoints share.
 pub(super) struct WorldShared {
     pub(super) words: Vec<Vec<AtomicU64>>,
     pub(super) regions: Vec<RegionMemory>,
@@ -117,7 +117,7 @@ impl World {
         result
     }
 
-    /// Whether a wait of `place` would return now: an arrival, another answer than
+    /// Returns `true` if a wait of `place` would return now: an arrival, another answer than
     /// [`Full`](crate::SendError::Full) to a send of its last turn, or an unpark. Never for a place that is dead or
     /// stopped.
     pub fn wakes(&self, place: PlaceId) -> bool {
@@ -158,12 +158,12 @@ impl World {
         self.shared.state.borrow_mut().kill(place);
     }
 
-    /// Whether `place` has not been killed.
+    /// Returns `true` if `place` has not been killed.
     pub fn is_alive(&self, place: PlaceId) -> bool {
         self.shared.state.borrow().is_alive(place)
     }
 
-    /// Whether `place` gets no turn now, as the plan says.
+    /// Returns `true` if `place` gets no turn now, as the plan says.
     pub fn is_stopped(&self, place: PlaceId) -> bool {
         self.shared.state.borrow().is_stopped(place)
     }
@@ -173,7 +173,7 @@ impl World {
         self.shared.state.borrow().in_flight()
     }
 
-    /// Blocks sent and not dropped yet, wherever they are.
+    /// Returns the number of blocks sent and not dropped yet, wherever they are.
     pub fn live_blocks(&self) -> usize {
         let state = self.shared.state.borrow();
         (0..self.shared.words.len() as u32).map(|place| state.live_blocks(PlaceId(place))).sum()

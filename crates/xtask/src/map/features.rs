@@ -20,7 +20,7 @@ const APART: &[&str] = &["jacobi"]; // `svm`, which no other program needs
 /// The packages of a program: of each the features, and the packages that it uses itself.
 type Packages<'a> = BTreeMap<&'a str, (&'a str, BTreeSet<&'a str>)>;
 
-/// What a package is built of, itself included, with the features of each.
+/// Packages of which a package is built, itself included, with the features of each.
 type Build<'a> = BTreeSet<(&'a str, &'a str)>;
 
 /// The ways in which a package is built, and the programs of each.
@@ -64,7 +64,7 @@ fn dependencies(host: &str, program: &str) -> io::Result<String> {
     said(&mut cargo)
 }
 
-/// What a command prints.
+/// Returns the standard output of a command.
 fn said(command: &mut Command) -> io::Result<String> {
     let ended = command.output()?;
     if !ended.status.success() {

@@ -10,9 +10,9 @@ pub struct Import {
     pub path: Vec<String>,
     /// The name that the file gives it; `None` for a glob and for a path in code.
     pub name: Option<String>,
-    /// Whether it ends in `*`; `path` is then the module.
+    /// `true` if it ends in `*`; `path` is then the module.
     pub is_glob: bool,
-    /// Whether it only passes the name on: `pub use`.
+    /// `true` if it only passes the name on: `pub use`.
     pub is_reexport: bool,
 }
 
@@ -35,7 +35,7 @@ pub fn imports(file: &File) -> Vec<Import> {
     found
 }
 
-/// Whether a `use` after `before` is public, in the crate or beyond.
+/// Returns `true` if a `use` after `before` is public, in the crate or beyond.
 fn is_reexport(before: &[&Token]) -> bool {
     match before {
         [.., public] if public.is("pub") => true,

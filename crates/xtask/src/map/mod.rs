@@ -48,7 +48,7 @@ const RULES: &[Rule] = &[
     Rule { says: "nothing depends on the house checks", breaks: |_, to| to == "xtask" },
 ];
 
-/// What an application may use; applications have no rows of their own.
+/// Crates that an application may use; applications have no rows of their own.
 const OF_APPLICATIONS: &[&str] = &["isles", "app", "graph"];
 
 /// The name for all applications in [`FOREIGN`].
@@ -103,7 +103,7 @@ struct CrateRow {
     line: usize,
     product: Vec<String>,
     tests: Vec<String>,
-    /// Whether it is the row that all applications have.
+    /// `true` for the row that all applications have.
     is_application: bool,
 }
 
@@ -201,7 +201,7 @@ fn forbidden_by_rule(row: &CrateRow) -> Vec<Finding> {
         .collect()
 }
 
-/// Why crate `name` may not depend on `package`, if it may not.
+/// Returns the reason why crate `name` may not depend on `package`, if it may not.
 fn unwelcome(name: &str, package: &str, stage: Stage, rows: &[CrateRow]) -> Option<String> {
     let ours = package.strip_prefix("isles-").or((package == "isles").then_some("isles"));
     let Some(to) = ours else {
@@ -239,7 +239,7 @@ fn impurities_in(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a word after `before` is a path from `std`: `std::word` or inside `use std::{..}`.
+/// Returns `true` if a word after `before` is a path from `std`: `std::word` or inside `use std::{..}`.
 fn comes_from_std(before: &[Token]) -> bool {
     let direct = before.len() >= 3 && before[before.len() - 3].is("std") && before[before.len() - 1].is(":");
     let statement = before.rsplit(|token| token.is(";")).next().unwrap_or_default();

@@ -71,7 +71,7 @@ fn below_src(path: &str, name: &str) -> bool {
     inside_crate(path).is_some_and(|(own, path)| own == name && path.starts_with("src/"))
 }
 
-/// How many lines the median file of each folder has too few.
+/// Returns, for each folder, the number of lines by which its median file is too short.
 fn shortfalls(folders: &BTreeMap<&str, Vec<usize>>) -> Numbers {
     let has_median = |folder: &str, lines: &[usize]| lines.len() >= FILES_MIN && !folder.ends_with("src/bin");
     let judged = folders.iter().filter(|(folder, lines)| has_median(folder, lines));
@@ -84,7 +84,7 @@ fn median(sorted: &[usize]) -> usize {
     if sorted.len() % 2 == 1 { sorted[middle] } else { sorted[middle - 1].midpoint(sorted[middle]) }
 }
 
-/// How many files lie directly in each folder.
+/// Returns the number of files directly in each folder.
 fn counts(folders: &BTreeMap<&str, Vec<usize>>) -> Numbers {
     folders.iter().map(|(folder, lines)| number(folder, lines.len())).collect()
 }

@@ -18,7 +18,7 @@ const EMPTY_ALONE: &[&str] = &["common", "base", "impl", "data", "info", "core"]
 /// Words from which on the name of a function of a test is a sentence.
 const SENTENCE_WORDS_MIN: usize = 5;
 
-/// Where the words of the project are listed.
+/// Path of the project's glossary.
 const GLOSSARY: &str = "docs/glossary.md";
 
 /// A word that is refused, and the word to use.
@@ -73,7 +73,7 @@ fn path_names(path: &str) -> impl Iterator<Item = &str> {
     inside.trim_end_matches(".rs").split('/').filter(|name| !name.is_empty())
 }
 
-/// Why `name` is refused, if it is; `of_type` marks modules and types. Names that start with two
+/// Returns the reason why `name` is refused, if it is; `of_type` marks modules and types. Names that start with two
 /// underscores belong to macros, which must be unique in foreign code.
 fn complaint(name: &str, of_type: bool, refused: &[Refused]) -> Option<String> {
     if name.starts_with("__") {

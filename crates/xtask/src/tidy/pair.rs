@@ -10,7 +10,7 @@ use crate::syntax::comments_at;
 use crate::tree::{File, Tree};
 use std::collections::BTreeMap;
 
-/// Where each side of one label stands.
+/// Positions of each side of one label.
 #[derive(Default)]
 struct Sides {
     publish: Vec<(String, usize)>,
@@ -41,7 +41,7 @@ fn unlabelled(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Whether the token at `at` is the ordering of an operation, and not a word that looks like it.
+/// Returns `true` if the token at `at` is the ordering of an operation, and not a word that looks like it.
 fn is_ordering(code: &[Token], at: usize) -> bool {
     let named = ["Acquire", "Release", "AcqRel"].iter().any(|word| code[at].is(word));
     let follows = |back: usize, text: &str| at >= back && code[at - back].is(text);

@@ -7,17 +7,17 @@ use crate::finding::Finding;
 use crate::tree::Tree;
 use std::collections::BTreeMap;
 
-/// Where the list lies.
+/// Path of the list.
 pub const PATH: &str = "crates/xtask/ratchet.toml";
 
-/// What a section of the list counts.
+/// Unit that a section of the list counts.
 #[derive(Debug)]
 pub struct Unit {
-    /// What the number is of, for a sentence: `lines`.
+    /// Name of the counted thing, for a sentence: `lines`.
     pub name: &'static str,
-    /// What to do when there are too many.
+    /// Advice when there are too many.
     pub advice: &'static str,
-    /// How many steps one has: a number is counted in whole steps and written as a decimal.
+    /// Steps of one unit: a number is counted in whole steps and written as a decimal.
     pub steps: usize,
 }
 
@@ -82,7 +82,7 @@ impl Ratchet {
         Ok(Ratchet { section, unit, tolerated })
     }
 
-    /// What to say about the actual numbers (name, path, line, number in steps) under the limit `max`.
+    /// Returns the findings for the actual numbers (name, path, line, number in steps) under the limit `max`.
     pub fn judge(mut self, max: usize, numbers: BTreeMap<String, (String, usize, usize)>) -> Vec<Finding> {
         let Unit { name: unit, advice, .. } = self.unit;
         let mut findings = Vec::new();

@@ -81,7 +81,8 @@ fn unargued(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// What the `unsafe` at `at` makes unsafe; `None` where it only names a type of function or is an attribute.
+/// Returns the kind of item that the `unsafe` at `at` makes unsafe; `None` if it only names a type of function or is an
+/// attribute.
 fn site_kind(code: &[Token], at: usize) -> Option<&'static str> {
     let mut rest = code[at + 1..].iter().filter(|token| !token.is("extern") && token.kind != TokenKind::Text);
     let first = rest.next()?;
@@ -106,7 +107,7 @@ fn is_argued(file: &File, at: usize, site: &str) -> bool {
     duties || (says("NEED:") && says("SOUND:"))
 }
 
-/// Whether `path` is the root file of a library or program.
+/// Returns `true` if `path` is the root file of a library or program.
 fn is_root(path: &str) -> bool {
     let Some((_, inside)) = crate::tree::inside_crate(path) else {
         return false;

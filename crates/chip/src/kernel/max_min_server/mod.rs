@@ -21,24 +21,24 @@ const FRACTION_BITS: u32 = 32;
 /// All of the server.
 const WHOLE: u64 = 1 << FRACTION_BITS;
 
-/// How many moments at which a job begins or ends an answer looks over at most, and for how many jobs in all of them.
+/// Most moments at which a job begins or ends that an answer looks over, and most jobs in all of them.
 const MOMENTS_MAX: usize = 32;
 const LOOKS_MAX: usize = 1_024;
 
-/// What happens at the end of all time.
+/// Message when a clock overflows.
 const TOO_LATE: &str = "a core's clock is past 213 days";
 
-/// What an owner asks for.
+/// Request of an owner.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     owner: u32,
-    /// When it begins.
+    /// Start of the job.
     from: u64,
-    /// What is left of its own time, in 2^-32 ps.
+    /// Remaining own time, in 2^-32 ps.
     left: u128,
     /// The share that it can use.
     wanted: u64,
-    /// When it ended.
+    /// End of the job, once it is over.
     end: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Job {
         self.end.is_none() && self.from <= now
     }
 
-    /// What passes of its own time in each picosecond, if nobody gets more than `level`.
+    /// Returns the own time that passes in each picosecond, if nobody gets more than `level`.
     fn speed(&self, level: u64) -> u64 {
         if self.wanted <= level {
             return WHOLE;
@@ -55,7 +55,7 @@ impl Job {
         ((u128::from(level) << FRACTION_BITS) / u128::from(self.wanted)) as u64
     }
 
-    /// When it ends if it goes on like that.
+    /// Returns the end of the job if it goes on at this speed.
     fn end_at(&self, now: u64, speed: u64) -> u64 {
         let end = u128::from(now.max(self.from)) + self.left.div_ceil(u128::from(speed.max(1)));
         u64::try_from(end).expect(TOO_LATE)
@@ -131,7 +131,7 @@ impl Jobs {
     }
 }
 
-/// See the file header.
+/// Server that shares itself among the jobs of many owners.
 #[derive(Clone, Debug, Default)]
 pub struct MaxMinServer {
     /// As of the present.
@@ -139,7 +139,7 @@ pub struct MaxMinServer {
     /// The same to come, while a question is answered; kept for its memory.
     ahead: Jobs,
     is_crowded: bool,
-    /// For how long jobs have kept it busy, or will.
+    /// Total time that jobs have kept the server busy, or will.
     served: u64,
 }
 
@@ -182,8 +182,8 @@ impl MaxMinServer {
         self.look_ahead(owner)
     }
 
-    /// When the job of `owner` ends if nobody else comes, or when it ended. None if it has none, or has heard of its
-    /// end before.
+    /// Returns the end of the job of `owner`, past or, if nobody else comes, future. `None` if it has no job, or has
+    /// been told of its end before.
     pub fn end_of(&mut self, present: Picoseconds, owner: u32) -> Option<Picoseconds> {
         while self.jobs.now < present.0 {
             self.jobs.advance(present.0);
@@ -196,17 +196,17 @@ impl MaxMinServer {
         Some(self.look_ahead(owner))
     }
 
-    /// For how long all that was asked for keeps it busy.
+    /// Returns the time that all requests so far keep the server busy.
     pub fn served(&self) -> Picoseconds {
         Picoseconds(self.served)
     }
 
-    /// Whether owners have ever wanted more together than there is.
+    /// Returns `true` if owners have ever wanted more together than there is.
     pub fn is_crowded(&self) -> bool {
         self.is_crowded
     }
 
-    /// When the job of `owner`, which is not over, ends if nobody else comes.
+    /// Returns the end of the job of `owner`, which is not over, if nobody else comes.
     fn look_ahead(&mut self, owner: u32) -> Picoseconds {
         let live = || self.jobs.all.iter().filter(|job| job.end.is_none());
         let own = *live().find(|job| job.owner == owner).expect("the owner has a job");
@@ -230,7 +230,7 @@ impl MaxMinServer {
     }
 }
 
-/// Which part of the server a job can use that keeps it `busy` for so much of its own time.
+/// Returns the share of the server that a job can use which keeps it `busy` for so long of its own time `alone`.
 fn share(busy: u128, alone: u128) -> u64 {
     // Both are times in 2^-32 ps; half of these bits are enough for a share, and the product fits.
     let (busy, alone) = (busy >> (FRACTION_BITS / 2), (alone >> (FRACTION_BITS / 2)).max(1));

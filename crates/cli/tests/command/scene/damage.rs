@@ -20,7 +20,7 @@ impl Dice {
     }
 }
 
-/// How often a seeded test draws: so often as `ISLES_TEST_SEEDS` says, else `few`.
+/// Returns the number of draws of a seeded test: `ISLES_TEST_SEEDS`, otherwise `few`.
 pub fn rounds(few: u64) -> u64 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }

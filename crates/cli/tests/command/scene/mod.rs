@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The variable that marks the processes of a scene.
 const MARK: &str = "ISLES_TEST_SCENE";
 
-/// How long anything that must happen may take before a test gives up; far beyond what a loaded machine needs.
+/// Time after which a test gives up waiting; far beyond what a loaded machine needs.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One folder, and the processes that were started in it.
@@ -34,7 +34,7 @@ pub struct PlaceProcess {
     pub place: u32,
 }
 
-/// How a command ended, and what it said.
+/// Exit and output of a command.
 #[derive(Debug)]
 pub struct Ended {
     /// `None`: by a signal.
@@ -71,7 +71,7 @@ impl Scene {
         to
     }
 
-    /// What a command has written into a file of the folder in which it ran.
+    /// Returns the text that a command has written into a file of the folder in which it ran.
     pub fn result(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
@@ -222,7 +222,7 @@ pub fn install(from: &Path, to: &Path) {
     assert!(Command::new("install").args(["-m", "755"]).args([from, to]).status().unwrap().success());
 }
 
-/// Whether a process has ended, even if nobody has asked how yet.
+/// Returns `true` if a process has ended, even if nobody has waited for it yet.
 pub fn is_over(pid: i32) -> bool {
     state(pid).is_none_or(|state| state == 'Z')
 }
@@ -250,14 +250,14 @@ pub fn busy_ns(pid: i32) -> Option<u64> {
     texts.map(|text| text.split_whitespace().next()?.parse::<u64>().ok()).sum()
 }
 
-/// Whether the process has a thread of that name.
+/// Returns `true` if the process has a thread of that name.
 pub fn has_thread(pid: i32, name: &str) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
     names.into_iter().any(|found| found.trim_end() == name)
 }
 
-/// How far apart two looks are at least.
+/// Least interval between two looks.
 const LOOKS_APART: Duration = Duration::from_micros(100);
 
 /// Looks until `happened`.

@@ -1,4 +1,4 @@
-//! Where the time of a program's own code on a modelled chip comes from: what it says, what is measured, or a tape.
+//! The source of the time of a program's own code on a modelled chip: its statements, a measurement, or a tape.
 //!
 //! Here are the setting, the checks before a run and what is printed after it; `stopwatch` measures and `tape` is the
 //! format. Invariant: a tape is refused before anything runs unless it is of the same program, arguments, chip and
@@ -27,17 +27,18 @@ use tape::{Playback, TAPE_BYTES_MAX, Tape, TapeHeader};
 /// The largest ratio, in thousandths: a million.
 const RATIO_MAX: u32 = 1_000_000_000;
 
-/// From how much uncharged code on a run says so: this share of all code, and this long.
+/// Least share of uncharged code, and its least time, from which on a run reports it.
 const UNCHARGED_SHARE: f64 = 0.05;
 const UNCHARGED_LEAST: Duration = Duration::from_millis(50);
 
-/// Where the time of a program's own code on a modelled chip comes from.
+/// Source of the time of a program's own code on a modelled chip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeTime {
-    /// From what the program says with [`work`](crate::work); other code is free.
+    /// The program's own statements by [`work`](crate::work); other code is free.
     #[default]
     Said,
-    /// From this host: so many thousandths of what the code takes here. What the program says is not charged.
+    /// Measured on this host: this many thousandths of the time of the code here. The program's own statements are
+    /// not charged.
     Host(u32),
     /// From the tape of an earlier run, at the path.
     Tape(String),
@@ -96,7 +97,7 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
     own
 }
 
-/// What a run of `launch` on `chip` has on its tape; the ratio is not known here.
+/// Returns the tape header of a run of `launch` on `chip`; the ratio is not known here.
 fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
     let told = launch.chip.told(chip, launch.places, Stored::by_tape);
     Ok(TapeHeader {
@@ -135,7 +136,7 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a tape would have to be for this run, and is not.
+/// Returns the first difference between a tape and this run, as the tape that the run would need.
 fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option<String> {
     let words = |arguments: &[Vec<u8>]| -> String {
         let words: Vec<_> = arguments.iter().map(|word| String::from_utf8_lossy(word)).collect();

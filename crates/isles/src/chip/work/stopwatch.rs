@@ -23,14 +23,14 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What the tasks of Isles may take of a turn, in nanoseconds, before the rest counts as the program's. Generous;
+/// Part of a turn granted to the tasks of Isles, in nanoseconds, before the rest counts as the program's. Generous;
 /// without optimisation they take ten times as long.
 const ALLOWANCE_NS: u64 = if cfg!(debug_assertions) { 30_000 } else { 3_000 };
 
-/// How often the cost of reading a clock is looked at before a run, to take it off each measurement.
+/// Number of clock readings timed before a run; the cost of one is taken off each measurement.
 const READINGS: u32 = 1_000;
 
-/// What becomes of the time of code.
+/// Source of the time of code.
 #[derive(Debug)]
 enum TimeSource {
     /// The program says what its steps cost; it is only watched whether it does, from this moment on.
@@ -65,19 +65,19 @@ impl HostMoment {
     }
 }
 
-/// What the code of all places took on this host.
+/// Time that the code of all places took on this host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostCode {
     /// All that was measured.
     pub(crate) total: Duration,
-    /// That of turns in which nothing was charged, without what Isles itself takes.
+    /// Time of turns in which nothing was charged, without the share of Isles itself.
     pub(crate) uncharged: Duration,
 }
 
 /// From times of this host to cycles of a core, without losing a part of one.
 #[derive(Debug)]
 struct CycleConverter {
-    /// Cycles of the core's own clock for so many parts of a nanosecond.
+    /// Ratio of the core's cycles to parts of a nanosecond: `cycles` cycles take `parts` parts.
     cycles: u128,
     parts: u128,
     /// For each place, what is left over of its last measurement, in parts.
@@ -106,18 +106,18 @@ pub(crate) struct Stopwatch {
     world: ChipWorld,
     source: RefCell<TimeSource>,
     exchange: CycleConverter,
-    /// When it was started, if it runs.
+    /// Time at which it was started, if it runs.
     since: Cell<Option<u64>>,
-    /// What was measured and not charged yet, in nanoseconds.
+    /// Measured time not charged yet, in nanoseconds.
     pending: Cell<u64>,
-    /// Whether the program has said what the present turn costs.
+    /// `true` if the program has said what the present turn costs.
     charged: Cell<bool>,
     /// Turns so far that were charged nothing, and all others.
     turns: Cell<[u64; 2]>,
     code: Cell<HostCode>,
-    /// Whether the run has left its tape.
+    /// `true` once the run has left its tape.
     diverged: Cell<bool>,
-    /// Whether places only drop what they hold.
+    /// `true` while places only drop what they hold.
     closing: Cell<bool>,
 }
 
@@ -165,7 +165,7 @@ impl Stopwatch {
         Self::new(world, TimeSource::Tape(tape), CycleConverter::new(ratio, rate, places))
     }
 
-    /// What the clock shows: the host's where something is measured, and where it is charged the thread's own.
+    /// Returns the reading of the clock: the host's if time is only watched, the thread's own if it is charged.
     fn reading(&self) -> u64 {
         match &*self.source.borrow() {
             TimeSource::Said(_) => nanoseconds(ClockId::MonotonicCoarse),
@@ -256,8 +256,8 @@ impl Stopwatch {
         self.during(place, |_| self.world.now(place))
     }
 
-    /// What the code took if this thread had this share of a processor, without what the tasks of Isles may take of
-    /// each turn.
+    /// Returns the time of the code if this thread had this share of a processor, without the allowance of the tasks
+    /// of Isles for each turn.
     fn code_without_isles(&self, running_share: f64) -> HostCode {
         let HostCode { total, uncharged } = self.code.get();
         let [total, uncharged] = [total, uncharged].map(|time| time.mul_f64(running_share));
@@ -271,7 +271,7 @@ impl Stopwatch {
         self.during(place, |_| question(&self.world, place))
     }
 
-    /// Whether the run is not that of its tape.
+    /// Returns `true` if the run differs from that of its tape.
     pub(crate) fn has_diverged(&self) -> bool {
         self.diverged.get()
     }
@@ -300,7 +300,7 @@ impl Stopwatch {
     }
 }
 
-/// What a clock of the host shows.
+/// Returns the reading of a clock of the host, in nanoseconds.
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -418,7 +418,7 @@ impl Multicast for TimedEndpoint {
 }
 
 impl WorkModel for TimedEndpoint {
-    /// What the program says is charged only where nothing is measured: else it would count twice.
+    /// Charges the work that the program states, but only while nothing is measured: else it would count twice.
     fn work(&self, work: &Work, line: &'static Location<'static>) {
         if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
@@ -426,7 +426,8 @@ impl WorkModel for TimedEndpoint {
         }
     }
 
-    /// Where code is measured, so is the file of this host: else it would count twice.
+    /// Charges the access, but only while code is not measured: that includes the host's file, which would count
+    /// twice.
     fn access_file(&self, access: &FileAccess) {
         if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
             self.endpoint.access_file(access);

@@ -9,7 +9,7 @@
 use super::digest::digest;
 use std::fmt;
 
-/// What a tape begins with.
+/// First bytes of a tape.
 const MAGIC: [u8; 8] = *b"islestap";
 
 /// The version of the format that is written, and the only one that is read.
@@ -25,7 +25,7 @@ pub(crate) const TAPE_BYTES_MAX: usize = 1 << 30;
 /// clock, which ends at 213, does not end even at an eighth of its rate.
 const CODE_MAX: u128 = 25 * 86_400 * 1_000_000_000_000;
 
-/// Of which run a tape is. A run of another one is another run.
+/// Identity of the run that a tape is of. A run with another header is another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TapeHeader {
     /// A digest of the program's file.
@@ -49,7 +49,7 @@ pub(crate) struct Measurement {
     pub(crate) nanoseconds: u64,
 }
 
-/// Why bytes are no tape.
+/// Reason why bytes are no tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TapeFault {
     /// They begin in another way.
@@ -89,7 +89,7 @@ impl Measurements {
         }
     }
 
-    /// Whether no more go on the tape.
+    /// Returns `true` if the tape takes no more.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= TAPE_BYTES_MAX / 2
     }
@@ -143,7 +143,7 @@ impl Tape {
         Tape::decode_content(&content[MAGIC.len() + 4..]).ok_or(TapeFault::Damaged)
     }
 
-    /// What stands between version and check; none if it is not well formed.
+    /// Decodes the bytes between version and check; `None` if they are not well formed.
     fn decode_content(content: &[u8]) -> Option<Tape> {
         let mut reader = TapeReader(content);
         let header = reader.header()?;
@@ -171,7 +171,7 @@ impl Tape {
 #[derive(Debug)]
 pub(crate) struct Playback {
     tape: Tape,
-    /// Where the next one begins.
+    /// Position of the next one, in bytes.
     next: usize,
     played: u64,
 }
@@ -191,7 +191,7 @@ impl Playback {
         Some(measurement.nanoseconds)
     }
 
-    /// How many have been played, and how many there are.
+    /// Returns the number of measurements played, and the number there are.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.played, self.tape.measurements.number)
     }

@@ -10,7 +10,7 @@ use ports::Ports;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-/// What is left of a step that waits.
+/// Remainder of a step that waits.
 pub(in crate::pipeline) type Rest<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// A stage: takes the value of its input port, and puts one into its output port.
@@ -38,7 +38,7 @@ impl<F: Fn(&mut Ports)> AnyStage for F {
     }
 }
 
-/// What all stages of one input and one output have.
+/// State that all stages of one input and one output have.
 struct Wired<F, T> {
     function: F,
     input: usize,

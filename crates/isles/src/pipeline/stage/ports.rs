@@ -1,4 +1,4 @@
-//! Where values wait between two stages: typed cells whose types only the stages at both ends know.
+//! Ports, in which values wait between two stages: typed cells whose types only the stages at both ends know.
 //!
 //! A group of stages has ports of its own, so two groups of one place share none. Invariant: each port is written by
 //! one stage and read by one later stage, once for each item.
@@ -33,7 +33,7 @@ impl<T: CanSend> AnyPort for Port<T> {
     }
 }
 
-/// What is known of a port when a pipeline is built.
+/// Facts about a port when a pipeline is built.
 #[derive(Clone, Copy)]
 pub(in crate::pipeline) struct PortPlan {
     make: fn() -> Box<dyn AnyPort>,
@@ -49,7 +49,7 @@ impl PortPlan {
         PortPlan { make: || Box::new(Port::<T>(None)), written_before, read_by: usize::MAX }
     }
 
-    /// Whether a value is here between the stages `cut - 1` and `cut`.
+    /// Returns `true` if a value is here between the stages `cut - 1` and `cut`.
     fn is_live_at(&self, cut: usize) -> bool {
         self.written_before <= cut && cut <= self.read_by
     }

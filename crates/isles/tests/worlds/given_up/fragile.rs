@@ -6,11 +6,11 @@ use std::mem::{forget, take};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::thread::panicking;
 
-/// Of so many successive numbers, one panics when it is dropped.
+/// Number of successive values of which one panics when it is dropped.
 const FRAGILE: u64 = 8;
 
 thread_local! {
-    /// Whether they do now.
+    /// `true` while they do.
     static ARMED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -43,7 +43,7 @@ pub fn arm(panics: bool) {
     ARMED.set(panics);
 }
 
-/// What `code` gives; none if the drop of a fragile value ended it. Other panics go on.
+/// Returns the result of `code`; `None` if the drop of a fragile value ended it. Other panics go on.
 pub fn survived<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(result) => Some(result),

@@ -164,7 +164,7 @@ async fn indices(seed: u64) -> Result<()> {
         }
     })
     .await?;
-    // What was added has elements, also of mappings that others made or gave up meanwhile.
+    // The added part has elements, also of mappings that others made or gave up meanwhile.
     let added = space.extend(1).await?;
     assert!(mapping.read().await?.len() >= added.end);
     Ok(())

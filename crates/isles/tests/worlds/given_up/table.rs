@@ -95,7 +95,7 @@ fn names(rows: &[Row]) -> BTreeSet<String> {
     rows.iter().flat_map(|(file, _, names)| names.iter().map(move |name| format!("{file} {name}"))).collect()
 }
 
-/// Checks that `given_up` has each operation of `world`, and no other.
+/// Checks that `given_up` has each operation of `world`, and none besides.
 pub fn check_world(world: &str, given_up: &[String]) {
     let of_world: Vec<Row> = OPERATIONS.iter().copied().filter(|(_, of, _)| *of == world).collect();
     let (expected, given_up) = (names(&of_world), given_up.iter().cloned().collect::<BTreeSet<_>>());

@@ -136,7 +136,7 @@ async fn lock_epochs(seed: u64, window: &Window<u64>, is_queued: bool) -> Result
         }
         leave(target);
         let is_ended = unlock(window, &mut random, target).await?;
-        // What the queued form has not sent when its unlock is given up is not done.
+        // Puts that the queued form has not sent when its unlock is given up are not done.
         (0..puts).for_each(|_| add(target, 0, is_ended || !is_queued));
     }
     Ok(())

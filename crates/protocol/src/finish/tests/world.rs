@@ -57,7 +57,7 @@ pub enum Mutant {
     NeverRests,
 }
 
-/// What stays the same in a world; no part of a state's identity.
+/// Constants of a world; no part of a state's identity.
 #[derive(Debug)]
 pub struct Setting {
     pub places: u32,
@@ -66,7 +66,7 @@ pub struct Setting {
     /// The places that may die.
     pub victims: Vec<u32>,
     pub mutant: Mutant,
-    /// How many questions of a finish do not wait for the next rest of the home; at least one.
+    /// Number of questions of a finish that do not wait for the next rest of the home; at least one.
     pub prompt_questions: u32,
 }
 
@@ -82,7 +82,7 @@ impl Hash for Setting {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// On whose account a task runs.
+/// Account on which a task runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Account {
     Governed { id: FinishId, key: Key },
@@ -136,7 +136,7 @@ enum InFlightMessage {
     Reply { request: u32, counted: bool },
 }
 
-/// What can happen next.
+/// Action that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A task does its next step, or is dropped if its finish is cancelled.
@@ -153,7 +153,7 @@ pub enum Action {
     Rest(u32),
 }
 
-/// What really happened under one finish; not what any machine believes.
+/// Actual events under one finish; not what any machine believes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Truth {
     pub failed: u64,
@@ -179,7 +179,7 @@ pub struct World<'a> {
     requests: Vec<Vec<Request>>,
     next_request: u32,
     dead: BTreeSet<u32>,
-    /// Who learned of whose death.
+    /// Pairs of a place and a dead place whose death it has noticed.
     noticed: BTreeSet<(u32, u32)>,
 }
 
@@ -321,7 +321,8 @@ impl<'a> World<'a> {
         (0..self.setting.places).filter(|place| !self.dead.contains(place))
     }
 
-    /// A finish is said to be over: nothing that it governs may be left at live places, or on the way there.
+    /// Checks a finish that is said to be over: nothing that it governs may be left at live places, or on the way
+    /// there.
     fn check_release(&self, over: FinishId) -> Result<(), String> {
         for place in self.living() {
             let governed = |task: &&Task| task.account.governed().is_some_and(|(id, _)| id == over);
@@ -611,7 +612,7 @@ impl crate::tests::World for World<'_> {
         actions
     }
 
-    /// Whether nothing but a further death can happen.
+    /// Returns `true` if nothing but a further death can happen.
     fn is_over(&self, actions: &[Action]) -> bool {
         actions.iter().all(|action| matches!(action, Action::Kill(_)))
     }
@@ -652,7 +653,7 @@ impl crate::tests::World for World<'_> {
         }
     }
 
-    /// Nothing more can happen: each finish must be over, and nothing left behind.
+    /// Checks the end, when nothing more can happen: each finish must be over, and nothing left behind.
     fn check_end(&self) -> Result<(), String> {
         if let Some(&(place, key)) = self.roots.keys().find(|(place, _)| !self.dead.contains(place)) {
             return Err(format!("hangs: {}", self.machines[place as usize].waiting_for(key)));

@@ -102,7 +102,7 @@ fn a_pool_refuses_a_task_of_another_place_and_keeps_its_blocks() {
     assert_eq!(nodes.ask(0, ask(0, 0, Get, true)), [(0, Status::NotLocal)]);
     assert_eq!(nodes.ask(1, ask(1, 0, Get, false)), [(1, Status::Done)]);
     assert_eq!(nodes.ask(1, ask(1, 0, Get, false)), [(1, Status::Failed)]);
-    // What a task holds when it ends is free again.
+    // The hubs that a task holds when it ends are free again.
     assert_eq!(nodes.at(1, |node, outputs| node.end_task(TaskId(1), outputs)), []);
     assert_eq!(nodes.ask(1, ask(1, 0, Get, false)), [(1, Status::Done)]);
 }

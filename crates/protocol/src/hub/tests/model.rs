@@ -7,11 +7,11 @@ use crate::hub::node::LogEntry;
 #[derive(Debug)]
 pub(super) struct ListModel {
     kind: HubKind,
-    /// Who waits, in order of arrival.
+    /// Requests that wait, in order of arrival.
     waiting: Vec<ServiceRequest>,
     owner: Option<u32>,
     is_pending: bool,
-    /// What is kept: the packets of a FIFO, the value of a data event, the text of a black board.
+    /// Stored data: the packets of a FIFO, the value of a data event, the text of a black board.
     kept: Vec<Vec<u8>>,
     /// The count of a semaphore, the bit of an event, the number of a black board's writes.
     count: u64,
@@ -20,7 +20,7 @@ pub(super) struct ListModel {
     free: Vec<u32>,
 }
 
-/// What a request of the model comes to: its identity, its status, and what it gets.
+/// Outcome of a request of the model: its identity, its status, and the data it receives.
 pub(super) type Outcome = (RequestId, Status, Vec<u8>);
 
 impl ListModel {
@@ -225,7 +225,7 @@ impl ListModel {
         }
     }
 
-    /// What must hold of who waits when the kernel has scheduled.
+    /// Checks what must hold of the waiting requests when the kernel has scheduled.
     pub(super) fn check_idle(&self) {
         let waits = |operation| self.waiting.iter().any(|request| request.operation == operation);
         let (puts, gets) = (waits(HubOperation::Put), waits(HubOperation::Get));

@@ -49,7 +49,7 @@ struct World {
     routes: Vec<Routes>,
     outboxes: Vec<PacketQueue>,
     inboxes: Vec<PacketQueue>,
-    /// By the sender and the receiver.
+    /// Packets under way, by the sender and the receiver.
     links: BTreeMap<(usize, usize), VecDeque<HubPacket>>,
     /// The requests of each task that have not returned.
     waiting: Vec<Vec<u64>>,
@@ -224,7 +224,7 @@ impl World {
         all.flat_map(of).collect()
     }
 
-    /// Whether tasks wait for each other's locks.
+    /// Returns `true` if tasks wait for each other's locks.
     fn is_deadlocked(&self) -> bool {
         let mut edges = self.waits_for();
         loop {
@@ -307,7 +307,7 @@ fn run(seed: u64) {
     (0..STEPS).for_each(|_| world.step());
     world.settle();
     world.check_priorities(seed);
-    // What waits for ever ends by its time-out, and nothing is lost.
+    // Requests that would wait for ever end by their time-out, and nothing is lost.
     for task in 0..world.waiting.len() {
         let place = world.place_of(task);
         for number in world.waiting[task].clone() {

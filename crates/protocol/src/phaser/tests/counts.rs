@@ -3,7 +3,7 @@
 use super::super::*;
 use crate::PlaceId;
 
-/// Delivers control messages at once, and counts them; collects who is woken.
+/// Net that delivers control messages at once, and counts them; collects the tasks that are woken.
 struct Net {
     places: Vec<Phasers>,
     messages: u64,

@@ -39,7 +39,7 @@ pub enum Mutant {
     SkipOrphans,
 }
 
-/// What stays the same in a world; no part of a state's identity.
+/// Constants of a world; no part of a state's identity.
 #[derive(Debug)]
 pub struct Setting {
     pub places: u32,
@@ -65,7 +65,7 @@ struct Task {
     waits: bool,
 }
 
-/// What can happen next.
+/// Action that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     Run(u32, usize),
@@ -191,7 +191,7 @@ impl<'a> World<'a> {
         (0..self.setting.places).filter(|place| !self.dead.contains(place))
     }
 
-    /// A task goes on in a new phase: nobody may be left who has not signalled in the one before.
+    /// Checks that nobody is left who has not signalled in the phase before, when a task goes on in a new phase.
     fn enter_phase(&self, place: u32, task: &mut Task, advanced: Advanced) -> Result<(), String> {
         task.waits = false;
         if let Some(dead) = advanced.dead {

@@ -61,7 +61,7 @@ pub(super) struct MessageHead {
 /// Bits of the tags of a program.
 pub(super) const TAG_BITS: u32 = u32::BITS;
 
-/// Where in its word the kind begins.
+/// Bit at which the kind begins in its word.
 const KIND_SHIFT: u32 = 56;
 
 /// The bits of a number; numbers wrap.
@@ -112,12 +112,12 @@ impl MessageHead {
     }
 }
 
-/// What a request to send says of its message.
+/// Description of the message in a request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LongMessage {
     /// Its length.
     pub(super) bytes: u64,
-    /// Where its receiver may read it, if its sender lends it.
+    /// Slice its receiver may read, if its sender lends it.
     pub(super) loan: Option<LentSlice>,
 }
 

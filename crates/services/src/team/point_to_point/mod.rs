@@ -243,15 +243,17 @@ impl Team {
 /// Bytes of a slice that goes in pieces, each of which needs no answer of its receiver; a longer one goes as one.
 const IN_PIECES_MAX: usize = 16 * EAGER_BYTES_MAX;
 
-/// How many elements of a slice go at a time in an exchange; its receiver knows its length and so this, too.
+/// Returns the number of elements of a slice sent at a time in an exchange; its receiver knows its length and so this,
+/// too.
 fn piece<T>(slice: &[T]) -> usize {
     let goes_in_pieces = (EAGER_BYTES_MAX + 1..=IN_PIECES_MAX).contains(&size_of_val(slice));
     let each = if goes_in_pieces { EAGER_BYTES_MAX / size_of::<T>() } else { slice.len() };
     each.max(1)
 }
 
-/// What is for each member, in the order given. It goes one after the other: of messages to one member that begin
-/// together, the first may give way to others of its place, and then the second would be before it.
+/// Groups the values by member, each group in the order given. The values of a group are sent one after the other: of
+/// messages to one member that begin together, the first may give way to others of its place, and then the second
+/// would overtake it.
 fn by_member<V>(all: impl IntoIterator<Item = (usize, V)>) -> Vec<(usize, Vec<V>)> {
     let mut grouped: Vec<(usize, Vec<V>)> = Vec::new();
     let mut all: Vec<(usize, V)> = all.into_iter().collect();

@@ -103,7 +103,7 @@ impl<'t> ReceiveRequest<'t> {
             if looked.is_some() {
                 return looked;
             }
-            // What came meanwhile may have been taken in.
+            // Messages that arrived meanwhile may have been taken in.
             found = self.unexpected(|other, bytes| other == element && take(bytes));
         }
         let Unexpected::Received(source) = found else { return None };
@@ -238,8 +238,8 @@ impl ReceiveRequest<'_> {
 struct MatchedMessage {
     /// `None` at the end only.
     matched: Option<Matched<Message>>,
-    /// The transfer by which a withdrawal finds a long message whose task gave way while it read; its sender was not
-    /// asked for it.
+    /// Transfer at which a withdrawal finds a long message whose task gave way while it read; its sender was not asked
+    /// for it.
     unasked: Option<u64>,
 }
 
@@ -446,7 +446,7 @@ impl Drop for MatchedMessage {
     }
 }
 
-/// Begins to receive long message `send` of `source`; returns the number of the transfer, by which a withdrawal finds
+/// Begins to receive long message `send` of `source`; returns the number of the transfer, at which a withdrawal finds
 /// the message.
 fn begin_transfer(source: PlaceId, send: u64, is_value: bool) -> u64 {
     Local::with(|local| MessageTable::of(local).borrow_mut().begin_transfer(source, send, is_value))

@@ -243,7 +243,7 @@ impl Destination {
     }
 }
 
-/// Whether an eager message is on its way, or waits here for room and keeps its task back.
+/// State of an eager message: on its way, or waiting here for room and keeping its task back.
 #[derive(Clone, Copy)]
 enum Leaving {
     Gone,

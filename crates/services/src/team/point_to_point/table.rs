@@ -37,7 +37,7 @@ pub(super) enum Message {
         send: u64,
         /// Its length, and where it can be read.
         long: LongMessage,
-        /// The transfer by which it comes, once a receive has begun one.
+        /// Transfer in which it comes, once a receive has begun one.
         transfer: Option<u64>,
     },
 }
@@ -73,7 +73,7 @@ pub(super) struct LongSend {
     transfer: Option<u64>,
     /// The number of its chunks that the receiver has taken.
     taken: usize,
-    /// Whether the receiver has read it where it lies.
+    /// True if the receiver has read it in the sender's memory.
     is_read: bool,
     is_dead: bool,
     waker: Option<Waker>,
@@ -84,7 +84,7 @@ pub(super) struct Transfer {
     source: PlaceId,
     /// The sender's number.
     send: u64,
-    /// Whether it is of a value, which comes in one chunk.
+    /// True if it is of a value, which comes in one chunk.
     is_value: bool,
     chunks: VecDeque<Payload>,
     ended: Option<TransferEnd>,
@@ -513,13 +513,13 @@ pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
     }
 }
 
-/// What [`receive_unexpected`] has found.
+/// Result of [`receive_unexpected`].
 pub(super) enum Unexpected {
     /// The message of this place, which `takes` has taken.
     Received(PlaceId),
     /// One that has to be received otherwise, or another receive is the next one.
     Other,
-    /// None: the next message to arrive is for this receive.
+    /// No message: the next one to arrive is for this receive.
     Nothing,
 }
 

@@ -8,11 +8,11 @@
 
 use super::{Shape, Tree};
 
-/// Who is on which host, as one member sees it.
+/// Hosts of the members, as one member sees them.
 #[derive(Debug)]
 pub(in crate::team) struct TeamHosts {
     rank: usize,
-    /// By rank: the number of its host; hosts are counted as they appear.
+    /// Number of each member's host, by rank; hosts are counted as they appear.
     of: Vec<u32>,
     /// The lowest rank on each host.
     leaders: Vec<usize>,
@@ -58,7 +58,7 @@ impl TeamHosts {
         self.of[self.rank] as usize
     }
 
-    /// How many members are on the own host.
+    /// Returns the number of members on the own host.
     pub(in crate::team) fn own_size(&self) -> usize {
         self.own.len()
     }
@@ -90,9 +90,9 @@ impl TeamHosts {
 /// The parent and the children of one member in a tree that goes to each host once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::team) struct HierarchicalTree {
-    /// Whom it hears from; none for the root.
+    /// Member from which it receives; `None` for the root.
     pub(in crate::team) parent: Option<usize>,
-    /// Whom it sends to, in this order.
+    /// Members to which it sends, in this order.
     pub(in crate::team) children: Vec<usize>,
 }
 
@@ -105,7 +105,7 @@ pub(in crate::team) enum TreeNode {
 }
 
 impl TreeNode {
-    /// Whom this member hears from; none for the root.
+    /// Returns the member from which this one receives; `None` for the root.
     #[inline]
     pub(in crate::team) fn parent(&self) -> Option<usize> {
         match self {
@@ -114,7 +114,7 @@ impl TreeNode {
         }
     }
 
-    /// Whom this member sends to, in this order.
+    /// Returns the members to which this one sends, in this order.
     #[inline]
     pub(in crate::team) fn children(&self) -> impl Iterator<Item = usize> {
         let (plain, by_hosts) = match self {

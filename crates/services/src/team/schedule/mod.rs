@@ -1,4 +1,4 @@
-//! Who sends what to whom in which round: the schedules of the collectives, as pure functions of ranks.
+//! Schedules of the collectives: who sends what to whom in which round, as pure functions of ranks.
 //!
 //! Its own file so that they can be tested over all ranks and sizes without a message. Nothing here sends, waits or
 //! knows what is sent. Invariant: every member computes the same schedule, and what one sends in a round is
@@ -16,16 +16,17 @@ use std::ops::Range;
 /// One round of a symmetric schedule: send to one member, take from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Round {
-    /// How far `to` is from this member, in ranks.
+    /// Distance from this member to `to`, in ranks.
     pub(super) distance: usize,
-    /// Who is sent to.
+    /// Rank of the receiver.
     pub(super) to: usize,
-    /// Who is heard from.
+    /// Rank of the sender.
     pub(super) from: usize,
 }
 
 impl Round {
-    /// `distance` is below `size`; so a comparison does, where a division would be longer than a short collective.
+    /// Returns the round at `distance`, which is below `size`; so a comparison suffices, where a division would be
+    /// longer than a short collective.
     #[inline]
     fn at(distance: usize, rank: usize, size: usize) -> Round {
         let wrapped = |rank: usize| if rank < size { rank } else { rank - size };
@@ -57,7 +58,7 @@ pub enum Shape {
     Chain,
     /// All others are children of the root.
     Flat,
-    /// Each member has so many children, at least one, and the leaves fewer.
+    /// Each member has this many children, at least one, and the leaves fewer.
     Fan(u32),
 }
 
@@ -81,7 +82,7 @@ impl Tree {
         (relative + self.root) % self.size
     }
 
-    /// Whom this member hears from; none for the root.
+    /// Returns the member from which this one receives; `None` for the root.
     pub(super) fn parent(&self) -> Option<usize> {
         let above = match self.shape {
             Shape::Binomial => self.relative & self.relative.wrapping_sub(1),
@@ -92,13 +93,13 @@ impl Tree {
         (self.relative > 0).then(|| self.absolute(above))
     }
 
-    /// This member of a binomial tree and those below it: so many, from its rank on.
+    /// Returns the number of members in this subtree of a binomial tree, which are consecutive from its rank on.
     pub(super) fn members(&self) -> usize {
         let below = if self.relative == 0 { self.size } else { 1 << self.relative.trailing_zeros() };
         below.min(self.size - self.relative)
     }
 
-    /// Whom this member sends to, those with the most below them first.
+    /// Returns the members to which this one sends, those with the most members below them first.
     pub(super) fn children(&self) -> impl Iterator<Item = usize> {
         let Tree { shape, size, relative, .. } = *self;
         let lowest = if relative == 0 { size.next_power_of_two() } else { 1 << relative.trailing_zeros() };
@@ -127,7 +128,7 @@ impl Tree {
     }
 }
 
-/// Where a value stands beside another one of lower or higher ranks.
+/// Side of another value on which a value belongs: that of lower or of higher ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// It belongs before: its ranks are lower.
@@ -177,7 +178,7 @@ impl ReductionTree {
         ReductionTree { pairs: size - width, width, root }
     }
 
-    /// How many members stay after the pairs are folded.
+    /// Returns the number of members that stay after the pairs are folded.
     #[cfg(test)]
     pub(super) fn width(&self) -> usize {
         self.width
@@ -199,7 +200,7 @@ impl ReductionTree {
         if rank < 2 * self.pairs { rank / 2 } else { rank - self.pairs }
     }
 
-    /// Whether `rank` stays after the pairs are folded.
+    /// Returns `true` if `rank` stays after the pairs are folded.
     pub(super) fn stays(&self, rank: usize) -> bool {
         self.member(self.leaf(rank)) == rank
     }
@@ -306,15 +307,15 @@ impl ReductionTree {
 pub(super) struct HalvingRound {
     /// The other member.
     pub(super) with: usize,
-    /// Where its values belong.
+    /// Side to which its values belong.
     pub(super) side: Side,
-    /// What this member goes on with; the other one gives it away.
+    /// Range this member keeps; the other one gives it away.
     pub(super) kept: Range<usize>,
-    /// What the other one goes on with.
+    /// Range the other member keeps.
     pub(super) given: Range<usize>,
 }
 
-/// How a long slice is cut: chunks of the same number of elements, the last one shorter.
+/// Division of a long slice into chunks of the same number of elements, the last one shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunks {
     len: usize,
@@ -327,12 +328,12 @@ impl Chunks {
         Chunks { len, chunk_len }
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many there are; an empty slice is one empty chunk, so that its receiver hears of it.
+    /// Returns the number of chunks; an empty slice is one empty chunk, so that its receiver hears of it.
     pub(super) fn count(&self) -> usize {
         self.len.div_ceil(self.chunk_len).max(1)
     }

@@ -38,8 +38,8 @@ const SLOTS: usize = 2;
 /// Lines of a slot: a chunk of half a kilobyte with its header, where a line is 32 bytes.
 const SLOT_LINES: u32 = 18;
 
-/// Messages of one sender and class that may lie unread at a place. With ten times as many a sender is so far ahead
-/// that slots are mostly taken, and what is fetched is copied once more: 16 KiB take half as long again.
+/// Most unread messages of one sender and class at a place. With ten times as many a sender is so far ahead that slots
+/// are mostly taken and fetched messages are copied once more: 16 KiB take half as long again.
 const UNREAD_MAX: u32 = 16;
 
 const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
@@ -47,13 +47,13 @@ const _: () = assert!(UNREAD_MAX <= u8::MAX as u32, "a byte counts them");
 /// A slot as its owner's system knows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// When all children have fetched what is in it.
+    /// Time at which all children have fetched its contents.
     free: Picoseconds,
-    /// How many they are: so many flags have to be looked at before it is written again.
+    /// Number of children, whose flags must be read before the slot is written again.
     children: u32,
 }
 
-/// What one place and its core's system keep.
+/// State of one place and its core's system.
 #[derive(Default)]
 struct PlaceState {
     system: InterruptService,
@@ -64,9 +64,9 @@ struct PlaceState {
     owed: OrderedMap<(PlaceId, Class), u32>,
     /// On their way here.
     acknowledgements: Vec<Acknowledgement>,
-    /// Whether it has found no room since it looked for acknowledgements last: then it looks in its next turn.
+    /// `true` if the place has found no room since it last looked for acknowledgements; it looks in its next turn.
     waits: bool,
-    /// When the turn began in which it looked last.
+    /// Start of the turn in which it last looked.
     looked: Picoseconds,
 }
 
@@ -76,15 +76,15 @@ pub(crate) struct AsyncBroadcast {
     children: u32,
     line_bytes: u32,
     place_states: Vec<PlaceState>,
-    /// When those to whom the last message went find it.
+    /// Times at which the receivers of the last message find it.
     found: OrderedMap<PlaceId, Picoseconds>,
 }
 
 impl AsyncBroadcast {
-    /// Trees of so many children each, at least one, among the cores of so many places.
+    /// Returns trees with `children` children each, at least one, among the cores of `places` places.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip does not have what this needs.
+    /// [`WorldError`]: the chip lacks something that this needs.
     pub(crate) fn new(children: u32, places: u32, costs: &Costs) -> Result<AsyncBroadcast, WorldError> {
         if costs.buffer_lines() == 0 {
             return Err(WorldError::NoBuffers);
@@ -113,7 +113,7 @@ impl AsyncBroadcast {
         1..(SLOT_LINES * self.line_bytes) as usize + 1
     }
 
-    /// When `place` finds the last message that was sent, which went to it.
+    /// Returns the time at which `place` finds the last message that was sent, which went to it.
     pub(crate) fn found(&self, place: PlaceId) -> Picoseconds {
         self.found.get(place).copied().expect("each receiver was found")
     }
@@ -134,8 +134,8 @@ struct Acknowledgement {
 }
 
 impl AsyncBroadcast {
-    /// Whether this message may lie unread at each of its receivers. Who finds no room looks for acknowledgements, at
-    /// once and in its next turn, whatever else it sends meanwhile.
+    /// Returns `true` if this message may wait unread at each of its receivers. If there is no room, the place looks
+    /// for acknowledgements at once and in its next turn, whatever else it sends meanwhile.
     pub(crate) fn has_room(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         if self.is_full(out) {
             self.look(cores, out.from);
@@ -145,7 +145,7 @@ impl AsyncBroadcast {
         !is_full
     }
 
-    /// Whether as many messages as may be lie unread at one of its receivers.
+    /// Returns `true` if one of the receivers holds the maximum of unread messages.
     fn is_full(&self, out: &OutgoingMulticast<'_>) -> bool {
         let unread = &self.place_states[out.from.index()].unread;
         out.to.iter().any(|to| unread.get((*to, out.class)).is_some_and(|unread| *unread >= UNREAD_MAX))
@@ -163,7 +163,7 @@ impl AsyncBroadcast {
         }
     }
 
-    /// How long that takes.
+    /// Returns the time `make_progress` takes.
     pub(crate) fn attention(&self, cores: &Cores, place: PlaceId) -> Picoseconds {
         let waits = self.place_states[place.index()].waits;
         if waits { cores.own_read(place, self.acknowledgement_lines()) } else { Picoseconds::ZERO }
@@ -188,7 +188,7 @@ impl AsyncBroadcast {
         }
     }
 
-    /// When the first acknowledgement that `place` waits for has come, or will.
+    /// Returns the arrival time of the first acknowledgement that `place` waits for, in the past or the future.
     pub(crate) fn first_acknowledgement(&self, place: PlaceId) -> Option<Picoseconds> {
         let place_state = &self.place_states[place.index()];
         let arrivals = place_state.acknowledgements.iter().map(|acknowledgement| acknowledgement.arrival);
@@ -229,8 +229,8 @@ impl AsyncBroadcast {
         }
     }
 
-    /// `gone` reads nothing more: what `place` keeps for it is forgotten. Nothing will be sent to it, so what it has
-    /// not read goes for the memory only.
+    /// Forgets everything that `place` keeps for `gone`, which reads nothing more. Nothing will be sent to it, so
+    /// forgetting its unread messages only frees memory.
     pub(crate) fn forget(&mut self, place: PlaceId, gone: PlaceId) {
         let place_state = &mut self.place_states[place.index()];
         place_state.unread.retain(|(reader, _), _| reader != gone);

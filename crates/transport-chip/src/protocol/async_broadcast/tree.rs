@@ -11,22 +11,22 @@ use crate::report::TimeCategory;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
-/// What a place has done with a message.
+/// Result of fetching a message.
 struct FetchResult {
-    /// When all of it is in its private memory.
+    /// Time at which all of it is in its private memory.
     found: Picoseconds,
-    /// When its parent may take the slot back for its part.
+    /// Time from which its parent may take the slot back, as far as this place is concerned.
     done: Picoseconds,
     /// The slot in which it waits for its children, and when each of them is called.
     slot: usize,
     called: Vec<Picoseconds>,
 }
 
-/// What a place does in one message's tree.
+/// Work of a place in one message's tree.
 #[derive(Clone, Copy)]
 struct FetchJob {
     place: PlaceId,
-    /// From whom it fetches, and when it is called for that.
+    /// Place from which it fetches; below, the time at which it is called for that.
     parent: PlaceId,
     called: Picoseconds,
     lines: u32,
@@ -34,7 +34,7 @@ struct FetchJob {
 }
 
 impl AsyncBroadcast {
-    /// Sends a message of so many bytes from `root` to these, in the order of the tree.
+    /// Sends a message of `bytes` bytes from `root` to the places `to`, in the order of the tree.
     pub(crate) fn send(&mut self, cores: &mut Cores, root: PlaceId, to: &[PlaceId], bytes: usize) {
         let lines = bytes.div_ceil(self.line_bytes as usize) as u32;
         let children_of = |rank: usize, fanout: usize| {
@@ -127,7 +127,7 @@ impl AsyncBroadcast {
         (end, called)
     }
 
-    /// What it takes to see that all children have answered of what is in a slot, and to clear their flags.
+    /// Returns the time to see that all children have answered for the contents of a slot, and to clear their flags.
     fn answers(&self, cores: &Cores, place: PlaceId, slot: Slot) -> Picoseconds {
         let flag = cores.own_read(place, 1) + cores.written_alone(place, place, 1);
         (flag + cores.cycles(place, FLAG_CYCLES)) * u64::from(slot.children)
@@ -160,7 +160,7 @@ impl AsyncBroadcast {
         FetchResult { found, done, slot: number, called }
     }
 
-    /// What `take_in` takes if nothing is in the way, with a slot of its own or without.
+    /// Returns the time `take_in` takes without contention, with a slot of its own or without.
     fn taking(&self, cores: &Cores, task: FetchJob, own: Option<Slot>) -> Picoseconds {
         let FetchJob { place, parent, lines, .. } = task;
         let fetched = cores.controller_register(place) * 2
@@ -171,7 +171,7 @@ impl AsyncBroadcast {
         fetched + own.map_or(Picoseconds::ZERO, passed_on)
     }
 
-    /// What it takes to put a message into a slot and call the children, if nothing is in the way.
+    /// Returns the time to write a message into a slot and call the children without contention.
     fn passing_on(&self, cores: &Cores, place: PlaceId, slot: Slot, lines: u32) -> Picoseconds {
         self.answers(cores, place, slot)
             + cores.written_alone(place, place, lines + 1)

@@ -38,7 +38,7 @@ pub(crate) struct Route {
     pub(crate) class: Class,
 }
 
-/// How one protocol moves a chunk.
+/// Handshake of a protocol that moves messages in chunks.
 pub(crate) trait Handshake {
     /// Lines of the longest chunk of `class`.
     fn chunk_lines(&self, class: Class) -> u32;
@@ -46,13 +46,13 @@ pub(crate) trait Handshake {
     /// Bytes of the longest message of `class` that is no block.
     fn message_bytes_max(&self, class: Class) -> usize;
 
-    /// Whether all receivers share the part of the buffer where the chunks of one sender and class wait.
+    /// `true` if all receivers share the part of the buffer for the chunks of one sender and class.
     const SHARED: bool;
 
-    /// Whether the lines of a poll hold answers, too; else each awaited one is a line to read and to clear.
+    /// `true` if the lines of a poll hold answers too; otherwise each awaited answer is a line to read and to clear.
     const POLL_SEES_ANSWERS: bool;
 
-    /// Whether a sender does nothing but serve arrivals until its last chunk is answered.
+    /// `true` if a sender only serves arrivals until its last chunk is answered.
     const WAITS: bool;
 
     /// Writes a chunk of `lines` lines and its flag.
@@ -72,7 +72,7 @@ pub(crate) struct Chunks<H> {
     place_states: Vec<PlaceState>,
     /// By part.
     held: Vec<Option<PartInUse>>,
-    /// What places send next, and what they have taken while they were blocked in a send.
+    /// Messages that places send next, and those they took while they were blocked in a send.
     blocking_sends: BlockingSends,
     /// Instructions of a poll.
     poll_cycles: u64,
@@ -114,15 +114,15 @@ impl<H: Handshake> Chunks<H> {
     }
 }
 
-/// What a part of a buffer holds.
+/// Contents of a part of a buffer.
 #[derive(Clone, Copy)]
 struct PartInUse {
     lane: usize,
-    /// Whether the last chunk is not answered, as the sender knows.
+    /// `true` if the last chunk is not answered, as the sender knows.
     awaited: bool,
 }
 
-/// What is not written yet of a message.
+/// Unwritten rest of a message.
 struct Remainder {
     handler: HandlerId,
     load: MessageContent,
@@ -138,14 +138,14 @@ struct ArrivingChunk {
     message: Option<(HandlerId, MessageContent)>,
 }
 
-/// What one route keeps.
+/// State of one route.
 #[derive(Default)]
 struct Lane {
     rest: Option<Remainder>,
     arriving: Option<ArrivingChunk>,
 }
 
-/// What one place keeps beside its lanes.
+/// State of one place beside its lanes.
 #[derive(Default)]
 struct PlaceState {
     /// Lanes with a message from here that is only partly written.

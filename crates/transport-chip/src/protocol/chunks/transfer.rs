@@ -82,7 +82,7 @@ impl<H: Handshake> Chunks<H> {
 }
 
 impl<H: Handshake> Chunks<H> {
-    /// What the parts of `place` hold.
+    /// Returns the contents of the parts of `place`.
     pub(super) fn own_parts(&self, place: PlaceId) -> impl Iterator<Item = &PartInUse> {
         let parts = self.held.len() / self.place_states.len();
         self.held[place.index() * parts..][..parts].iter().flatten()
@@ -105,7 +105,7 @@ impl<H: Handshake> Chunks<H> {
         self.held[self.part_of(lane)].is_none()
     }
 
-    /// Whether the part of `lane` is free; looks at the flags of answers if some are on their way.
+    /// Returns `true` if the part of `lane` is free; looks at the flags of answers if some are on their way.
     pub(super) fn becomes_free(&mut self, cores: &mut Cores, lane: usize) -> bool {
         let place = self.route_of(lane).source;
         if !self.is_free(lane) && !self.place_states[place.index()].answers.is_empty() {
@@ -153,13 +153,14 @@ impl<H: Handshake> Chunks<H> {
         }
     }
 
-    /// When a place that is blocked in a send begins the next message, if it waits for no answer: at once.
+    /// Returns the time at which a place that is blocked in a send begins the next message: at once, or `None` if it
+    /// waits for an answer.
     pub(super) fn resumes(&self, place: PlaceId) -> Option<Picoseconds> {
         let is_awaited = self.own_parts(place).next().is_some();
         (!is_awaited && !self.blocking_sends.of(place).is_empty()).then_some(Picoseconds::ZERO)
     }
 
-    /// A message that was kept and is wanted now; its sender is told by a flag.
+    /// Returns a message that was deferred and is wanted now; its sender is notified by a flag.
     pub(super) fn take_deferred(
         &mut self,
         cores: &mut Cores,

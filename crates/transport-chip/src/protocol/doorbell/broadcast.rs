@@ -15,7 +15,8 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::PlaceId;
 
 impl Doorbell {
-    /// Whether such a message may go now: no block is on its way to one of them, and none has too much of it unread.
+    /// Returns `true` if such a message may be sent now: no block is on its way to a receiver, and none has too much of
+    /// it unread.
     pub(super) fn may_relay(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
         let known = |out: &Outgoing| self.pairs.known(out.to, out.from, out.class);
         let streams = out.each().any(|out| known(&out).is_some_and(|lane| self.lanes[lane].streams));
@@ -23,7 +24,8 @@ impl Doorbell {
         !streams && relays.is_some_and(|relays| relays.has_room(cores, out))
     }
 
-    /// When an entry of a lane is found that arrives then: not before what was relayed earlier.
+    /// Returns the time at which an entry of a lane that arrives at `arrival` is found: not before what was relayed
+    /// earlier.
     #[inline(never)] // Without asynchronous broadcasts none comes here.
     pub(super) fn behind(&self, lane: usize, arrival: Picoseconds) -> Picoseconds {
         let place_state = &self.place_states[self.target_of(lane).index()];
@@ -65,7 +67,7 @@ impl Doorbell {
 }
 
 impl InboxEntry<RingCost> {
-    /// Whether it lies in private memory: every entry of a ring has a line there, or a cell.
+    /// Returns `true` if the message is in private memory: every entry of a ring has a line there, or a cell.
     #[inline]
     pub(super) fn is_relayed(&self) -> bool {
         self.cost.share == Occupancy::default()

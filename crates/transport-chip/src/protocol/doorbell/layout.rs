@@ -20,13 +20,14 @@ use crate::protocol::MESSAGE_BYTES_MIN;
 use isles_transport::Class;
 use std::ops::Range;
 
-/// Bytes of an entry that are not the message: length, handler, kind, and the slot of what lies elsewhere.
+/// Bytes of an entry besides the message: length, handler, kind, and the slot of a long message.
 const HEADER_BYTES: usize = 8;
 
 /// Bytes of a wide flag without content: counts, and the header in the cell.
 const WIDE_BYTES: u32 = 8;
 
-/// More lines of a control ring do not pay: what they hold has long been taken. Lines of rings are counted in bytes.
+/// Most lines of a control ring: more do not pay, because the first have long been taken. Ring lines are counted in
+/// bytes.
 const RING_UNIT_MAX: u32 = 5;
 
 /// Lines of a ring at most: entries have a line at least, but for the one in the cell, and a flag counts those that are
@@ -34,17 +35,17 @@ const RING_UNIT_MAX: u32 = 5;
 const RING_LINES_MAX: [u32; 2] = [15, 240];
 const _: () = assert!(2 * RING_UNIT_MAX <= RING_LINES_MAX[0]);
 
-/// Data rings may take a quarter of the lines, and the slots of control a sixth: a message of data that finds room at
-/// the receiver needs no line that tells where it lies, and of control few are so long.
+/// Parts of the lines: data rings may take a quarter, the slots of control a sixth. A data message that finds room at
+/// the receiver needs no line for its location, and few control messages are so long.
 const DATA_RINGS_PART: u32 = 4;
 const CONTROL_SLOTS_PART: u32 = 6;
 
-/// What has so many lines or more goes in halves: the receiver takes one while the other is written. That costs an
-/// entry more, so less does not gain what it costs.
+/// Least length, in lines, of a message sent in halves: the receiver takes one while the other is written. Halves cost
+/// one more entry, so shorter messages do not gain what that costs.
 const HALVED_LINES_MIN: u32 = 32;
 
-/// The last two pieces of a block are equal if a slot has so many lines; of shorter ones each is little more than its
-/// instructions.
+/// Least lines of a slot for which the last two pieces of a block are equal; in smaller slots each piece costs little
+/// more than its instructions.
 const HALVED_SLOT_MIN: u32 = 24;
 
 /// Slots by class: two keep one piece under way while the next is written; data has other receivers beside.
@@ -67,7 +68,7 @@ pub(crate) struct DoorbellLayout {
     pub(crate) slot_lines: [u32; 2],
     /// Bytes of the longest message that is no block.
     pub(crate) message_bytes_max: [usize; 2],
-    /// Bytes of content that lie with the header in a cell; none if there are no cells.
+    /// Bytes of content in a cell besides the header; `None` if there are no cells.
     cell_bytes: Option<u32>,
 }
 
@@ -119,7 +120,7 @@ impl DoorbellLayout {
         (lines <= self.ring_lines[class as usize]).then_some(lines)
     }
 
-    /// Whether places have cells.
+    /// Returns `true` if places have cells.
     #[inline]
     pub(crate) fn has_cells(&self) -> bool {
         self.cell_bytes.is_some()
@@ -140,13 +141,13 @@ impl DoorbellLayout {
         ring_bytes(lines, self.line_bytes) + 1..self.slot_lines[class as usize] as usize * self.line_bytes + 1
     }
 
-    /// Of how many lines the first part of a message of so many is, if it goes in two.
+    /// Returns the lines of the first part of a message of `lines` lines, if it is sent in two parts.
     #[inline]
     pub(crate) fn first_half(lines: u32) -> Option<u32> {
         (lines >= HALVED_LINES_MIN).then(|| lines.div_ceil(2))
     }
 
-    /// Lines of the next piece of a block of `class`, of which so many are left.
+    /// Returns the lines of the next piece of a block of `class`, of which `left` lines are left.
     pub(crate) fn piece_lines(&self, class: usize, left: u32) -> u32 {
         let most = self.slot_lines[class];
         let is_halved = most >= HALVED_SLOT_MIN && left > most && left < 2 * most;
@@ -154,24 +155,25 @@ impl DoorbellLayout {
     }
 }
 
-/// Bytes of the longest message in so many lines of a ring, beside its header.
+/// Returns the bytes of the longest message in `lines` lines of a ring, besides its header.
 fn ring_bytes(lines: u32, line_bytes: usize) -> usize {
     lines as usize * line_bytes - HEADER_BYTES
 }
 
-/// Bytes of the longest message of each class that a ring or a slot of so many lines holds.
+/// Returns the bytes of the longest message of each class that a ring or a slot of these lines holds.
 fn longest(ring_lines: [u32; 2], slot_lines: [u32; 2], line_bytes: usize) -> [usize; 2] {
     [0, 1].map(|class| ring_bytes(ring_lines[class], line_bytes).max(slot_lines[class] as usize * line_bytes))
 }
 
-/// Lines of the rings of a pair of places, of which each has a part of so many: for both rings there is so much room,
-/// and one has so many at most.
+/// Returns the lines of the two rings of a pair of places, each pair having a part of `part` lines: at most `room` for
+/// both rings, and at most `most` for one.
 fn ring_lines(part: u32, room: u32, most: u32) -> [u32; 2] {
     let unit = (part / 5).min(room / 3).clamp(1, RING_UNIT_MAX);
     [unit, (part / DATA_RINGS_PART).clamp(2 * unit, most.min(room - unit))]
 }
 
-/// Lines of one slot of each class, of so many for all; those of control have so many at most.
+/// Returns the lines of one slot of each class, if `left` lines are left for all slots, and at most `control_max` for
+/// those of control.
 fn slot_lines(left: u32, control_max: u32) -> [u32; 2] {
     if left / 3 <= control_max {
         return [left / 3 / SLOTS[0], left * 2 / 3 / SLOTS[1]];
@@ -184,7 +186,7 @@ fn least_lines(peers: u32, flag_lines: u32, line_bytes: u32) -> u32 {
     flag_lines + 3 * peers + slots_least(line_bytes)
 }
 
-/// Lines of slots that hold so much. A third goes to the two of control, and the rest to the four of data.
+/// Returns the least lines of all slots. A third goes to the two of control, and the rest to the four of data.
 fn slots_least(line_bytes: u32) -> u32 {
     3 * SLOTS[0] * MESSAGE_BYTES_MIN.div_ceil(line_bytes)
 }

@@ -52,7 +52,7 @@ pub(crate) struct Doorbell {
     tie_break: TieBreak,
     lanes: Vec<Lane>,
     place_states: Vec<PlaceState>,
-    /// What carries messages to several places, if that is not a slot.
+    /// Carrier of messages to several places, if that is not a slot.
     relays: Option<Box<AsyncBroadcast>>,
 }
 
@@ -122,16 +122,16 @@ impl Doorbell {
     }
 }
 
-/// What an entry of a ring takes up, and where the rest of it lies.
+/// Space that an entry of a ring occupies, and the location of its rest.
 #[derive(Default)]
 struct RingCost {
-    /// Its lines of the ring and its slots of the sender's buffer; nothing if it lies in private memory.
+    /// Its lines of the ring and its slots of the sender's buffer; none of either if it is in private memory.
     share: Occupancy,
     /// Lines to read in the sender's buffer.
     fetch: u32,
 }
 
-/// See the file header.
+/// State of one place.
 struct PlaceState {
     /// Free slots of its buffer, by class.
     slots: [u32; 2],
@@ -141,15 +141,15 @@ struct PlaceState {
     streams: Vec<BlockSend>,
     /// Credits on their way here.
     credits: Vec<Credit>,
-    /// When the turn began in which it has looked at its flags last.
+    /// Start of the turn in which it last looked at its flags.
     looked: Picoseconds,
     /// Entries in the rings here, by class.
     inbox: Inbox<RingCost>,
     /// Lanes with entries taken in this turn and not credited, with their senders; each once.
     owed: Vec<(PlaceId, usize)>,
-    /// The bits of those senders: who has none is owed nothing.
+    /// Bits of those senders; nothing is owed to a sender without a bit.
     owes: u64,
-    /// Whether one of them may wait for it.
+    /// `true` if one of them may wait for it.
     owes_much: bool,
 }
 
@@ -367,7 +367,7 @@ impl ProtocolModel for Doorbell {
 }
 
 impl MulticastModel for Doorbell {
-    /// What fits a short ring goes there; it would gain nothing.
+    /// Returns the lengths worth relaying; a message that fits a short ring would gain nothing.
     fn bytes(&self, class: Class) -> Range<usize> {
         self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
     }

@@ -24,7 +24,7 @@ use crate::report::TimeCategory;
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{HandlerId, PlaceId};
 
-/// What entries occupy until they are credited.
+/// Space that entries occupy until they are credited.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Occupancy {
     /// Lines of the ring.
@@ -39,7 +39,7 @@ pub(super) struct Occupancy {
 const CELL: u8 = 8;
 
 impl Occupancy {
-    /// Of a message of so many lines, with its header.
+    /// Returns the occupancy of a message of `lines` lines, with its header.
     #[inline]
     pub(super) fn of_lines(lines: u32) -> Occupancy {
         Occupancy { lines: lines as u8, slots: 0 }
@@ -59,13 +59,13 @@ impl Occupancy {
         Occupancy { lines: 1, slots: 0x10 << slot }
     }
 
-    /// How many slots are this lane's own.
+    /// Returns the number of this lane's own slots.
     #[inline]
     pub(super) fn own_slots(self) -> u32 {
         u32::from(self.slots & (CELL - 1))
     }
 
-    /// Whether there are slots, its own or shared ones.
+    /// Returns `true` if there are slots, its own or shared ones.
     #[inline]
     pub(super) fn has_slots(self) -> bool {
         self.slots & !CELL != 0
@@ -89,11 +89,11 @@ const _: () = assert!(SLOTS_MAX <= 4, "a half of a byte has so many bits, and th
 /// Short, because there are very many and each message needs one or two of them.
 #[derive(Default)]
 pub(super) struct Lane {
-    /// What is written and not credited yet, as the sender knows it.
+    /// Space that is written and not credited yet, as the sender knows it.
     pub(super) taken: Occupancy,
-    /// What the receiver has taken and not credited.
+    /// Space that the receiver has taken and not credited.
     pub(super) owed: Occupancy,
-    /// Whether a block is under way here.
+    /// `true` if a block is under way here.
     pub(super) streams: bool,
 }
 
@@ -117,12 +117,12 @@ impl Doorbell {
         self.budget.ring_lines[lane % 2] - u32::from(self.lanes[lane].taken.lines)
     }
 
-    /// Whether the lines of a message are free in the ring; or, of one that goes into a slot, that and `beside` lines.
+    /// Returns `true` if the lines of a message are free in the ring; if it goes into a slot, that and `beside` lines.
     pub(super) fn fits(&self, out: &Outgoing, len: usize, beside: u32) -> bool {
         self.has_lines(out, self.budget.ring_lines_of(out.class, len), beside)
     }
 
-    /// The same of a message that takes so many lines of the ring, or of one that goes into a slot.
+    /// Returns the same for a message that takes `lines` lines of the ring, or goes into a slot.
     #[inline]
     pub(super) fn has_lines(&self, out: &Outgoing, lines: Option<u32>, beside: u32) -> bool {
         let has_slot = lines.is_some() || self.place_states[out.from.index()].slots[out.class as usize] > 0;
@@ -133,7 +133,7 @@ impl Doorbell {
         !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= wanted
     }
 
-    /// Whether `place` finds the room that `fits` wants; looks for credit if that is needed.
+    /// Returns `true` if `place` finds the room that `fits` wants; looks for credit if needed.
     #[inline]
     pub(super) fn finds(
         &mut self,
@@ -173,7 +173,8 @@ impl Doorbell {
         }
     }
 
-    /// Whether the next entry may have its header in the cell. A look of its own would cost more than that spares.
+    /// Returns `true` if the next entry may have its header in the cell. A look of its own would cost more than that
+    /// spares.
     fn finds_cell(&mut self, LaneEnds { source, lane, .. }: LaneEnds) -> bool {
         if !self.budget.has_cells() {
             return false;
@@ -201,7 +202,7 @@ impl Doorbell {
         arrival
     }
 
-    /// Writes a message of so many lines into a slot, or a long one into two of them if both are free.
+    /// Writes a message of `lines` lines into a slot, or a long one into two of them if both are free.
     #[inline]
     pub(super) fn write_at_home(
         &mut self,
@@ -235,7 +236,7 @@ pub(super) struct Credit {
     pub(super) share: Occupancy,
 }
 
-/// Whether somebody may wait for the credit of so much of a ring of `lines` lines: it is more than half, or a slot.
+/// Returns `true` if a sender may wait for this credit of a ring of `lines` lines: more than half of it, or a slot.
 pub(super) fn is_much(owed: Occupancy, lines: u32) -> bool {
     owed.has_slots() || 2 * u32::from(owed.lines) > lines
 }
@@ -246,7 +247,7 @@ pub(super) fn bit_of(place: PlaceId) -> u64 {
 }
 
 impl Doorbell {
-    /// Lets a message of `place` that arrives at `target` then tell what was taken of it and not credited.
+    /// Lets a message of `place` that arrives at `target` credit everything taken from `target` and not credited yet.
     pub(super) fn credit_along(&mut self, place: PlaceId, target: PlaceId, arrival: Picoseconds) {
         let mut owed = std::mem::take(&mut self.place_states[place.index()].owed);
         owed.retain(|(source, lane)| {
@@ -258,7 +259,7 @@ impl Doorbell {
         self.place_states[place.index()].owed = owed;
     }
 
-    /// Tells `source` at `arrival` what was taken of it on a lane and not credited.
+    /// Credits at `arrival` everything that was taken from `source` on a lane and not credited yet.
     #[inline]
     fn credit(&mut self, source: PlaceId, lane: usize, arrival: Picoseconds) {
         let share = std::mem::take(&mut self.lanes[lane].owed);

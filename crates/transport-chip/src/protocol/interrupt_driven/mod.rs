@@ -40,30 +40,30 @@ pub(crate) struct Packet {
     pub(crate) lines: u32,
 }
 
-/// What the systems of one protocol do.
+/// Behaviour of the cores' systems in one protocol.
 pub(crate) trait Driver {
-    /// Whether places that wait are halted until they are called.
+    /// `true` if waiting places are halted until an interrupt wakes them.
     const CALLS: bool;
 
-    /// Bytes of one sender and class that may lie unread.
+    /// Most unread bytes of one sender and class.
     const UNREAD_MAX: usize;
 
     /// Bytes of content of a packet of `class`.
     fn payload(&self, class: Class) -> usize;
 
-    /// Lines of a packet with so many bytes of content.
+    /// Returns the lines of a packet with `bytes` bytes of content.
     fn lines(&self, bytes: usize) -> u32;
 
     /// The sender's own part, before the packet can be written: calls and copies; also for each packet of a block.
     fn prepare(&self, cores: &mut Cores, packet: Packet);
 
-    /// When there is room for the packet, at `ready` or later.
+    /// Returns the time at which there is room for the packet, at `ready` or later.
     fn slot(&mut self, cores: &Cores, packet: Packet, ready: Picoseconds) -> Picoseconds;
 
     /// Writes it at `at` or later and raises the interrupt; when that begins, and how long it takes.
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
-    /// For how long the receiver's system takes it in if nothing is in the way.
+    /// Returns the time the receiver's system takes to take it in without contention.
     fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds;
 
     /// It does so from `at` on: for how long the packet's lines are still needed, and the whole.
@@ -72,10 +72,10 @@ pub(crate) trait Driver {
     /// The lines of the packet are free from `at` on.
     fn free(&mut self, packet: Packet, at: Picoseconds);
 
-    /// What the place spends to look for messages.
+    /// Returns the time the place spends to look for messages.
     fn look(&self, cores: &Cores, place: PlaceId) -> Picoseconds;
 
-    /// What the place spends to read a message of so many bytes.
+    /// Returns the time the place spends to read a message of `bytes` bytes.
     fn read(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds;
 
     /// An acknowledgement of `reader` for `sender`; what each spends on it. `is_due` if the sender may be waiting for
@@ -119,19 +119,19 @@ impl<D: Driver> InterruptDriven<D> {
     }
 }
 
-/// What is under way from one place to another in one class.
+/// Messages under way from one place to another in one class.
 #[derive(Default)]
 struct Lane {
     /// Bytes that are not read, as the sender knows.
     unread: usize,
-    /// When the last message is found.
+    /// Time at which the last message is found.
     last: Picoseconds,
     /// Messages and pieces that are not taken.
     waiting: u32,
     stream: Option<BlockSend>,
 }
 
-/// What one place keeps beside its lanes.
+/// State of one place beside its lanes.
 #[derive(Default)]
 struct PlaceState {
     /// Its packets, each with its bytes.
@@ -324,7 +324,7 @@ struct Acknowledgement {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Whether a message of `len` bytes may lie unread beside what does, and no block is under way.
+    /// Returns `true` if no block is under way and a message of `len` bytes may be unread beside the others.
     fn fits(&self, lane: usize, len: usize) -> bool {
         let Lane { unread, stream, .. } = &self.lanes[lane];
         stream.is_none() && unread + HEADER_BYTES + len <= D::UNREAD_MAX
@@ -376,7 +376,7 @@ struct BlockSend {
 }
 
 impl<D: Driver> InterruptDriven<D> {
-    /// Sends packets of a lane's block as far as they may lie unread.
+    /// Sends packets of a lane's block as long as the limit of unread bytes allows.
     fn push_block(&mut self, cores: &mut Cores, lane: usize, wakeups: &mut Wakeups) {
         let (place, target, class) = self.pairs.ends(lane);
         while let Some(mut stream) = self.lanes[lane].stream.take() {

@@ -35,7 +35,7 @@ pub(crate) struct Ring {
     lines: [u32; 2],
     /// By receiver and class.
     taken: Vec<[OccupiedLines; 2]>,
-    /// When the register of a receiver is held.
+    /// Times at which the register of each receiver is held.
     registers: Vec<Timeline>,
 }
 

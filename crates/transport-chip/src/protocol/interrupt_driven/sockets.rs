@@ -33,7 +33,7 @@ const PAYLOAD_MAX: u32 = 1_460;
 /// Cycles for each connection that a look asks for: the loop of `poll`; estimated.
 const CONNECTION_CYCLES: u64 = 50;
 
-/// What a library of messages adds to sockets.
+/// Costs that a message library adds to sockets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MpiCosts {
     /// Bytes of the header of a message.
@@ -50,13 +50,13 @@ impl MpiCosts {
     pub(crate) const CH3_SOCK: MpiCosts = MpiCosts { header: 40, call_cycles: 1_500, probe_cycles: 500 };
 }
 
-/// What one core has in its buffer.
+/// Contents of one core's send buffer.
 #[derive(Default)]
 struct SendBuffer {
     /// Lines of packets, and until when they are needed.
     packets: VecDeque<(Picoseconds, u32)>,
     used: u32,
-    /// When the last packet began.
+    /// Start of the last packet.
     last: Picoseconds,
 }
 
@@ -115,7 +115,7 @@ impl Sockets {
         packet.source.index() * self.places + packet.target.index()
     }
 
-    /// What the stack takes to copy the content of so many bytes.
+    /// Returns the time the stack takes to copy a message of `bytes` bytes.
     fn copy(&self, cores: &Cores, place: PlaceId, bytes: usize) -> Picoseconds {
         let lines = bytes.div_ceil(self.line_bytes as usize) as u64;
         near(cores.times(place).stack_line) * lines

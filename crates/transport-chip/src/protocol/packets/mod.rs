@@ -29,8 +29,8 @@ use isles_transport::{Class, HandlerId, PlaceId};
 /// received packets. Assumed; the hardware has no such bound, its library keeps one.
 const WINDOW: u32 = 256;
 
-/// What leaves less than this of a window free asks for an acknowledgement. So much is therefore never lost to packets
-/// for which nobody has asked, and it is more than a message needs.
+/// Free packets of a window below which an acknowledgement is requested. No more than this is therefore ever lost to
+/// packets without a request, and it is more than a message needs.
 const RESERVE: u32 = 64;
 
 /// Packets of the longest message that is no block, by class, control first; also of a piece of a block.
@@ -82,7 +82,7 @@ impl Packets {
 /// Bytes of a message that are not its content: length, handler, kind.
 const HEADER_BYTES: usize = 8;
 
-/// What a packet costs, and what it carries.
+/// Costs and payload of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketCosts {
     send: HopCost,
@@ -105,7 +105,7 @@ impl PacketCosts {
         })
     }
 
-    /// Bytes that so many packets carry at most.
+    /// Returns the most bytes that `packets` packets carry.
     fn carried(&self, packets: u32) -> usize {
         packets as usize * self.payload
     }
@@ -116,21 +116,21 @@ impl PacketCosts {
     }
 }
 
-/// What a core spends on a packet from one place to another.
+/// Returns the time a core spends on a packet from one place to another.
 #[inline]
 fn between(cores: &Cores, cost: HopCost, from: PlaceId, to: PlaceId) -> Picoseconds {
     let hops = if cost.grows() { cores.topology().hops(cores.tile(from), cores.tile(to)) } else { 0 };
     cost.over(hops)
 }
 
-/// What one place keeps.
+/// State of one place.
 struct PlaceState {
     /// Packets that may still be sent, by class.
     free: [u32; 2],
     streams: Vec<BlockSend>,
     /// Acknowledgements on their way here.
     acknowledgements: Vec<Acknowledgement>,
-    /// What has arrived here or will, by class.
+    /// Messages that have arrived here or will, by class.
     inbox: Inbox<PacketCounts>,
     /// Packets taken here, or lost with this place, and not acknowledged.
     owed: Vec<OwedAcknowledgement>,
@@ -143,7 +143,7 @@ struct PlaceState {
 /// The packets of one message or part of a block.
 struct PacketCounts {
     packets: u32,
-    /// For how many it asks for an acknowledgement.
+    /// Packets for which it asks for an acknowledgement.
     asked: u32,
 }
 
@@ -169,9 +169,10 @@ impl PlaceState {
         }
     }
 
-    /// Notes that so many packets go to a place; returns for how many they ask for an acknowledgement.
+    /// Notes that `packets` packets go to a place; returns the number of packets for which they ask for an
+    /// acknowledgement.
     ///
-    /// Little is asked as long as much is free: an acknowledgement then tells of many packets.
+    /// Few are asked for while much is free: one acknowledgement then covers many packets.
     fn dispatch(&mut self, target: PlaceId, class: Class, packets: u32) -> u32 {
         self.sequence = self.sequence.wrapping_add(1);
         let free = &mut self.free[class as usize];
@@ -207,7 +208,7 @@ impl PlaceState {
 #[derive(Default)]
 struct Unacknowledged(Vec<PeerCount>);
 
-/// How many entries there are.
+/// Number of entries.
 const ENTRIES: usize = 64;
 
 /// A receiver, and in the low bits how many packets. Short, because a host's first cache has little room for what every
@@ -252,13 +253,13 @@ impl Unacknowledged {
         asked
     }
 
-    /// How many are noted of a place; none from then on.
+    /// Returns the number of packets noted of a place, and resets it to zero.
     fn take(&mut self, target: PlaceId) -> u32 {
         let entry = self.0.get_mut(target.index() % ENTRIES).filter(|entry| entry.target() == target);
         entry.map_or(0, |entry| std::mem::take(entry).packets())
     }
 
-    /// How many are noted.
+    /// Returns the number of packets noted in all.
     #[cfg(test)]
     fn sum(&self) -> u32 {
         self.0.iter().map(|entry| entry.packets()).sum()
@@ -410,7 +411,7 @@ struct BlockSend {
 }
 
 impl Packets {
-    /// Whether a block is under way to the same place in the same class.
+    /// Returns `true` if a block is under way to the same place in the same class.
     fn is_streaming(&self, out: &Outgoing) -> bool {
         let mut streams = self.place_states[out.from.index()].streams.iter();
         streams.any(|stream| stream.target == out.to && stream.class == out.class)
@@ -451,7 +452,7 @@ struct Acknowledgement {
 }
 
 impl Packets {
-    /// Whether the packets of a message of `len` bytes may go, and no block is under way.
+    /// Returns `true` if the packets of a message of `len` bytes may be sent, and no block is under way.
     fn fits(&self, out: &Outgoing, len: usize) -> bool {
         let free = self.place_states[out.from.index()].free[out.class as usize];
         self.costs.carried(free) >= HEADER_BYTES + len && !self.is_streaming(out)

@@ -200,7 +200,7 @@ fn who_leaves_still_takes_what_waits_and_nobody_gets_a_receipt_twice() {
     assert_eq!((packets.place_states[0].free, wakeups.len()), ([WINDOW; 2], 0));
 }
 
-/// What one place does to another one.
+/// Action of one place on another.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Send { class: Class, len: usize },
@@ -230,7 +230,7 @@ fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
 /// Four places, three of which a sender notes in one entry.
 const PLACES: [PlaceId; 4] = [PlaceId(0), PlaceId(64), PlaceId(128), PlaceId(65)];
 
-/// Packets of `place` in a class that lie at `other`.
+/// Returns the packets of `place` in a class that wait at `other`.
 fn pending(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u32 {
     let queue = packets.place_states[other.index()].inbox.queue();
     queue.filter(|it| it.source == place && it.lane == class as u32).map(|it| it.cost.packets).sum()

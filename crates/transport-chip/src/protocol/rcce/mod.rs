@@ -34,7 +34,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, HandlerId, PlaceId};
 use rendezvous::{WaitQueue, look_at_registers, set_flag};
 
-/// What the library's instructions cost.
+/// Costs of the library's instructions.
 const LIBRARY: LibraryCosts = LibraryCosts::RCCE;
 
 /// All buffers of a run.
@@ -42,9 +42,9 @@ pub(crate) struct Rcce {
     division: BufferLayout,
     tie_break: TieBreak,
     place_states: Vec<PlaceState>,
-    /// What places send next, and what they have received and did not want yet.
+    /// Messages that places send next, and those they have received and did not want yet.
     blocking_sends: BlockingSends,
-    /// Who waits for registers.
+    /// Queue of the places that wait for registers.
     line: WaitQueue,
     /// Instructions of a poll.
     poll_cycles: u64,
@@ -112,9 +112,9 @@ struct PartialSend {
 struct UnfinishedSend {
     target: PlaceId,
     class: Class,
-    /// When the answer has come, or will.
+    /// Arrival time of the answer, in the past or the future.
     answer: Option<Picoseconds>,
-    /// What is to be written then.
+    /// Rest of the message, written after the answer.
     sending: Option<PartialSend>,
 }
 
@@ -129,7 +129,7 @@ struct Chunk {
 }
 
 impl PartialSend {
-    /// What the receiver finds of a chunk of `lines` lines, and what stays here.
+    /// Splits off a chunk of `lines` lines: returns the chunk as the receiver finds it, and the unfinished rest.
     fn split(self, key: Key, source: PlaceId, lines: u32) -> (Chunk, UnfinishedSend) {
         let (target, class, of) = (self.target, self.class, self.load.len());
         if self.left > 0 {
@@ -145,12 +145,12 @@ impl PartialSend {
 }
 
 impl UnfinishedSend {
-    /// What is to be written after the answer.
+    /// Returns the rest of the message, written after the answer.
     fn going_on(self) -> Option<PartialSend> {
         self.sending
     }
 
-    /// Whether the receiver has answered for all and given the registers back; the sender need only see it.
+    /// Returns `true` if the receiver has answered for all and released the registers; the sender need only see it.
     fn is_over(&self) -> bool {
         self.sending.is_none() && self.answer.is_some()
     }
@@ -164,27 +164,27 @@ impl Chunk {
     }
 }
 
-/// See the file header.
+/// State of one place.
 #[derive(Default)]
 struct PlaceState {
-    /// Whether its register is taken, by itself or by who sends to it.
+    /// `true` while its register is taken, by itself or by a sender to it.
     taken: bool,
-    /// Since when it is not, and who gave it back: that one knows at once.
+    /// Time since which the register is free, and the place that gave it back, which knows at once.
     free: (Picoseconds, Option<PlaceId>),
     sending: Option<UnfinishedSend>,
-    /// Whether it has taken a chunk of a message and the last one is to come.
+    /// `true` if it has taken a chunk of a message and the last one is to come.
     receiving: bool,
     /// The chunk that waits for it.
     chunk: Option<Chunk>,
 }
 
 impl PlaceState {
-    /// Whether it is in a meeting, as it knows.
+    /// Returns `true` if the place is in a rendezvous, as it knows.
     fn is_in_rendezvous(&self) -> bool {
         self.sending.is_some() || self.receiving
     }
 
-    /// Whether the end of a message of `source` waits here.
+    /// Returns `true` if the end of a message of `source` waits here.
     fn holds_end_from(&self, source: PlaceId) -> bool {
         self.chunk.as_ref().is_some_and(|chunk| chunk.source == source && chunk.message.is_some())
     }
@@ -305,7 +305,7 @@ impl ProtocolModel for Rcce {
         self.blocking_sends.kept.forget_receiver(place, gone);
     }
 
-    /// Who wants to meet `gone` finds its register free, and is let go as soon as it has written.
+    /// Releases the register of `gone`; a place that meets `gone` is released as soon as it has written.
     fn abort_place(&mut self, gone: PlaceId) {
         let sending = self.place_state(gone).sending.take().filter(|rest| !rest.is_over());
         // What it has written arrives if it is the last of its message; else the receiver is let go.
@@ -354,12 +354,13 @@ impl BlockingSendModel for Rcce {
 }
 
 impl Rcce {
-    /// Whether a chunk has come for a place.
+    /// Returns `true` if a chunk has arrived for a place.
     fn has_chunk(&self, place: PlaceId, present: Picoseconds) -> bool {
         self.place_states[place.index()].chunk.as_ref().is_some_and(|chunk| chunk.key.time() <= present)
     }
 
-    /// Receives what has come for who wants to send, so that its register is free again; it is wanted later.
+    /// Receives the chunk that waits for a blocked sender, so that its register is free again; the message is wanted
+    /// later.
     fn clear_the_way(&mut self, cores: &mut Cores, place: PlaceId) {
         let present = cores.present();
         let Some(chunk) = self.place_state(place).chunk.take_if(|chunk| chunk.key.time() <= present) else {
@@ -368,7 +369,7 @@ impl Rcce {
         self.take_in(cores, place, chunk);
     }
 
-    /// Receives what is not wanted yet.
+    /// Receives a chunk that is not wanted yet.
     fn take_in(&mut self, cores: &mut Cores, place: PlaceId, chunk: Chunk) {
         let message = self.receive(cores, place, chunk);
         message.into_iter().for_each(|message| self.blocking_sends.kept.put(place, message));
@@ -386,7 +387,7 @@ impl Rcce {
         None
     }
 
-    /// Looks, for who is blocked in a send, whether the next meeting can begin; receives before what has come for it.
+    /// Begins the next rendezvous of a blocked sender if it can begin; first receives a chunk that has arrived for it.
     fn stand(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let next = self.blocking_sends.of(place).next();
         let Some(out) = next.filter(|_| !self.place_states[place.index()].is_in_rendezvous()) else { return };

@@ -97,13 +97,13 @@ impl Rcce {
         }
     }
 
-    /// What the end of a message costs each side if it is no whole line.
+    /// Returns the cost for each side of a message's end that is no whole line.
     fn tail(&self, load: &MessageContent) -> u64 {
         if load.len().is_multiple_of(self.division.line_bytes as usize) { 0 } else { LIBRARY.tail }
     }
 
-    /// The receiver's part of a meeting between the first chunk and the last one, which it takes in its own turn if it
-    /// does not are blocked in a send.
+    /// The receiver's part of a rendezvous between the first chunk and the last one, which it takes in its own turn if
+    /// it is not blocked in a send.
     pub(super) fn receive_on(&mut self, cores: &mut Cores, place: PlaceId) {
         if !self.place_states[place.index()].receiving {
             return;
@@ -152,7 +152,7 @@ fn copy(cores: &mut Cores, place: PlaceId, lines: u32) {
 }
 
 impl Rcce {
-    /// Whether both can meet now; if not, who asks is in line from now on and hears of it when they can.
+    /// Returns `true` if both can meet now; otherwise the sender is queued and notified when they can.
     pub(super) fn can_begin_rendezvous(&mut self, cores: &mut Cores, out: &Outgoing) -> bool {
         let (present, Outgoing { from, to, .. }) = (cores.present(), *out);
         self.blocking_sends.of_mut(from).expire(present); // what it allowed is asked for now
@@ -170,7 +170,7 @@ impl Rcce {
         false
     }
 
-    /// From when on `place` finds the register of `owner` free; [`NEVER`] while it is taken.
+    /// Returns the time from which `place` finds the register of `owner` free; [`NEVER`] while it is taken.
     fn free_for(&self, place: PlaceId, owner: PlaceId) -> Picoseconds {
         match &self.place_states[owner.index()] {
             PlaceState { taken: true, .. } => NEVER,
@@ -179,7 +179,7 @@ impl Rcce {
         }
     }
 
-    /// The register of `owner` is given back; who is next, and the owner if it wants to send, hear of it by `teller`.
+    /// Releases the register of `owner`; `teller` notifies the next waiter, and the owner if it wants to send.
     pub(super) fn release(&mut self, owner: PlaceId, time: Picoseconds, teller: PlaceId) {
         (self.place_state(owner).taken, self.place_state(owner).free) = (false, (time, Some(teller)));
         let own = Some(owner).filter(|owner| self.line.holds(*owner));
@@ -190,15 +190,15 @@ impl Rcce {
     }
 }
 
-/// How long who wants to send takes to look at both registers.
+/// Returns the time a sender takes to look at both registers.
 pub(super) fn look_at_registers(cores: &Cores, out: &Outgoing) -> Picoseconds {
     cores.register(out.from, out.from) + cores.register(out.from, out.to)
 }
 
-/// See the file header.
+/// Places that are blocked in a send without registers, in the order in which they came.
 #[derive(Default)]
 pub(super) struct WaitQueue {
-    /// Who waits, and whom each wants to meet.
+    /// Waiting places, each with the place it wants to meet.
     waiters: Vec<(PlaceId, PlaceId)>,
 }
 
@@ -220,13 +220,13 @@ impl WaitQueue {
         self.waiters.iter().any(|(place, _)| *place == from)
     }
 
-    /// Whether somebody who came before `from` wants to meet it, or `to`.
+    /// Returns `true` if an earlier waiter wants to meet `from` or `to`.
     pub(super) fn is_behind(&self, from: PlaceId, to: PlaceId) -> bool {
         let before = self.waiters.iter().take_while(|(place, _)| *place != from);
         before.into_iter().any(|(_, wanted)| *wanted == from || *wanted == to)
     }
 
-    /// The first one who wants to meet `to`.
+    /// Returns the first place that wants to meet `to`.
     pub(super) fn first_for(&self, to: PlaceId) -> Option<PlaceId> {
         self.waiters.iter().find(|(_, wanted)| *wanted == to).map(|(place, _)| *place)
     }

@@ -13,7 +13,7 @@ const RECEIVER: PlaceId = PlaceId(1);
 /// No queue holds that many messages.
 const QUEUE_MESSAGES_MAX: u64 = 1 << 20;
 
-/// How long the data messages are.
+/// Length of the data messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::conformance) enum Size {
     Least,

@@ -127,7 +127,7 @@ pub(in crate::conformance) struct PingPong {
     throws: u64,
     served: bool,
     thrown: u64,
-    /// What did not fit at once; of one route there is never more than one.
+    /// Messages that did not fit at once; of one route there is never more than one.
     unsent: VecDeque<(PlaceId, Class, u64)>,
     /// Balls whose last throw was made or caught here.
     over: u32,

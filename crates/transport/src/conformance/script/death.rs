@@ -19,7 +19,7 @@ const VIGIL_STEPS: u32 = 200;
 /// Most messages to one victim in one step.
 const SENDS_PER_STEP: usize = 16;
 
-/// How the victims end.
+/// Way in which the victims end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum End {
     /// They die after their last word.
@@ -52,7 +52,7 @@ struct Victim {
     vigil: u32,
 }
 
-/// What a survivor knows of one place.
+/// State a survivor keeps of one place.
 #[derive(Clone, Default)]
 struct Seen {
     numbers: [u64; 2],

@@ -82,7 +82,7 @@ impl Script for Exchange {
             self.drop_one_block();
             return Step::Busy;
         }
-        // What has arrived at all others needs this place no more, and it comes to know of that.
+        // A message that has arrived at all others no longer needs this place, which gets to know of that.
         match (worked, finished && self.kept.is_empty() && !endpoint.is_sending()) {
             (_, true) => Step::Done,
             (true, false) => Step::Busy,

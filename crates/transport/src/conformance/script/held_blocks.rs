@@ -8,25 +8,25 @@ use super::{Script, Step};
 use crate::{Arrival, Block, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use std::collections::VecDeque;
 
-/// How often memory has to come back.
+/// Number of times that memory has to come back.
 const ROUNDS: u32 = 20;
 
-/// How long a block is, if the transport takes such blocks; short, so that the script costs little.
+/// Length of a block, if the transport takes such blocks; short, so that the script costs little.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// So many blocks are taken for memory without end; fixtures with less memory than that show something.
+/// Number of blocks taken for memory without end; fixtures with less memory than that show something.
 const BLOCKS_MAX: u64 = 100;
 
 /// Turns that place 1 lets pass before it drops a block: time for place 0 to fall asleep.
 const TURNS: u32 = 2_000;
 
-/// From place 1: how many blocks it has taken in.
+/// Message of place 1: the number of blocks it has taken in.
 const COUNT: HandlerId = HandlerId(1);
 
-/// From place 0: please drop a block.
+/// Message of place 0: please drop a block.
 const DROP: HandlerId = HandlerId(2);
 
-/// From place 0: no more blocks come than so many.
+/// Message of place 0: the number of blocks that come in all.
 const END: HandlerId = HandlerId(3);
 
 /// The script of `here`.
@@ -45,7 +45,7 @@ struct Sender {
     sent: u64,
     /// As far as place 1 has told.
     taken: u64,
-    /// How many blocks were sent when a block was last asked to be dropped.
+    /// Number of blocks sent when a block was last asked to be dropped.
     asked: Option<u64>,
     rounds: u32,
     letters: Letters,
@@ -56,7 +56,7 @@ struct Receiver {
     kept: VecDeque<Block>,
     /// Turns until a block is dropped, if one is to be; else 0.
     turns: u32,
-    /// How many blocks come, once that is told.
+    /// Number of blocks to come, once that is told.
     end: Option<u64>,
     letters: Letters,
 }

@@ -1,4 +1,4 @@
-//! What one place does to try a promise, step by step.
+//! Program of one place that tries a promise, step by step.
 //!
 //! Most promises are an [`exchange::Exchange`] of some traffic; the others have a script of their own here.
 //! Invariant: a script knows only its endpoint and what it has seen there.
@@ -15,7 +15,7 @@ pub(super) mod traffic;
 
 use crate::Endpoint;
 
-/// What a script wants after one step.
+/// Request of a script after one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Another step soon: this one did something.
@@ -30,7 +30,7 @@ pub enum Step {
     Leave,
 }
 
-/// What one place does; it panics where a promise is broken.
+/// Program of one place; it panics if a promise is broken.
 pub trait Script {
     /// Does a bounded piece of work with the endpoint of its place.
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step;

@@ -14,13 +14,13 @@ const MESSAGES: u32 = 60;
 #[derive(Default)]
 pub(in crate::conformance) struct MulticastExchange {
     is_refusal_checked: bool,
-    /// By class: the number of the next message, and how many places it was sent to.
+    /// Number of the next message, and of places it was sent to, by class.
     next: [(u32, u32); 2],
     /// The number that comes next, by source and class.
     expected: BTreeMap<(PlaceId, u8), u32>,
 }
 
-/// How long message `number` is, if it goes to all at once; none where that is not offered for its class.
+/// Returns the length of message `number`, if it goes to all at once; `None` if that is not offered for its class.
 fn shared_len(endpoint: &dyn Endpoint, class: Class, number: u32) -> Option<usize> {
     let bytes = endpoint.multicast()?.bytes(class);
     let lengths = [bytes.start, bytes.start + 1, bytes.end.saturating_sub(1), (bytes.start + bytes.end) / 2];
@@ -79,7 +79,7 @@ impl MulticastExchange {
         let (source, class) = (message.source, message.class);
         let expected = self.expected.entry((source, class as u8)).or_default();
         assert_eq!(message.handler, HandlerId(*expected as u16), "order broken: {source}, {class:?}");
-        // What is offered is the same at all places.
+        // The offer is the same at all places.
         let len = shared_len(endpoint, class, *expected).unwrap_or(8);
         let is_as_sent = message.body.bytes().iter().copied().eq(content(len, *expected));
         assert!(is_as_sent, "bytes changed: {source}, {class:?}, message {expected}");

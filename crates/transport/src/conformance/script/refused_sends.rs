@@ -7,19 +7,19 @@
 use super::{Script, Step};
 use crate::{Arrival, Block, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 
-/// How often it is refused.
+/// Number of refusals.
 const ROUNDS: u64 = 60;
 
-/// How long a block is, if the transport takes such blocks.
+/// Length of a block, if the transport takes such blocks.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// So many blocks are taken for memory without end; fixtures with less memory than that show something.
+/// Number of blocks taken for memory without end; fixtures with less memory than that show something.
 const BLOCKS_MAX: u64 = 200;
 
-/// From place 0: take data up to that many blocks in all, then no more.
+/// Message of place 0: take data up to that many blocks in all, then no more.
 const GO: HandlerId = HandlerId(1);
 
-/// From place 0: so many blocks come in all, of data and of control.
+/// Message of place 0: the numbers of blocks that come in all, of data and of control.
 const END: HandlerId = HandlerId(2);
 
 /// The script of `here`.
@@ -41,7 +41,7 @@ struct Sender {
     sent: [[u64; 2]; 2],
 }
 
-/// What the sender is at.
+/// Stage of the sender.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
     /// Sends data until it is refused. Every turn begins here: a transport need not know of earlier turns.
@@ -57,7 +57,7 @@ enum Stage {
 }
 
 impl Sender {
-    /// Whom this round fills up, and who gets the control block: another place, or the same.
+    /// Returns the place this round fills up, and the one that gets the control block: another place, or the same.
     fn targets(&self) -> (PlaceId, PlaceId) {
         let (filled, other) = if self.round.is_multiple_of(2) { (1, 2) } else { (2, 1) };
         (PlaceId(filled), PlaceId(if self.round.is_multiple_of(3) { filled } else { other }))
@@ -130,7 +130,7 @@ impl Script for Sender {
 struct Receiver {
     /// Blocks taken, of data and of control.
     taken: [u64; 2],
-    /// How many blocks of data may be taken in all.
+    /// Number of blocks of data that may be taken in all.
     allowed: u64,
     end: Option<[u64; 2]>,
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Words of the longest region of these promises, of which four are there at once.
 const REGION_WORDS_MAX: usize = 1_000;
 
-/// How many regions are taken after each other.
+/// Number of regions taken after each other.
 const REGIONS: u64 = 300;
 
 /// The shared memory of an endpoint that says that it has some.
@@ -92,7 +92,7 @@ impl Script for Words {
 #[derive(Default)]
 pub(in crate::conformance) struct Regions {
     own: Option<Region>,
-    /// What is still to be sent: a region, or that one was read.
+    /// Messages still to be sent: a region, or that one was read.
     unsent: VecDeque<(PlaceId, Option<Region>)>,
     /// Regions of others that were read, and others who have read the own one.
     read: [u32; 2],
@@ -187,7 +187,7 @@ impl Script for Regions {
     }
 }
 
-/// How often the turn goes round.
+/// Number of rounds of the turn.
 const ROUNDS: u64 = 200;
 
 /// Passes a turn from place to place: by a word of the next one, which is woken, or by a message where none is shared.
@@ -210,7 +210,7 @@ impl Wakes {
         self.heard + own.load(Ordering::Relaxed)
     }
 
-    /// Whether it is this place's turn, which begins with the first place.
+    /// Returns `true` if it is this place's turn, which begins with the first place.
     fn has_turn(&self, endpoint: &dyn Endpoint) -> bool {
         let turns = self.turns(endpoint) + u64::from(Wakes::is_first(endpoint));
         self.passed < ROUNDS && turns > self.passed

@@ -1,4 +1,4 @@
-//! What is sent between two places, as a function of the pair alone.
+//! Messages between two places, as a function of the pair alone.
 //!
 //! The sender and the receiver compute the same list and never exchange it: the list is the oracle of the
 //! suite. It sends nothing.
@@ -21,7 +21,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// How a message is sent.
+/// Form in which a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::conformance) enum SendForm {
     Small,

@@ -55,7 +55,7 @@ pub(super) enum Fault {
     PrivateRegions,
     DirtyRegions,
     NeverWakes,
-    /// Of several places that a message goes to, the last gets none.
+    /// The last of several receivers of a message gets none.
     ForgetsOne,
     MasksPlaces,
 }
@@ -99,7 +99,7 @@ impl Broken {
         Box::new(Broken { inner, fault, count, held, full, delivering: Cell::new(false), private })
     }
 
-    /// Whether this is the `period`-th occasion, or a multiple of that.
+    /// Returns `true` if this is the `period`-th occasion, or a multiple of that.
     fn every(&self, period: u64) -> bool {
         self.count.set(self.count.get() + 1);
         self.count.get().is_multiple_of(period)
@@ -314,7 +314,7 @@ impl Endpoint for Broken {
 }
 
 impl Broken {
-    /// What the endpoint behind this one offers.
+    /// Returns the memory of the endpoint behind this one.
     fn memory(&self) -> &dyn MappedMemory {
         self.inner.shared_memory().expect("worlds with a fault have it")
     }

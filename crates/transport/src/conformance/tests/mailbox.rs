@@ -18,13 +18,13 @@ const CAPACITY: usize = 16;
 
 const INLINE_BYTES_MAX: usize = 1_024;
 
-/// What does not ring the bell, or what else is wrong.
+/// Fault of the mailbox: the event that does not ring the bell, or another fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deaf {
     No,
     Arrival,
     Room,
-    /// Room, for who has sent something since it was refused.
+    /// Room, for a sender that has sent something since it was refused.
     Refusal,
     Unpark,
     Timeout,
@@ -309,7 +309,7 @@ impl Endpoint for Mailbox {
         self.office.lock()[place.index()].dead
     }
 
-    /// Nobody says why.
+    /// Returns the death without its reason.
     fn death(&self, place: PlaceId) -> Option<Death> {
         self.is_dead(place).then_some(Death::Ended)
     }

@@ -66,7 +66,7 @@ fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
 }
 
 impl FarEndpoint for LoopbackEndpoint {
-    /// The driver of the world asks both halves.
+    /// Does nothing: the driver of the world asks both halves.
     fn wakes_by(&self, _near: Arc<dyn Unpark>) {}
 
     fn before_sleep(&self) -> Option<Duration> {
@@ -83,7 +83,7 @@ fn narrow(seed: u64) -> Plan {
     plan
 }
 
-/// What the fixture says of a promise.
+/// Returns the verdict of the fixture on a promise.
 fn verdict(fixture: &dyn Fixture, name: &str) -> String {
     let named = all().find(|named| named.name == name).expect("a promise of that name");
     let promise = (named.promise)();

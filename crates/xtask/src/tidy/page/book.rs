@@ -42,7 +42,7 @@ fn links(file: &File) -> Vec<(usize, String)> {
     found
 }
 
-/// What is wrong with `target` as seen from `file`.
+/// Returns the fault of the link `target` as seen from `file`, if it has one.
 fn broken(tree: &Tree, file: &File, target: &str) -> Option<String> {
     let (path, heading) =
         target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
@@ -97,7 +97,7 @@ fn unlisted(tree: &Tree) -> Vec<Finding> {
     missing.map(|page| Finding::new(&page.path, 0, format!("the page is not in {SUMMARY}"))).collect()
 }
 
-/// What is wrong with the programs of the pages.
+/// Checks the programs of the pages.
 fn listings(tree: &Tree) -> Vec<Finding> {
     let text = |path| tree.file(path).map_or("", |file| file.text.as_str());
     let (manifest, stages) = (text(FACADE), text(STAGES));

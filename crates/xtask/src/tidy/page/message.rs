@@ -8,7 +8,7 @@ use crate::lexer::TokenKind;
 use crate::syntax::items;
 use crate::tree::{File, Tree};
 
-/// Where design notes lie.
+/// Folder of the design notes.
 const NOTES: &str = "docs/design/";
 
 /// The words before the name of an enum that a note declares.

@@ -87,7 +87,7 @@ fn paragraphs(page: &File) -> Vec<(usize, String)> {
     paragraphs
 }
 
-/// Whether `line` begins an item of a list, and what stands behind its mark.
+/// Returns whether `line` begins an item of a list, and the text after its mark.
 fn without_mark(line: &str) -> (bool, &str) {
     let behind_number = line.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let is_numbered = behind_number.len() < line.len();
@@ -113,7 +113,8 @@ fn sentences(paragraph: &str) -> Vec<usize> {
     lengths
 }
 
-/// Whether a sentence ends with `word`: at the end of the text, or at a mark before anything but a small letter.
+/// Returns `true` if a sentence ends with `word`: at the end of the text, or at a mark before anything but a small
+/// letter.
 fn ends_sentence(word: &str, next: Option<&str>) -> bool {
     let Some(next) = next else { return true };
     let ends = word.trim_end_matches([')', '*', '_', '"', ']']).ends_with(['.', '!', '?', '…']);
