@@ -20,15 +20,28 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Suffix of the version of a program that supports ranks of MPI as places.
-const WITH_MPI: &str = " with MPI";
-
-/// The version of a program of this package, as it says it by `--version`.
-pub const VERSION: &str = if cfg!(feature = "mpi") {
-    concat!(env!("CARGO_PKG_VERSION"), " with MPI")
-} else {
-    env!("CARGO_PKG_VERSION")
+/// The version of a program of this package, as it says it by `--version`, with the machines that a feature adds.
+pub const VERSION: &str = match (cfg!(feature = "mpi"), cfg!(feature = "guests")) {
+    (false, false) => env!("CARGO_PKG_VERSION"),
+    (true, false) => concat!(env!("CARGO_PKG_VERSION"), " with MPI"),
+    (false, true) => concat!(env!("CARGO_PKG_VERSION"), " with guests"),
+    (true, true) => concat!(env!("CARGO_PKG_VERSION"), " with MPI with guests"),
 };
+
+/// A machine that a feature adds to programs.
+struct FeatureMachine {
+    feature: &'static str,
+    /// What it is called in a version and in messages.
+    name: &'static str,
+    /// Whether this program has it.
+    is_built: bool,
+}
+
+/// All machines that a feature adds.
+const FEATURE_MACHINES: [FeatureMachine; 2] = [
+    FeatureMachine { feature: "mpi", name: "MPI", is_built: cfg!(feature = "mpi") },
+    FeatureMachine { feature: "guests", name: "guests", is_built: cfg!(feature = "guests") },
+];
 
 /// Least time of a build that is reported.
 const TOLD_FROM: Duration = Duration::from_secs(1);
@@ -42,6 +55,8 @@ pub struct Companion {
     folder: Cow<'static, str>,
     /// `true` if it starts places, and must know the machines that this program knows.
     starts_places: bool,
+    /// The features without which its package does not have it, as Cargo reads them.
+    features: &'static str,
 }
 
 /// The command itself: for pictures.
@@ -66,6 +81,10 @@ pub const RCCE: Companion = Companion::new("isles-rcce", "isles-rcce", "crates/r
 /// Images for bare cores.
 pub const BARE: Companion = Companion::new("isles-bare", "isles-bare", "crates/bare", false);
 
+/// What a guest of the hypervisor costs on this host.
+pub const GUEST: Companion =
+    Companion::new("isles-guest", "isles-hypervisor", "crates/hypervisor", false).with_features("guests");
+
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 
@@ -87,7 +106,12 @@ impl Companion {
     ) -> Companion {
         let (program, package, folder) =
             (Cow::Borrowed(program), Cow::Borrowed(package), Cow::Borrowed(folder));
-        Companion { program, package, folder, starts_places }
+        Companion { program, package, folder, starts_places, features: "" }
+    }
+
+    const fn with_features(mut self, features: &'static str) -> Companion {
+        self.features = features;
+        self
     }
 
     /// The application of that name.
@@ -95,7 +119,8 @@ impl Companion {
         let folder = APPLICATIONS.iter().find(|row| row.0 == name).map_or(name, |row| row.1);
         let named = |name: &str| Cow::Owned(format!("isles-{name}"));
         let (program, package) = (named(name), named(folder));
-        Companion { program, package, folder: Cow::Owned(format!("apps/{folder}")), starts_places: true }
+        let folder = Cow::Owned(format!("apps/{folder}"));
+        Companion { program, package, folder, starts_places: true, features: "" }
     }
 
     /// The package that it is built of.
@@ -134,9 +159,25 @@ impl Companion {
         self.installed().find(|file| self.fits(file))
     }
 
-    /// Returns `true` if the program in `file` has ranks of MPI as places, if this program has.
+    /// The machines of features that the program needs, because this program has them.
+    fn needed(&self) -> impl Iterator<Item = &'static FeatureMachine> {
+        let starts_places = self.starts_places;
+        FEATURE_MACHINES.iter().filter(move |machine| starts_places && machine.is_built)
+    }
+
+    /// The names of the machines that it needs, for a sentence.
+    fn needed_names(&self) -> String {
+        self.needed().map(|machine| machine.name).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// The features that it needs, as Cargo reads them.
+    fn needed_features(&self) -> String {
+        self.needed().map(|machine| machine.feature).collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether the program in `file` has the machines of features that this program has.
     fn fits(&self, file: &Path) -> bool {
-        if !(self.starts_places && cfg!(feature = "mpi")) {
+        if self.needed().next().is_none() {
             return true;
         }
         // Without what a launcher says: it would take itself for a rank.
@@ -144,7 +185,8 @@ impl Companion {
         command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
         command.envs(env::vars_os().filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH"));
         let said = command.output().map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&said).trim_end().ends_with(WITH_MPI)
+        let said = String::from_utf8_lossy(&said);
+        self.needed().all(|machine| said.contains(&format!(" with {}", machine.name)))
     }
 
     /// The program's files beside this program and on `PATH`.
@@ -167,10 +209,12 @@ impl Companion {
             let folder = &self.folder;
             if let Some(file) = self.installed().next() {
                 return Failure::Usage(format!(
-                    "{} was built without MPI, which this program has; build it inside the sources of Isles: cargo \
-                     build --release -p {} --features mpi",
+                    "{} was built without {}, which this program has; build it inside the sources of Isles: cargo \
+                     build --release -p {} --features {}",
                     file.display(),
-                    self.package
+                    self.needed_names(),
+                    self.package,
+                    self.needed_features()
                 ));
             }
             Failure::Usage(format!(
@@ -189,8 +233,8 @@ impl Companion {
         let (end, ended) = channel::<()>();
         let told = thread::spawn({
             let why = match self.installed().next() {
-                Some(_) => "with MPI, which it was built without",
-                None => "which is built when it is asked for",
+                Some(_) => format!("with {}, which it was built without", self.needed_names()),
+                None => "which is built when it is asked for".to_owned(),
             };
             let line = format!("building {name}, {why}");
             move || {
@@ -224,8 +268,9 @@ impl Companion {
         let mut cargo = Command::new("cargo");
         cargo.args(["build", "--release", "--locked", "--message-format=json-render-diagnostics"]);
         cargo.args(["--package", &self.package, "--bin", &self.program]);
-        if self.starts_places && cfg!(feature = "mpi") {
-            cargo.args(["--features", "mpi"]);
+        let features = [self.features, &self.needed_features()].join(",");
+        if features != "," {
+            cargo.args(["--features", &features]);
         }
         if !std::io::stderr().is_terminal() {
             cargo.arg("--quiet");

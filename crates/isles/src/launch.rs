@@ -154,7 +154,7 @@ impl Launch {
         settings::check_flags(machine, flags)?;
         let said = environment.places_on(machine)?;
         let places = said.unwrap_or_else(|| machine.driver().places(&environment));
-        if matches!(machine, Machine::Threads | Machine::Processes) {
+        if matches!(machine, Machine::Threads | Machine::Processes | Machine::Guests) {
             pinning::check(&environment.pinning, places)?;
         }
         machine.driver().check(&environment, places)?;
@@ -277,10 +277,10 @@ impl Launch {
             processes::serve_if_place();
         }
         self.check_outputs()?;
-        if matches!(self.machine, Machine::Threads | Machine::Processes) {
+        if matches!(self.machine, Machine::Threads | Machine::Processes | Machine::Guests) {
             pinning::check(&self.pinning, self.places)?;
         }
-        if self.machine != Machine::Processes {
+        if !matches!(self.machine, Machine::Processes | Machine::Guests) {
             isles_runtime::watch_exits();
         }
         let mut unwritten = Vec::new();

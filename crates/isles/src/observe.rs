@@ -62,7 +62,7 @@ pub(crate) fn check(
         Machine::Loopback => {
             return refused(format!("nothing with the machine {machine}, whose runs are not observed"));
         }
-        Machine::Threads | Machine::Processes | Machine::Mpi | Machine::Chip(_) => {}
+        Machine::Threads | Machine::Processes | Machine::Guests | Machine::Mpi | Machine::Chip(_) => {}
     }
     match RunDirectory::check(value) {
         Ok(()) => Ok(()),

@@ -6,6 +6,7 @@
 mod auv;
 mod balance;
 mod channels;
+mod guests;
 mod hartree_fock;
 mod host;
 mod imsuite;
@@ -58,6 +59,8 @@ pub enum Suite {
     Shared,
     /// Pages that places share.
     Svm,
+    /// Places as guests of the hypervisor.
+    Guests,
     /// Hubs of a real-time kernel.
     Hubs,
     /// Jobs that people manage.
@@ -68,7 +71,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 19] = [
+    pub const ALL: [Suite; 21] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
@@ -86,6 +89,7 @@ impl Suite {
         Suite::Aggregation,
         Suite::Shared,
         Suite::Svm,
+        Suite::Guests,
         Suite::Hubs,
         Suite::Jobs,
         Suite::Ui,
@@ -111,6 +115,7 @@ impl Suite {
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
             Suite::Svm => "svm",
+            Suite::Guests => "guests",
             Suite::Hubs => "hubs",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
@@ -137,6 +142,7 @@ impl Suite {
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
             Suite::Svm => shared::PAGE_GROUPS,
+            Suite::Guests => guests::GROUPS,
             Suite::Hubs => tasks::HUB_GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,

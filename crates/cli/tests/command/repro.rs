@@ -65,7 +65,7 @@ fn the_pages_hold_what_the_command_prints() {
     let left_out =
         "Left out (they run Isles itself, bare, betweenness, hf, gups, gups-errors, modularity, at-opt and auv for \
         minutes): isles repro echo rcce bare teams rates power-loops manyman betweenness hf ga pipeline gups \
-        gups-errors automaton modularity at-opt auv rdf rtos bounds
+        gups-errors automaton modularity at-opt auv rdf rtos svm bounds
 ";
     assert!(ended.stderr.contains(left_out), "{ended:?}");
     let mut sections = ended.stdout.split("\n### ");
@@ -173,6 +173,7 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
             "auv",
             "rdf",
             "rtos",
+            "svm",
             "bounds"
         ]
     );

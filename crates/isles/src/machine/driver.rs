@@ -118,9 +118,13 @@ pub(crate) struct MachineRow {
 }
 
 /// All kinds of machines, in the order in which they are listed.
-pub(crate) const MACHINES: [MachineRow; 5] = [
+pub(crate) const MACHINES: [MachineRow; 6] = [
     MachineRow { names: &["threads"], read: |name| known(Machine::Threads, name) },
     MachineRow { names: &["processes"], read: |name| known(Machine::Processes, name) },
+    MachineRow {
+        names: if cfg!(feature = "guests") { &["guests"] } else { &[] },
+        read: |name| known(Machine::Guests, name),
+    },
     MachineRow { names: &["mpi"], read: |name| known(Machine::Mpi, name) },
     MachineRow { names: &["loopback"], read: |name| known(Machine::Loopback, name) },
     MachineRow {
@@ -185,7 +189,8 @@ impl Machine {
     pub(crate) fn driver(&self) -> &dyn MachineDriver {
         match self {
             Machine::Threads => &threads::Driver,
-            Machine::Processes => &processes::Driver,
+            Machine::Processes => &processes::PROCESSES,
+            Machine::Guests => &processes::GUESTS,
             #[cfg(feature = "mpi")]
             Machine::Mpi => &mpi::Driver,
             #[cfg(not(feature = "mpi"))]
@@ -212,18 +217,24 @@ pub fn name_package(package: &str) {
     PACKAGE.get_or_init(|| package.to_owned());
 }
 
-/// What is said where ranks are asked for and the program knows none.
-#[cfg(not(feature = "mpi"))]
-fn lacks_mpi() -> String {
+/// Says that this program was built without `what`, and how it is built with the feature.
+#[cfg(not(all(feature = "mpi", feature = "guests")))]
+pub(crate) fn lacks_feature(what: &str, feature: &str) -> String {
     let own = std::env::current_exe().ok();
     let own =
         own.as_deref().and_then(std::path::Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let package = PACKAGE.get().map(|package| format!(" -p {package}")).unwrap_or_default();
     format!(
-        "{} was built without MPI; build it with: cargo build --release{package} --features mpi; or choose another \
-         machine by ISLES_MACHINE, and each rank runs it alone",
+        "{} was built without {what}; build it with: cargo build --release{package} --features {feature}",
         own.as_deref().unwrap_or("this program")
     )
+}
+
+/// What is said where ranks are asked for and the program knows none.
+#[cfg(not(feature = "mpi"))]
+fn lacks_mpi() -> String {
+    let lack = lacks_feature("MPI", "mpi");
+    format!("{lack}; or choose another machine by ISLES_MACHINE, and each rank runs it alone")
 }
 
 /// Ranks in a program that was built without MPI.

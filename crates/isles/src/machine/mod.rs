@@ -7,6 +7,7 @@
 //! of an idle place. `docs/memory.md` says what is bounded, what is the program's own, and why.
 
 pub(crate) mod driver;
+pub(crate) mod guests;
 pub(crate) mod image;
 #[path = "mpi/launcher.rs"]
 pub(crate) mod launcher;
@@ -39,6 +40,9 @@ pub enum Machine {
     Threads,
     /// Processes of this host that share memory; the first one starts the others from the same program.
     Processes,
+    /// As [`Machine::Processes`], and the code of each runs as the guest of a small hypervisor. Needs `/dev/kvm` and
+    /// the feature `guests`.
+    Guests,
     /// Ranks that an MPI launcher has started, a place each, of one host or several. Needs the feature `mpi`.
     Mpi,
     /// Invented places in one thread, in an order that a seed fixes; for tests.
@@ -126,7 +130,7 @@ impl Launch {
         let places = u64::from(self.places);
         let [shared, heap] = place_bytes_max(self.places, task_bytes);
         match self.machine {
-            Machine::Processes => Some(places * shared + heap),
+            Machine::Processes | Machine::Guests => Some(places * shared + heap),
             Machine::Threads => Some(places * (shared + heap)),
             Machine::Mpi | Machine::Loopback | Machine::Chip(_) => None,
         }

@@ -3,6 +3,7 @@
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
 use crate::machine::driver::{Ended, MachineDriver, serve_if_rank, test_outcome};
+use crate::machine::guests::{GUEST_VARIABLE, PlaceCode};
 use crate::machine::supervisor::supervise_as_process_1;
 use crate::machine::{STACK_BYTES, image};
 use crate::observe::{Observation, observe_in};
@@ -35,12 +36,23 @@ const EXIT_PANICKED: i32 = 101;
 /// started it, says so, and for all places at once.
 const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 
-/// What runs a program on processes.
-pub(crate) struct Driver;
+/// What runs a program on processes, whose places may be guests.
+pub(crate) struct Driver {
+    code: PlaceCode,
+}
+
+/// Places that run in their processes.
+pub(crate) const PROCESSES: Driver = Driver { code: PlaceCode::OfProcesses };
+
+/// Places that run in guests.
+pub(crate) const GUESTS: Driver = Driver { code: PlaceCode::OfGuests };
 
 impl MachineDriver for Driver {
     fn name(&self) -> &'static str {
-        "processes"
+        match self.code {
+            PlaceCode::OfProcesses => "processes",
+            PlaceCode::OfGuests => "guests",
+        }
     }
 
     fn places(&self, environment: &Environment) -> u32 {
@@ -58,7 +70,7 @@ impl MachineDriver for Driver {
         main: Main<'_>,
         _: &mut Vec<Unwritten>,
     ) -> Ended {
-        run_program(launch, (&Program::current(), collector), main)
+        run_program(launch, (&Program::current(), collector), main, self.code)
     }
 
     fn run_test(
@@ -67,7 +79,21 @@ impl MachineDriver for Driver {
         name: &'static str,
         body: TestBody<'_>,
     ) -> std::result::Result<(), String> {
-        test_outcome(run_program(launch, (&same_test(name), None), Box::new(body)))
+        test_outcome(run_program(launch, (&same_test(name), None), Box::new(body), self.code))
+    }
+}
+
+/// Checks that the tasks of places can run as `code` says.
+///
+/// # Errors
+/// This host, or this program, has no guests; in words.
+fn check_code(code: PlaceCode) -> std::result::Result<(), String> {
+    #[cfg(feature = "guests")]
+    return code.check();
+    #[cfg(not(feature = "guests"))]
+    match code {
+        PlaceCode::OfProcesses => Ok(()),
+        PlaceCode::OfGuests => Err(crate::machine::driver::lacks_feature("guests", "guests")),
     }
 }
 
@@ -78,30 +104,36 @@ fn run_program(
     launch: &Launch,
     (program, collector): (&Program, Option<Collector>),
     main: Main<'_>,
+    code: PlaceCode,
 ) -> Ended {
-    fn unable(error: impl Display) -> LaunchError {
-        LaunchError::Machine(format!("machine processes: {error}"))
-    }
+    let unable = |error: &dyn Display| LaunchError::Machine(format!("machine {}: {error}", launch.machine));
     if init::is_running() {
         return Err(unable(
-            "no run can be started in `init`, which runs in each of its processes; start it in `main`",
+            &"no run can be started in `init`, which runs in each of its processes; start it in `main`",
         ));
     }
-    let image = image::identity().map_err(unable)?;
-    let segment = Segment::for_places(launch.places, image).map_err(unable)?;
+    check_code(code).map_err(|error| unable(&error))?;
+    let image = image::identity().map_err(|error| unable(&error))?;
+    let segment = Segment::for_places(launch.places, image).map_err(|error| unable(&error))?;
     segment.keep_processors(&launch.pinning.value);
     let observation = Observation::begin(launch, RunDescription::default(), 0)?;
     observation.iter().for_each(|observation| observation.offer(&segment));
     let mut program = program.clone();
     let descriptor = collector.as_ref().map(Collector::descriptor).unwrap_or_default();
     program.environment.push((TRACE_VARIABLE.into(), descriptor.into()));
-    let children = processes::spawn(&segment, &program, (1..launch.places).map(PlaceId)).map_err(unable)?;
-    children.rendezvous(JOIN_LIMIT).map_err(|error| unable(why_not_joined(&error, init::exists())))?;
+    program
+        .environment
+        .push((GUEST_VARIABLE.into(), if code == PlaceCode::OfGuests { "1" } else { "" }.into()));
+    let mut space = code.prepare(PlaceId(0)).map_err(|error| unable(&error))?;
+    let children = processes::spawn(&segment, &program, (1..launch.places).map(PlaceId));
+    let children = children.map_err(|error| unable(&error))?;
+    let joined = children.rendezvous(JOIN_LIMIT);
+    joined.map_err(|error| unable(&why_not_joined(&error, init::exists())))?;
     segment.settle(PlaceId(0));
-    let endpoint = segment.endpoint(PlaceId(0)).map_err(unable)?;
+    let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
     let local = Local::new(attach(endpoint, collector), Clock::host(), isles_services::services);
     observe_in(&segment, &local);
-    let outcome = run::run_first_place(&local, main(), launch.stall);
+    let outcome = space.run(|| run::run_first_place(&local, main(), launch.stall));
     drop(local);
     children.finish(END_LIMIT);
     if let Some(observation) = observation {
@@ -201,13 +233,17 @@ pub fn may_be_a_program(file: &Path) -> io::Result<bool> {
 
 /// Serves as `place` until the run is over.
 fn serve(segment: &Segment, place: PlaceId) {
+    let mut space = match PlaceCode::of_this_process().prepare(place) {
+        Ok(space) => space,
+        Err(error) => fail(&error),
+    };
     segment.settle(place);
     match segment.endpoint(place) {
         Ok(endpoint) => {
             let local =
                 Local::new(attach(endpoint, Collector::inherited()), Clock::host(), isles_services::services);
             observe_in(segment, &local);
-            run::serve(&local);
+            space.run(|| run::serve(&local));
         }
         Err(error) => fail(&error),
     }
@@ -223,6 +259,20 @@ fn fail(error: &dyn Display) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(not(feature = "guests"))]
+    #[test]
+    fn guests_are_refused_in_one_line_that_names_the_feature() {
+        let launch = Launch::from_environment().unwrap().machine(crate::Machine::Guests).places(2);
+        let error = launch.run(async || Ok::<(), isles_runtime::Error>(())).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("machine guests: isles-") && text.contains(" was built without guests; "),
+            "{text}"
+        );
+        assert!(text.ends_with("build it with: cargo build --release --features guests"), "{text}");
+        assert!(!text.contains('\n'), "{text}");
+    }
 
     #[test]
     fn a_late_place_is_told_to_be_in_its_init_if_there_is_one() {

@@ -114,7 +114,7 @@ impl MachineClass {
     /// Returns the class of `machine`.
     pub fn of(machine: Machine) -> MachineClass {
         match machine {
-            Machine::Threads | Machine::Processes => MachineClass::Host,
+            Machine::Threads | Machine::Processes | Machine::Guests => MachineClass::Host,
             Machine::Mpi => MachineClass::Ranks,
             Machine::Loopback => MachineClass::Loopback,
             Machine::Chip(_) => MachineClass::Chip,
@@ -281,8 +281,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "machine",
         variable: "ISLES_MACHINE",
         flag: flag_of_run("--machine", "M"),
-        about: "What the places are: `threads`, `processes`, `mpi`, `loopback`, `chip:NAME` (`isles chip list`) or \
-                `chip:FILE.toml`",
+        about: "What the places are: `threads`, `processes`, `guests`, `mpi`, `loopback`, `chip:NAME` (`isles chip \
+                list`) or `chip:FILE.toml`",
         default: SettingDefault::Words("`processes`; for a program that is started by itself `threads`"),
         machines: ALL,
         stored: Stored::OwnForm,

@@ -4,6 +4,7 @@
 //! own. There is no list of names here: known is what the table of settings has. Invariant: a run tells them once,
 //! however many places, processes and launches it consists of.
 
+use crate::machine::guests::GUEST_VARIABLE;
 use crate::print::notice;
 use crate::settings::table::SETTINGS;
 use crate::settings::{FLAGS_VARIABLE, SWEEP_VARIABLE, VERSION_VARIABLE};
@@ -42,6 +43,7 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
         name.starts_with(PREFIX)
             && !name.starts_with(OF_TESTS)
             && name != TRACE_VARIABLE
+            && name != GUEST_VARIABLE
             && name != VERSION_VARIABLE
             && !known.contains(&name.as_str())
     };

@@ -56,7 +56,7 @@ impl TraceRequest {
             .map_err(|cause| LaunchError::Machine(destination.unwritten(cause).to_string()))?;
         let places = launch.places;
         let collector = match launch.machine {
-            Machine::Processes => Collector::shared(),
+            Machine::Processes | Machine::Guests => Collector::shared(),
             _ => Ok(Collector::within()),
         };
         let collector = collector.map_err(|cause| {

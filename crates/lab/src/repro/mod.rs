@@ -133,6 +133,7 @@ const EXPERIMENTS: &[Experiment] = &[
     programs::auv::AUV,
     programs::rdf::RDF,
     programs::rtos::RTOS,
+    programs::memory::svm::SVM,
     bounds::BOUNDS,
 ];
 

@@ -253,7 +253,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
 
 /// Source of the place of an arrived item. It has no size, as it runs at each place.
 trait ItemTarget<S, T>: Copy + 'static {
-    /// Whether the item says it.
+    /// `true` if the item names its place.
     const IS_SAID: bool;
 
     /// Returns the place that the item says.

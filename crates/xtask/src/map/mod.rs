@@ -78,6 +78,8 @@ const FOREIGN: &[(&str, &[&str])] = &[
             "view",
         ],
     ),
+    ("kvm-bindings", &["hypervisor"]),
+    ("kvm-ioctls", &["hypervisor"]),
     ("svg", &["plot"]),
     ("trybuild", &["isles"]),
     ("hyper", &["dashboard"]),

@@ -12,6 +12,7 @@ use crate::tree::{File, Tree, crate_of};
 
 /// The crates that may contain unsafe code, and what for.
 const UNSAFE_CRATES: &[(&str, &str)] = &[
+    ("hypervisor", "ioctls of KVM, page tables, system calls of guests, code of ring 0"),
     ("macros", "emits the entry descriptors that the runtime checks"),
     ("rcce", "programs of C that are loaded, stacks of coroutines, mapped memory"),
     ("runtime", "entry descriptors in the program image, task cells, the type of the services"),

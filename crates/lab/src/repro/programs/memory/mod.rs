@@ -5,3 +5,4 @@ pub mod gups;
 mod gups_runs;
 pub mod gups_table;
 pub mod modularity;
+pub mod svm;

@@ -1,0 +1,256 @@
+//! `isles-guest`: what a guest costs on this host, beside the same in a process, in ticks of the time-stamp counter.
+//!
+//! The measurements are those of tables I to III and figure 3 of the MetalSVM paper (Reble et al., 2012). Each value is
+//! the median of its rounds; of Jacobi and of context switches it is the least, as others of the host interrupt
+//! those. The result is a JSON document on standard output: the processor, and an object for each side.
+
+use isles_hypervisor::{Guest, GuestError};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Rounds of the short measurements, of threads, and of guests that start.
+const ROUNDS: usize = 301;
+const THREADS: usize = 51;
+const STARTS: usize = 11;
+
+/// Sweeps of Jacobi's iteration; rounds of it.
+const SWEEPS: usize = 400;
+const SWEEP_ROUNDS: usize = 5;
+
+/// Context switches that are looked at, and the ticks after which a measurement of them ends anyway.
+const SWITCHES: u64 = 200;
+const SWITCH_TICKS: u64 = 20_000_000_000;
+
+/// Pages that are touched for the first time.
+const PAGES: usize = 256;
+const PAGE: usize = 4096;
+
+/// The time-stamp counter.
+fn ticks() -> u64 {
+    // NEED: the counter has no safe function.
+    // SOUND: every processor of x86-64 has the instruction, and Linux lets programs execute it.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+/// The ticks of `rounds` calls, in ascending order.
+fn sorted(rounds: usize, mut body: impl FnMut()) -> Vec<u64> {
+    let mut taken: Vec<u64> = (0..rounds)
+        .map(|_| {
+            let begin = ticks();
+            body();
+            ticks() - begin
+        })
+        .collect();
+    taken.sort_unstable();
+    taken
+}
+
+/// The median ticks of `rounds` calls.
+fn median(rounds: usize, body: impl FnMut()) -> u64 {
+    sorted(rounds, body)[rounds / 2]
+}
+
+/// The least ticks of `rounds` calls, of work that is long enough to be interrupted by others of the host.
+fn least(rounds: usize, body: impl FnMut()) -> u64 {
+    sorted(rounds, body)[0]
+}
+
+/// What a side needs for its measurements: a way to run code there.
+trait CodeSide {
+    const NAME: &'static str;
+
+    /// Runs `body` on this side, on the calling thread.
+    fn run<R>(body: impl FnOnce() -> R) -> R;
+}
+
+/// Code in the process.
+struct InProcess;
+
+impl CodeSide for InProcess {
+    const NAME: &'static str = "process";
+
+    fn run<R>(body: impl FnOnce() -> R) -> R {
+        body()
+    }
+}
+
+/// Code in a guest.
+struct InGuest;
+
+impl CodeSide for InGuest {
+    const NAME: &'static str = "guest";
+
+    fn run<R>(body: impl FnOnce() -> R) -> R {
+        match Guest::new("guest") {
+            Ok(mut guest) => guest.run(|_| body()),
+            Err(error) => panic!("a guest cannot be made any more: {error}"),
+        }
+    }
+}
+
+/// The median ticks of the first touch of a page. The memory is mapped before, and its first page touched, so that a
+/// guest's tables have it.
+fn page_fault() -> u64 {
+    let mut memory = vec![0_u8; (PAGES + 1) * PAGE];
+    black_box(&mut memory)[0] = 1;
+    let mut page = 0;
+    median(PAGES, || {
+        page += 1;
+        black_box(&mut memory)[page * PAGE] = 1;
+    })
+}
+
+fn getpid() -> u64 {
+    median(ROUNDS, || {
+        black_box(std::process::id());
+    })
+}
+
+/// A thread that does nothing, until it has ended.
+fn thread() -> u64 {
+    median(THREADS, || {
+        let _ = std::thread::spawn(|| ()).join(); // it does not panic
+    })
+}
+
+/// Jacobi's iteration on a square of `side` cells, whose upper edge is hot.
+fn jacobi(side: usize) -> u64 {
+    let mut cells = vec![0.0_f64; side * side];
+    cells[..side].fill(1.0);
+    let mut next = cells.clone();
+    least(SWEEP_ROUNDS, || {
+        for _ in 0..SWEEPS {
+            for row in 1..side - 1 {
+                for cell in row * side + 1..(row + 1) * side - 1 {
+                    next[cell] =
+                        0.25 * (cells[cell - side] + cells[cell + side] + cells[cell - 1] + cells[cell + 1]);
+                }
+            }
+            std::mem::swap(&mut cells, &mut next);
+        }
+        black_box(&cells);
+    })
+}
+
+/// Keeps the calling thread on the first processor that it may use.
+fn pin() {
+    let allowed = rustix::thread::sched_getaffinity(None);
+    let Some(first) = allowed.ok().and_then(|set| (0..CpuSet::MAX_CPU).find(|cpu| set.is_set(*cpu))) else {
+        return;
+    };
+    let mut one = CpuSet::new();
+    one.set(first);
+    // Where the system refuses, both share a processor only by chance, and the figure says so by its size.
+    let _ = sched_setaffinity(None, &one);
+}
+
+/// Ticks that two instances on one processor take together.
+fn two_jacobi<S: CodeSide>(side: usize) -> u64 {
+    least(SWEEP_ROUNDS, || {
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    pin();
+                    S::run(|| jacobi(side))
+                });
+            }
+        });
+    })
+}
+
+/// The least ticks between the last store of one task and the first of the other, both on one processor.
+///
+/// Each reads the counter in a loop and leaves it in shared memory (004:2345). A store after another task's is the end
+/// of a context switch.
+fn context_switch<S: CodeSide>() -> u64 {
+    let shared = [AtomicU64::new(0), AtomicU64::new(0)];
+    let (count, least) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+    let end = ticks() + SWITCH_TICKS;
+    std::thread::scope(|scope| {
+        for own in 0..2_usize {
+            let (shared, count, least) = (&shared, &count, &least);
+            scope.spawn(move || {
+                pin();
+                S::run(|| {
+                    // Relaxed: both tasks are on one processor.
+                    let mut other = shared[1 - own].load(Ordering::Relaxed);
+                    while count.load(Ordering::Relaxed) < SWITCHES {
+                        // In this order: a task that is stopped between the two would see a later store than its time.
+                        let seen = shared[1 - own].load(Ordering::Relaxed);
+                        let now = ticks();
+                        if seen != other {
+                            other = seen;
+                            least.fetch_min(now.saturating_sub(seen), Ordering::Relaxed);
+                            count.fetch_add(1, Ordering::Relaxed);
+                        }
+                        shared[own].store(now, Ordering::Relaxed);
+                        if now > end {
+                            break;
+                        }
+                    }
+                });
+            });
+        }
+    });
+    least.into_inner()
+}
+
+/// The figures of a side, as members of a JSON object.
+fn figures<S: CodeSide>() -> Vec<(&'static str, u64)> {
+    let [page_fault, getpid, thread, jacobi_128, jacobi_32] =
+        S::run(|| [page_fault(), getpid(), thread(), jacobi(128), jacobi(32)]);
+    vec![
+        ("page_fault", page_fault),
+        ("getpid", getpid),
+        ("thread", thread),
+        ("jacobi_128", jacobi_128),
+        ("jacobi_32", jacobi_32),
+        ("two_jacobi_128", two_jacobi::<S>(128)),
+        ("context_switch", context_switch::<S>()),
+    ]
+}
+
+fn object<S: CodeSide>(figures: &[(&'static str, u64)]) -> String {
+    let members: Vec<String> = figures.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("\"{}\":{{{}}}", S::NAME, members.join(","))
+}
+
+/// The name of the processor, as the system says it, without what JSON would not take.
+fn cpu_name() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name"));
+    let name = line.and_then(|line| line.split_once(": ")).map_or("", |(_, name)| name);
+    name.chars().filter(|character| !matches!(character, '"' | '\\') && !character.is_control()).collect()
+}
+
+fn measure() -> Result<String, GuestError> {
+    isles_hypervisor::check()?;
+    let process = figures::<InProcess>();
+    let mut guest = Guest::new("guest")?;
+    let hypercall = guest.run(|calls| median(ROUNDS, || calls.nothing()));
+    drop(guest);
+    let start = median(STARTS, || InGuest::run(|| ()));
+    let mut of_guest = vec![("hypercall", hypercall), ("start", start)];
+    of_guest.extend(figures::<InGuest>());
+    Ok(format!(
+        "{{\"processor\":\"{}\",{},{}}}",
+        cpu_name(),
+        object::<InProcess>(&process),
+        object::<InGuest>(&of_guest)
+    ))
+}
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(document) => {
+            println!("{document}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: no guest can be measured: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

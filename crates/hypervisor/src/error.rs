@@ -1,0 +1,45 @@
+//! Why a guest cannot be made, or its monitor cannot go on.
+
+use rustix::io::Errno;
+use std::{fmt, io};
+
+/// Why a guest cannot be made.
+#[derive(Debug)]
+pub enum GuestError {
+    /// `/dev/kvm` is not there, or cannot be opened.
+    NoKvm(io::Error),
+    /// KVM has another interface than version 12, or lacks a capability.
+    Lacks(&'static str),
+    /// A system call failed.
+    System {
+        /// Its name.
+        call: &'static str,
+        /// How it failed.
+        error: io::Error,
+    },
+    /// There are no more of these.
+    Full(&'static str),
+}
+
+impl GuestError {
+    pub(crate) fn of(call: &'static str) -> impl Fn(Errno) -> GuestError {
+        move |error| GuestError::System { call, error: error.into() }
+    }
+
+    pub(crate) fn of_kvm(call: &'static str) -> impl Fn(kvm_ioctls::Error) -> GuestError {
+        move |error| GuestError::System { call, error: io::Error::from_raw_os_error(error.errno()) }
+    }
+}
+
+impl fmt::Display for GuestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GuestError::NoKvm(error) => write!(f, "/dev/kvm cannot be opened: {error}"),
+            GuestError::Lacks(what) => write!(f, "KVM lacks {what}"),
+            GuestError::System { call, error } => write!(f, "{call}: {error}"),
+            GuestError::Full(what) => write!(f, "a guest has no more {what}"),
+        }
+    }
+}
+
+impl std::error::Error for GuestError {}
