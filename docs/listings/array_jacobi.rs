@@ -6,12 +6,12 @@ use std::ops::Range;
 const SIZE: usize = 48;
 const STEPS: usize = 60;
 
-/// What each inner cell becomes: the mean of the four around it.
+/// Returns the new value of an inner cell: the mean of its four neighbours.
 fn mean(above: f64, below: f64, left: f64, right: f64) -> f64 {
     (above + below + left + right) / 4.0
 }
 
-/// Which of `len` indices, the first of which is `first` in the plate, are not at an edge of it.
+/// Returns those of `len` indices, starting at `first` of the plate, that are not on its edge.
 fn inner(first: usize, len: usize) -> Range<usize> {
     1_usize.saturating_sub(first)..len.min((SIZE - 1).saturating_sub(first))
 }

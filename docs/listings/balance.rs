@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Sums that are not complete, and how many were.
 #[derive(Clone, Serialize, Deserialize)]
 struct Sums {
-    /// What is missing, and the least number that may come next.
+    /// Remainders to fill, each with the least number that may come next.
     open: Vec<(u32, u32)>,
     complete: u64,
 }

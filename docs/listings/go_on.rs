@@ -1,7 +1,7 @@
 //! Items dealt out over all places, some of them bad: what can be counted is counted, and the errors are a list.
 use isles::prelude::*;
 
-/// What one item gives, or why it gives nothing.
+/// Result of one item, or the reason why it failed.
 type Outcome = Result<usize, String>;
 
 /// A function that fails for some items.

@@ -6,7 +6,7 @@ const SEED: u64 = 1;
 const BATCHES: usize = 240;
 const POINTS: usize = 1000;
 
-/// How many of the points that `random` draws lie in the quarter of a circle.
+/// Returns the number of points drawn from `random` that lie in the quarter of a circle.
 fn hits(random: &mut Random) -> usize {
     work(Cycles(40 * POINTS as u64)); // on a modelled chip; on a real machine nothing changes
     (0..POINTS)

@@ -79,7 +79,7 @@ async fn everywhere() -> isles::Result<()> {
     .await
 }
 
-/// How many of the own values are in each bin.
+/// Returns the number of own values in each bin.
 fn own_bins() -> [f64; BINS] {
     let mut bins = [0.0; BINS];
     VALUES.with_borrow(|values| {

@@ -60,7 +60,7 @@ async fn everywhere() -> isles::Result<()> {
     .await
 }
 
-/// How many of the own values are in each bin.
+/// Returns the number of own values in each bin.
 fn own_bins() -> [f64; BINS] {
     let (values, count) = VALUES.get();
     // NEED: the values are in memory of C.

@@ -6,7 +6,7 @@ use std::time::Duration;
 const JOBS: u64 = 50;
 const NUMBERS: u64 = 20_000; // of a job
 
-/// How many steps `number` takes to 1: halved if even, else tripled and one more.
+/// Returns the number of steps from `number` to 1: halved if even, otherwise tripled plus one.
 fn steps(mut number: u64) -> u64 {
     let mut steps = 0;
     while number > 1 {

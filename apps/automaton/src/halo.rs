@@ -1,4 +1,4 @@
-//! How the first and the last row of a strip come to its neighbours: one-sided, two-sided, or queued.
+//! Halo exchange of the first and the last row of a strip with its neighbours: one-sided, two-sided, or queued.
 //!
 //! Rows go before the inner ones are computed, and are waited for after. One-sided and queued, a place writes into the
 //! window of its neighbour, which has room for two steps: a neighbour that is a step ahead has heard from here already,
@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// How edges travel.
+/// Halo exchange method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exchange {
@@ -21,7 +21,7 @@ pub enum Exchange {
     OneSided,
     /// Each place sends its edges, and receives theirs
     TwoSided,
-    /// As one-sided, but what is put waits in a queue for lock, data and unlock, as in RCKMPI
+    /// Each place puts its edges, but they wait in a queue for lock, data and unlock, as in RCKMPI
     Queued,
 }
 
@@ -36,13 +36,13 @@ impl Exchange {
     }
 }
 
-/// What travels to all places, for their halos.
+/// Data sent to all places for their halos.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Links {
     exchange: Exchange,
     team: Team,
     columns: usize,
-    /// Of each place: a row from above and one from below, for even steps and for odd ones.
+    /// Window of each place: a row from above and one from below, for even steps and for odd ones.
     window: Option<Window<u8>>,
 }
 
@@ -87,7 +87,7 @@ impl Links {
         Ok(())
     }
 
-    /// Where in a window the row from above lies, and that from below.
+    /// Returns the offsets in a window of the row from above and of that from below.
     fn slots(&self, step: u64) -> [usize; 2] {
         let first = 2 * (step % 2) as usize * self.columns;
         [first, first + self.columns]

@@ -1,9 +1,8 @@
 //! A cellular automaton with nine points: a field in strips over places, whose edges go to the neighbours each step.
 //!
-//! [`rule`] says what becomes of a cell, [`pattern`] what the field holds at first, both without places. [`strip`] is
-//! the part of one place and what a step does to it, `halo` how edges travel, `run` the application, `picture` the
-//! field as an image. Invariant: the generations are those of one processor, however many places and however edges
-//! travel.
+//! [`rule`] has the rules of cells, [`pattern`] the initial contents of the field, both without places. [`strip`] is
+//! the part of one place and its steps, `halo` the exchange of edges, `run` the application, `picture` the field as an
+//! image. Invariant: the generations are those of one processor, for any number of places and any exchange.
 
 #![forbid(unsafe_code)]
 

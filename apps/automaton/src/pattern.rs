@@ -81,14 +81,14 @@ const END: &str = "a `!` at the end of the runs";
 /// The expected parts of a run.
 const RUN: &str = "a number, b, o, $ or !";
 
-/// Where a text is read, and what was read before.
+/// Reader of a text, with the part read so far.
 #[derive(Default)]
 struct PatternReader {
     pattern: Pattern,
     rule: Option<Rule>,
-    /// Whether the first line, or a run, was there.
+    /// True once the first line, or a run, was there.
     has_begun: bool,
-    /// Of the next cell.
+    /// Position of the next cell.
     row: u32,
     column: u32,
     /// The number before a run.

@@ -40,7 +40,7 @@ impl Cells<'_> {
     }
 }
 
-/// What of a field is shown, and how large.
+/// Part of a field that is shown, and its scale.
 struct Crop {
     rows: Range<usize>,
     columns: Range<usize>,
@@ -50,7 +50,7 @@ struct Crop {
 }
 
 impl Crop {
-    /// That of these generations, of which no side has more than `side_max` dots.
+    /// Returns the crop of these generations whose sides have at most `side_max` dots.
     fn of(generations: &[Cells<'_>], side_max: usize) -> Crop {
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
         for cells in generations {
@@ -88,7 +88,7 @@ impl Crop {
     }
 }
 
-/// What is set, from the first to the last, with a margin; all, if nothing is.
+/// Returns the range from the first to the last set element, with a margin; all, if nothing is set.
 fn around(set: &[bool]) -> Range<usize> {
     let first = set.iter().position(|set| *set);
     let last = set.iter().rposition(|set| *set);
@@ -104,7 +104,7 @@ fn other(cause: impl std::error::Error + Send + Sync + 'static) -> io::Error {
 /// Writes a generation as PNG, living cells black.
 ///
 /// # Errors
-/// What `out` returns.
+/// Errors of `out`.
 pub fn write_png(cells: &Cells<'_>, out: &mut dyn Write) -> io::Result<()> {
     let crop = Crop::of(std::slice::from_ref(cells), PNG_SIDE);
     let ((width, height), dots) = (crop.size(), crop.dots_of(cells));
@@ -123,7 +123,7 @@ pub fn write_png(cells: &Cells<'_>, out: &mut dyn Write) -> io::Result<()> {
 /// Writes generations as GIF, one after the other, again and again.
 ///
 /// # Errors
-/// What `out` returns.
+/// Errors of `out`.
 pub fn write_gif(frames: &[Cells<'_>], out: &mut dyn Write) -> io::Result<()> {
     if frames.is_empty() {
         return Ok(());

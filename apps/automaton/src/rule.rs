@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a rule looks like, for messages.
+/// Allowed forms of a rule, for messages.
 pub const ALLOWED: &str = "B and S with digits from 0 to 8, such as B3/S23, or 23/3";
 
-/// By the number of living neighbours: whether a cell is born, and whether one goes on.
+/// Rule of the automaton: for each number of living neighbours, whether a cell is born, and whether one survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Rule {
@@ -29,8 +29,8 @@ impl Rule {
         if lives { self.survivals[neighbors] } else { self.births[neighbors] }
     }
 
-    /// Returns the sums of a cell and its neighbours at which something lives next: each with what a dead and what a
-    /// living cell becomes, 0 or 1.
+    /// Returns the sums of a cell and its neighbours at which something lives next, each with the next state of a dead
+    /// and of a living cell, 0 or 1.
     pub fn by_sum(&self) -> Vec<(u8, u8, u8)> {
         let all = (0..=9_usize).map(|sum| {
             let birth = self.births.get(sum).is_some_and(|birth| *birth);

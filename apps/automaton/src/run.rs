@@ -27,7 +27,7 @@ const STEPS_MAX: u64 = 10_000_000;
 /// Most bytes of a file with a pattern.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// How many pictures a GIF has if nobody says how often one is made; and at most.
+/// Number of pictures of a GIF if the user does not set their interval, and the maximum.
 const FRAMES: u64 = 50;
 const FRAMES_MAX: u64 = 1000;
 
@@ -37,7 +37,7 @@ const WORD: usize = 8;
 /// The arguments of `isles run automaton`.
 #[derive(Args, Clone, Debug)]
 pub struct Automaton {
-    /// What the field holds at first: glider, gosper-gun, breeder, or random
+    /// Initial contents of the field: glider, gosper-gun, breeder, or random
     #[arg(long, value_name = "NAME", default_value = "gosper-gun")]
     pattern: String,
 
@@ -61,11 +61,11 @@ pub struct Automaton {
     #[arg(long, value_name = "N", default_value = "8192", value_parser = value_parser!(u32).range(8..=SIDE_MAX))]
     columns: u32,
 
-    /// How many steps
+    /// Number of steps
     #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u64).range(..=STEPS_MAX))]
     generations: u64,
 
-    /// How edges go to the neighbours
+    /// Method by which edges go to the neighbours
     #[arg(long, value_name = "HOW", default_value = "one-sided")]
     exchange: Exchange,
 
@@ -82,7 +82,7 @@ pub struct Automaton {
     gif_every: Option<u64>,
 }
 
-/// What is computed.
+/// Settings of a run.
 #[derive(Clone, Serialize)]
 pub struct AutomatonInput {
     pattern: String,
@@ -98,15 +98,15 @@ pub struct AutomatonInput {
     drawn: Vec<u64>,
 }
 
-/// What the rows of one place, or of several, came to.
+/// Results of the rows of one place, or of several.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct StripRecord {
-    /// Of each generation.
+    /// Sums of each generation.
     sums: Vec<Sums>,
-    /// Of each generation that is drawn.
+    /// Bits of each generation that is drawn.
     #[serde(with = "isles::plain")]
     packed: Vec<u8>,
-    /// How many bytes of it belong to each of them.
+    /// Number of bytes of `packed` for each of these generations.
     packed_each: usize,
 }
 
@@ -121,14 +121,14 @@ impl StripRecord {
     }
 }
 
-/// What a run comes to.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct AutomatonFound {
     /// The last generation.
     generation: u64,
     population: u64,
     hash: String,
-    /// Of each generation, from the first.
+    /// Population of each generation, from the first.
     populations: Vec<u64>,
     hashes: Vec<String>,
     #[serde(skip)]
@@ -154,7 +154,7 @@ impl AutomatonFound {
 }
 
 impl Automaton {
-    /// What the field holds at first, and the rule that goes with it.
+    /// Returns the initial contents of the field, and the rule that goes with them.
     fn start(&self) -> Result<(Start, Option<Rule>), Failure> {
         if let Some(file) = &self.file {
             let bytes = input::bytes(file, FILE_BYTES_MAX);

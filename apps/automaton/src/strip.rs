@@ -1,7 +1,7 @@
-//! The rows of one place, with a row of each neighbour around them, and what a step does to them.
+//! The rows of one place, with a row of each neighbour around them, and the steps over them.
 //!
-//! Columns are a ring within a row; that rows are one is the matter of the halos. Invariant: the sums that rows come to
-//! are added, so those of a field do not depend on how it is cut.
+//! Columns are a ring within a row; the halos make the rows a ring. Invariant: the sums of rows are added, so those of
+//! a field do not depend on how it is cut.
 
 use crate::pattern::Pattern;
 use crate::rule::Rule;
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// A cell of eight random ones lives at first, in three of eight.
 const RANDOM_OF_8: u64 = 3;
 
-/// What a field holds at first.
+/// Initial contents of a field.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Start {
     /// A pattern, in its middle.
@@ -21,23 +21,23 @@ pub enum Start {
     Random(u64),
 }
 
-/// A field: its size, its rule, and what it holds at first.
+/// A field: its size, its rule, and its initial contents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Field {
-    /// How many columns it has, a multiple of 8.
+    /// Number of columns, a multiple of 8.
     pub columns: usize,
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
-    /// What becomes of a cell.
+    /// Rule of the cells.
     pub rule: Rule,
-    /// What it holds at first.
+    /// Initial contents.
     pub start: Start,
 }
 
-/// What cells of one generation come to.
+/// Sums over cells of one generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
-    /// How many live.
+    /// Number of living cells.
     pub population: u64,
     /// The sum of the hashes of rows.
     pub hash: u64,
@@ -143,7 +143,7 @@ impl Strip {
         std::mem::swap(&mut self.cells, &mut self.next);
     }
 
-    /// Returns what its own rows come to.
+    /// Returns the sums over its own rows.
     pub fn sums(&self) -> Sums {
         let rows = (1..=self.rows).map(|row| self.row_sums(row));
         rows.fold(Sums::default(), Sums::plus)
@@ -170,8 +170,8 @@ impl Strip {
         own.chunks(8).map(|cells| cells.iter().fold(0, |byte, cell| byte << 1 | cell)).collect()
     }
 
-    /// What it takes of a core to compute `rows` rows: for a cell nine loads and as many additions, two comparisons
-    /// with what they choose, and a store; two bytes are walked through, of all its rows.
+    /// Returns the work of a core for `rows` rows: for a cell nine loads and as many additions, two comparisons with
+    /// what they choose, and a store; two bytes are walked through, of all its rows.
     pub fn work(&self, rows: usize) -> Work {
         let [cells, all] = [rows, self.rows].map(|rows| (rows * self.columns) as u64);
         Work::new().integers(24 * cells).branches(cells).streamed(2 * cells).of(2 * all)

@@ -76,7 +76,7 @@ fn rule_text(births: u32, survivals: u32) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Strips of any heights come to what the definition says, with the sums of the whole field.
+    /// Strips of any heights equal the definition, with the sums of the whole field.
     #[test]
     fn strips_are_what_the_definition_says(
         seed in any::<u64>(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-automaton");
 
-/// What `isles run automaton` with these arguments writes as JSON.
+/// Returns the JSON output of `isles run automaton` with these arguments.
 fn document(line: &str) -> Value {
     let scene = Scene::new("automaton");
     let ended = scene.run(&words(&format!("--json - --csv /dev/null {line}")));

@@ -27,7 +27,7 @@ pub struct Histogram {
     lookahead: u64,
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct HistogramFound {
     /// Counts in all.
@@ -125,7 +125,7 @@ impl Application for Histogram {
     }
 }
 
-/// How many entries of this place are not what the streams of all places count.
+/// Returns the number of entries of this place that differ from the counts of the streams of all places.
 fn wrong_counts(table: &[u64], entries: u64, counts: u64) -> u64 {
     let mut expected = vec![0_u64; table.len()];
     for place in places() {

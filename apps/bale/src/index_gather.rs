@@ -25,7 +25,7 @@ pub struct IndexGather {
     reads: u64,
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct GatherFound {
     /// Reads in all.
@@ -104,7 +104,7 @@ impl Application for IndexGather {
     }
 }
 
-/// What this place asks: the entries that its stream says.
+/// Returns the entries that this place asks for, which its stream decides.
 fn questions(entries: u64, reads: u64) -> impl Iterator<Item = (Place, u32)> {
     let all: Vec<Place> = places().collect();
     let mut stream = Stream::of_place(here().index());
@@ -117,7 +117,7 @@ fn questions(entries: u64, reads: u64) -> impl Iterator<Item = (Place, u32)> {
     })
 }
 
-/// How many of the values that this place has read are not those of their entries.
+/// Returns the number of values read by this place that are not those of their entries.
 fn wrong_reads(values: &[u64], entries: u64) -> u64 {
     let mut stream = Stream::of_place(here().index());
     let wrong = values.iter().filter(|read| {

@@ -21,7 +21,7 @@ use isles_app::Failure;
 struct Stream(u64);
 
 impl Stream {
-    /// That of place `index`.
+    /// Returns the stream of place `index`.
     fn of_place(index: usize) -> Stream {
         let mut stream = Stream((index as u64).wrapping_mul(0xd134_2543_de82_ef95));
         Stream(stream.next())
@@ -36,7 +36,7 @@ impl Stream {
         word ^ (word >> 31)
     }
 
-    /// A random entry of a table of which each place has `entries`: its place, and where it is there.
+    /// Draws a random entry of a table of which each place has `entries`: its place, and its index there.
     #[inline]
     fn entry(&mut self, places: usize, entries: u64) -> (usize, u32) {
         // The high half of the product says the place, the low half where it is there.
@@ -46,10 +46,10 @@ impl Stream {
     }
 }
 
-/// Checks that `bytes` bytes fit into what the host has free; `source` is what asks for them.
+/// Checks that `bytes` bytes fit into the free memory of the host; `source` names the requester.
 ///
 /// # Errors
-/// They do not. Where the system does not say what is free, nothing is refused.
+/// They do not fit. If the system does not report its free memory, nothing is refused.
 fn check_room(source: &str, bytes: u128) -> Result<(), Failure> {
     let free = memory::free_bytes();
     match free {

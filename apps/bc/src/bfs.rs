@@ -36,7 +36,7 @@ pub(super) struct Workspace<N> {
     shares: Vec<N>,
     /// Edges that lie on shortest paths, by position of the source: the position of the target.
     successors: Vec<u32>,
-    /// Where the successors of each position end.
+    /// End of the successors of each position.
     ends: Vec<u32>,
 }
 
@@ -64,8 +64,8 @@ impl<N: PathCount> Workspace<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns what there was
-/// to do; none, and no call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` except itself, and returns the effort. Returns
+/// `None`, without a call, when path counts do not fit `N`.
 #[inline(always)] // In one piece with its caller it takes a tenth less time.
 pub(super) fn add_source<N: PathCount>(
     graph: &Graph,
@@ -88,7 +88,7 @@ pub(super) fn add_source<N: PathCount>(
     in_range.then_some(effort)
 }
 
-/// Returns what there was to do, but for edges on paths. The list of vertices reached is the queue, too.
+/// Returns the effort, without the edges on paths. The list of vertices reached is also the queue.
 fn forward<N: PathCount>(graph: &Graph, source: u32, space: &mut Workspace<N>) -> Effort {
     let size = space.order.len();
     // Slices of one length, so that one comparison serves several bounds checks.

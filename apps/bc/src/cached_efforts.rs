@@ -1,11 +1,11 @@
-//! What each source of a graph takes of a core, kept in a file between runs on a modelled chip.
+//! Efforts of the sources of a graph on a core, kept in a file between runs on a modelled chip.
 //!
-//! That depends on the graph alone, and nearly all of a run's time on this host is the computing of sources. So a run
-//! that is told of a file which is not there computes all sources before its places start, and writes what each took.
-//! It and every run after it say so again instead of doing it. Their places send what those of a plain run send; only
-//! of the scores that they fold together at the end each place has an equal part instead of its own, so that these
-//! messages are a few bytes in a hundred longer or shorter. Invariants: a run without such a file never sees one; a
-//! file that is read is of the graph of the run.
+//! They depend on the graph alone, and nearly all of a run's time on this host is the computing of sources. So a run
+//! that is given the name of a file that does not exist computes all sources before its places start, and writes the
+//! effort of each. This run and every later one charge these efforts instead of computing. Their places send what those
+//! of a plain run send, except that in the final fold of the scores each place has an equal part instead of its own, so
+//! these messages are a few percent longer or shorter. Invariants: a run without such a file never sees one; a file
+//! that is read is of the graph of the run.
 
 use super::effort::Effort;
 use super::scores::Scores;
@@ -88,7 +88,7 @@ impl CachedEfforts {
         CachedEfforts { schema: SCHEMA.to_owned(), graph_digest: digest(graph), efforts, scores }
     }
 
-    /// Whether these are the efforts of `graph`.
+    /// Returns `true` if these are the efforts of `graph`.
     fn is_of(&self, graph: &Graph) -> bool {
         let number = graph.vertices();
         self.graph_digest == digest(graph)
@@ -104,7 +104,7 @@ impl CachedEfforts {
     }
 }
 
-/// Adds `source` to the scores of a place, or says only what it takes if that is known.
+/// Adds `source` to the scores of a place, or only charges its effort if that is known.
 pub(super) fn add_source(scores: &mut Scores, graph: &Graph, source: u64) {
     match KNOWN.get() {
         Some(known) => scores.recall_source(graph, &known.efforts[source as usize], &known.scores),
@@ -133,9 +133,9 @@ mod tests {
     use super::*;
     use isles_graph::{self as graph, ReadOptions};
 
-    /// Where all edges are of length one, Dijkstra's kernel finds the same scores, looks at the same edges and takes
-    /// each vertex out of its heap once. The heap is as long as the queue of the breadth-first kernel, but for the
-    /// order of vertices at one distance, which is by number here and by discovery there.
+    /// Checks that, if all edges are of length one, Dijkstra's kernel finds the same scores, looks at the same edges
+    /// and takes each vertex out of its heap once. The heap is as long as the queue of the breadth-first kernel, but
+    /// for the order of vertices at one distance, which is by number here and by discovery there.
     #[test]
     fn lengths_of_one_take_what_the_breadth_first_kernel_counts() {
         let plain = graph::open("rmat-small", &ReadOptions::default()).unwrap();

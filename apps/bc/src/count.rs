@@ -5,7 +5,7 @@
 //! have 53 bits of precision. Invariant: a kernel meets only counts of at least one, their reciprocals, sums
 //! and products; never zero divided.
 
-/// What the kernels need of a number of paths.
+/// Operations of the kernels on a number of paths.
 pub(super) trait PathCount: Copy + Default {
     /// One path.
     const ONE: Self;
@@ -17,7 +17,7 @@ pub(super) trait PathCount: Copy + Default {
     fn reciprocal(self) -> Self;
     /// The product, which the algorithm keeps below the number of vertices.
     fn times(self, other: Self) -> f64;
-    /// Whether results with this count can be trusted.
+    /// Returns `true` if results with this count can be trusted.
     fn in_range(self) -> bool;
 }
 

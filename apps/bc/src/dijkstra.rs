@@ -12,7 +12,7 @@ use isles_graph::Graph;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is known of one vertex from the present source.
+/// State of one vertex for the present source.
 #[derive(Clone, Copy, Debug)]
 struct VertexState<N> {
     /// Least length of a path found so far.
@@ -47,8 +47,8 @@ impl<N: PathCount> Default for Workspace<N> {
     }
 }
 
-/// Calls `add(vertex, dependency)` for each vertex reached from `source` but itself, and returns what there was
-/// to do; none, and no call, when path counts do not fit `N`.
+/// Calls `add(vertex, dependency)` for each vertex reached from `source` except itself, and returns the effort. Returns
+/// `None`, without a call, when path counts do not fit `N`.
 ///
 /// # Panics
 /// When the graph is not weighted.

@@ -1,10 +1,11 @@
-//! What one source takes, counted, and what that is of a core: operations by class, and the memory that they touch.
+//! Effort of one source, counted, and its cost on a core: operations by class, and the memory that they touch.
 //!
-//! The kernels count what they do; the sum is said once for each pass over a source, so a real machine does not notice.
-//! How many operations an edge, a vertex or an entry of the heap takes was counted in the kernels by eye, as a compiler
-//! for a core with 32-bit registers would do it; nobody has measured them there, so the shape over places is worth more
-//! than the seconds. What an operation takes, and which lines are in which cache, is the chip's matter. Invariant: what
-//! a pass walks through in order is a stream, in pieces where it goes from row to row; the rest is a table.
+//! The kernels count their operations; the sum is charged once for each pass over a source, so a real machine does not
+//! notice. The numbers of operations of an edge, a vertex or an entry of the heap were counted in the kernels by eye,
+//! as a compiler for a core with 32-bit registers would do it; nobody has measured them there, so the shape over places
+//! is worth more than the seconds. The chip decides the cost of an operation, and which lines are in which cache.
+//! Invariant: memory that a pass walks through in order is a stream, in pieces if it goes from row to row; the rest is
+//! a table.
 
 use isles::Work;
 use isles_graph::Graph;
@@ -19,7 +20,7 @@ const SUM: u64 = 16;
 const CELL: u64 = 24;
 const ENTRY: u64 = 16;
 
-/// What there was to do for one source.
+/// Effort of one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Effort {
@@ -36,7 +37,7 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// Whether a source of `graph` can take this.
+    /// Returns `true` if a source of `graph` can take this effort.
     pub(super) fn is_possible(&self, graph: &Graph) -> bool {
         let Effort { edges, vertices, successors, removals, queue } = *self;
         let (all, arcs) = (graph.vertices(), graph.arcs());
@@ -44,12 +45,12 @@ impl Effort {
         vertices <= all && edges <= arcs && successors <= arcs && removals <= arcs + 1 && queue <= arcs + 1
     }
 
-    /// What it is of a core, pass by pass.
+    /// Returns the work of a core, pass by pass.
     pub(super) fn passes(&self, graph: &Graph) -> [Work; 2] {
         if graph.is_weighted() { self.by_distance(graph) } else { self.by_breadth(graph) }
     }
 
-    /// Of the breadth-first kernel.
+    /// Returns the work of the breadth-first kernel.
     fn by_breadth(&self, graph: &Graph) -> [Work; 2] {
         let Effort { edges, vertices, successors, .. } = *self;
         let all = graph.vertices();
@@ -82,7 +83,7 @@ impl Effort {
         [forward, back]
     }
 
-    /// Of Dijkstra's kernel.
+    /// Returns the work of Dijkstra's kernel.
     fn by_distance(&self, graph: &Graph) -> [Work; 2] {
         let Effort { edges, vertices, removals, queue, .. } = *self;
         let all = graph.vertices();

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Which lengths the edges have.
+/// Lengths of the edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Lengths {
@@ -38,7 +38,7 @@ pub struct Betweenness {
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "graph")]
     rmat: Option<String>,
 
-    /// Which lengths the edges have
+    /// Lengths of the edges
     #[arg(long, value_enum, default_value = "ignore")]
     weights: Lengths,
 
@@ -46,16 +46,16 @@ pub struct Betweenness {
     #[arg(long)]
     directed: bool,
 
-    /// How the sources are assigned
+    /// Assignment of the sources to the places
     #[arg(long, value_enum, default_value = "dynamic")]
     balance: Balance,
 
-    /// How many of the most central vertices to print
+    /// Number of the most central vertices to print
     #[arg(long, value_name = "N", default_value = "10", allow_hyphen_values = true, value_parser = top)]
     top: usize,
 
-    /// What each source takes of a modelled core is read from this file instead of computed; if it is not there, it is
-    /// written first; the scores are nearly those of a plain run
+    /// File with the work of each source on a modelled core, which is read instead of computed; if it does not exist,
+    /// it is written first; the scores are nearly those of a plain run
     #[arg(long, value_name = "FILE", hide = true)]
     known_efforts: Option<PathBuf>,
 }
@@ -113,7 +113,7 @@ impl Betweenness {
     }
 }
 
-/// What `--rmat` called the medium workload before it had the name of its paper.
+/// Name in `--rmat` of the medium workload before it had the name of its paper.
 const FORMER_MEDIUM: &str = "steep";
 
 /// The graph, and how its sources are assigned.
@@ -249,7 +249,7 @@ impl Application for Betweenness {
     }
 }
 
-/// What adds a source to the scores of the place that has stolen it.
+/// Kernel that adds a source to the scores of the place that has stolen it.
 #[derive(Clone, Serialize, Deserialize)]
 struct SourceKernel {
     graph: Replicated<Graph>,

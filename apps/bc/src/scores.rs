@@ -20,7 +20,7 @@ use std::io::{self, Write};
 /// Betweenness scores of the vertices of one graph, from the sources added so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Scores {
-    /// What the sums belong to; none before the first source.
+    /// Shape of the graph of the sums; `None` before the first source.
     shape: Option<ScoresShape>,
     /// Sum of the dependencies of each vertex, in units of `2^-fraction_bits`.
     sums: Vec<u128>,
@@ -32,7 +32,7 @@ pub struct Scores {
     space: Workspace,
 }
 
-/// What two scores must agree on before they can be merged.
+/// Properties on which two scores must agree before they can be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ScoresShape {
     vertices: u64,
@@ -89,7 +89,7 @@ impl Scores {
         effort.passes(graph).into_iter().for_each(isles::work);
     }
 
-    /// The same without saying what it took; returns that instead.
+    /// Same as [`Scores::add_source`], but returns the effort instead of charging it.
     pub(super) fn count_source(&mut self, graph: &Graph, source: u64) -> Effort {
         let shape = ScoresShape::of(graph);
         assert!(source < shape.vertices, "source {source} of a graph with {} vertices", shape.vertices);
@@ -115,7 +115,7 @@ impl Scores {
         effort
     }
 
-    /// Says what a source takes that was computed before; the sums become this place's part of those of `all` sources.
+    /// Charges the known effort of a source; the sums become this place's part of those of `all` sources.
     pub(super) fn recall_source(&mut self, graph: &Graph, effort: &Effort, all: &Scores) {
         effort.passes(graph).into_iter().for_each(isles::work);
         if self.shape.is_none() {
@@ -144,7 +144,7 @@ impl Scores {
         merged
     }
 
-    /// Whether they are of all sources of `graph`.
+    /// Returns `true` if the scores are of all sources of `graph`.
     pub(super) fn are_complete(&self, graph: &Graph) -> bool {
         self.shape == Some(ScoresShape::of(graph))
             && (self.sums.len() as u64, self.sources) == (graph.vertices(), graph.vertices())
@@ -175,7 +175,7 @@ impl Scores {
     /// the same bits.
     ///
     /// # Errors
-    /// What `out` returns.
+    /// Errors of `out`.
     pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
         writeln!(out, "vertex,betweenness")?;
         for (vertex, score) in self.values().enumerate() {
@@ -212,7 +212,7 @@ impl PartialEq for Scores {
 pub struct Ranked {
     /// The vertex.
     pub vertex: u32,
-    /// Its score.
+    /// Score of the vertex.
     pub score: f64,
 }
 

@@ -10,12 +10,12 @@ use isles_graph::Graph;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How many of the highest scores are tested, and how many others, evenly spread over all vertices.
+/// Number of the highest scores that are tested, and of others, evenly spread over all vertices.
 const HIGHEST: usize = 4;
 const SPREAD: usize = 4;
 const TESTED: usize = HIGHEST + SPREAD;
 
-/// How far a score may be from that of the definition, as a share of it: both sum as many terms as there are pairs.
+/// Largest relative error of a score against the definition: both sum as many terms as there are pairs.
 const ERROR_MAX: f64 = 1e-9;
 
 /// Compares some scores of `graph` with their definition; none if numbers of paths are beyond `f64`.

@@ -38,7 +38,7 @@ fn bc(words: &str, known: Option<&Path>) -> Output {
     command.output().unwrap()
 }
 
-/// What a run writes to standard output.
+/// Returns the JSON that a run writes to standard output.
 fn json_of(words: &str, known: Option<&Path>) -> Value {
     let ended = bc(words, known);
     assert!(ended.status.success(), "{words}: {ended:?}");

@@ -9,7 +9,7 @@ use crate::search::{Clustered, SearchEffort, Searcher};
 use crate::state::{Change, Move};
 use std::ops::Range;
 
-/// By how much, of all weights, rounding may let a gain exceed its bound.
+/// Largest excess of a gain over its bound by rounding, as a share of all weights.
 const SLACK: f64 = 1e-13;
 
 /// See the file header.
@@ -27,7 +27,7 @@ pub struct Bounds {
     /// The vertices of each cluster, of all places, and where each stands in that list.
     members: Vec<Vec<u32>>,
     positions: Vec<u32>,
-    /// When each cluster changed last.
+    /// Time of the last change of each cluster.
     changed: Vec<u64>,
     time: u64,
     /// The time of the last move that shrank a cluster to which each vertex leads.

@@ -98,8 +98,8 @@ pub struct BadLine {
     pub found: String,
 }
 
-/// Whether a text is a list of named vertices rather than a format of the graph crate: its first line begins with a
-/// letter, and has three fields.
+/// Returns `true` if a text is a list of named vertices rather than a format of the graph crate: its first line begins
+/// with a letter, and has three fields.
 pub fn is_named_list(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let fields: Vec<&str> = first.split_whitespace().collect();

@@ -21,10 +21,10 @@ const ALONE_MAX: usize = 256;
 const TURN_ON_CHIP: usize = 1;
 const TURN_ON_HOST: usize = 512;
 
-/// What the first place tells all of them.
+/// Instruction of the first place to all of them.
 #[derive(Serialize, Deserialize)]
 enum Instruction {
-    /// What follows is searched in these objects.
+    /// Search the following vertices in these objects.
     Use(SharedClusters),
     /// Search your share of these vertices.
     Search(Vec<u32>),
@@ -45,7 +45,7 @@ impl Follower {
         Follower { team: Team::world(), searcher: Searcher::new(vertices, total), objects: None }
     }
 
-    /// Searches what the first place tells, until all is found. Called at all places but the first.
+    /// Searches on instruction of the first place, until the end. Called at all places except the first.
     ///
     /// # Errors
     /// A place is dead.
@@ -128,11 +128,11 @@ async fn propose_in_turns(
 /// The objects of the levels, as the first place keeps them.
 struct LevelObjects {
     choices: ObjectChoices,
-    /// By level; none for one that was searched alone so far.
+    /// Objects by level; `None` for a level that was searched alone so far.
     levels: Vec<Option<SharedClusters>>,
     /// The stage whose clusters the objects of the present level hold.
     stage: Option<u64>,
-    /// What has changed since.
+    /// Changes since then.
     pending: Vec<Change>,
 }
 

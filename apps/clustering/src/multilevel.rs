@@ -11,7 +11,7 @@ use crate::search::{Clustered, SearchEffort, Searcher};
 use crate::state::{Change, Clustering, Move, NEW};
 use std::borrow::Cow;
 
-/// What a move has to gain at least, of all weights, so that it is no rounding.
+/// Least gain of a move, as a share of all weights, so that it is no rounding error.
 const SLACK: f64 = 1e-12;
 
 /// Batches in a sweep over all vertices. With fewer, moves of one batch spoil each other more often; with more, places
@@ -32,7 +32,7 @@ struct LevelGraph<'g> {
 struct Sweeps {
     present: Vec<u32>,
     next: Vec<u32>,
-    /// Whether a vertex will be searched again.
+    /// `true` for each vertex that will be searched again.
     is_waiting: Vec<bool>,
     at: usize,
     batch: usize,
@@ -189,7 +189,8 @@ impl<'g> Multilevel<'g> {
     }
 }
 
-/// What a move gains now, and how many neighbours say so; nothing into a cluster that is empty by now.
+/// Returns the present gain of a move, and the number of neighbours read for it; none into a cluster that is empty by
+/// now.
 fn gain_now(graph: &WeightedGraph, state: &Clustering, proposed: &Move) -> (f64, u64) {
     let vertex = proposed.vertex as usize;
     let own = state.clusters[vertex];

@@ -46,7 +46,7 @@ impl MemoryChoice {
     }
 }
 
-/// How places learn that what they hold of an object is old.
+/// Method by which places learn that their copies of an object are stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerChoice {
@@ -69,12 +69,12 @@ impl ControllerChoice {
     }
 }
 
-/// How the objects of a run are kept coherent.
+/// Choices for keeping the objects of a run coherent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ObjectChoices {
-    /// In which memory of a modelled chip they lie.
+    /// Memory of a modelled chip that holds the objects.
     pub memory: MemoryChoice,
-    /// How places learn that what they hold is old.
+    /// Method by which places learn that their copies are stale.
     pub controller: ControllerChoice,
 }
 
@@ -124,7 +124,7 @@ impl SharedClusters {
         })
     }
 
-    /// Returns whether they lie in memory of a modelled chip.
+    /// Returns `true` if they are in memory of a modelled chip.
     pub fn are_incoherent(&self) -> bool {
         self.clusters.is_incoherent()
     }

@@ -17,7 +17,7 @@ const WIDTH: f64 = 1000.0;
 const CAPTION: f64 = 64.0;
 const HEIGHT: f64 = WIDTH + CAPTION;
 
-/// What a vertex takes on its ring.
+/// Length of a vertex on its ring.
 const VERTEX: f64 = 9.0;
 
 /// Colours of clusters that lie beside each other differ; names can be read on all of them.
@@ -27,11 +27,11 @@ const COLOURS: [&str; 8] =
 /// A vertex or the middle of a ring, in the unit of the picture.
 type Point = (f64, f64);
 
-/// Where everything is drawn.
+/// Positions of everything that is drawn.
 struct RingLayout {
-    /// Of each vertex that is drawn: where, and the number of its ring.
+    /// Position of each vertex that is drawn, and the number of its ring.
     vertices: BTreeMap<u32, (Point, usize)>,
-    /// Of each ring: its middle, and how many vertices it has.
+    /// Middle of each ring, and number of its vertices.
     rings: Vec<(Point, usize)>,
     /// The radius of a vertex.
     radius: f64,
@@ -40,7 +40,7 @@ struct RingLayout {
 /// Writes the clusters of a graph as SVG, under this caption.
 ///
 /// # Errors
-/// What `out` returns.
+/// Errors of `out`.
 pub fn write_svg(
     graph: &WeightedGraph,
     clusters: &[u32],
@@ -165,7 +165,8 @@ fn colour(ring: usize) -> &'static str {
     COLOURS[ring % COLOURS.len()]
 }
 
-/// Where each vertex is drawn, and the number of its ring. Each ring goes as far in as it can along a spiral.
+/// Returns the position of each vertex that is drawn, and the number of its ring. Each ring goes as far in as it can
+/// along a spiral.
 fn places(rings: &[Vec<u32>]) -> BTreeMap<u32, (f64, f64, usize)> {
     let radius = |ring: &[u32]| (ring.len() as f64 * VERTEX / TAU).max(VERTEX);
     let mut drawn: Vec<(f64, f64, f64)> = Vec::new();

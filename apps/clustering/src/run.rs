@@ -30,7 +30,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Lines of the table of clusters.
 const LISTED: usize = 10;
 
-/// What a core of a modelled chip does for a neighbour, a cluster and a vertex, beside its shared memory: a sum in a
+/// Cycles of a core of a modelled chip for a neighbour, a cluster and a vertex, beside its shared memory: a sum in a
 /// table of its own, a comparison with a division (39 cycles on a P54C), and the loop around them.
 const NEIGHBOUR_CYCLES: u64 = 12;
 const CLUSTER_CYCLES: u64 = 60;
@@ -44,10 +44,10 @@ const TURN_ON_HOST: u64 = 4096;
 /// Steps by which memories are measured, after a first one, in which caches are filled.
 const MEASURED_STEPS: u64 = 4;
 
-/// For how many neighbours a host has time while it begins and ends a vertex, measured on cond-mat-2005.
+/// Number of neighbours that take as long on a host as the start and the end of a vertex, measured on cond-mat-2005.
 const VERTEX_NEIGHBOURS: usize = 6;
 
-/// What to do with the weights of a file.
+/// Treatment of the weights of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum WeightChoice {
@@ -58,7 +58,7 @@ enum WeightChoice {
     File,
 }
 
-/// How the best move of a step is found.
+/// Search for the best move of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum SearchChoice {
@@ -69,7 +69,7 @@ enum SearchChoice {
     All,
 }
 
-/// How clusters are found.
+/// Method of clustering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum Method {
@@ -92,7 +92,7 @@ pub struct Modularity {
     #[arg(long, value_name = "HOW", default_value = "ignore")]
     weights: WeightChoice,
 
-    /// How clusters are found
+    /// Method of clustering
     #[arg(long, value_name = "HOW", default_value = "greedy")]
     method: Method,
 
@@ -100,20 +100,20 @@ pub struct Modularity {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
-    /// Which vertices a step of the greedy method looks at; the moves are the same [default: bounds]
+    /// Vertices that a step of the greedy method looks at; the moves are the same [default: bounds]
     #[arg(long, value_name = "WHICH")]
     search: Option<SearchChoice>,
 
-    /// How places learn that their caches are old
+    /// Method by which places learn that their caches are stale
     #[arg(long, value_name = "HOW", default_value = "broadcast")]
     controller: ControllerChoice,
 
-    /// On modelled chips, in which memory the objects lie
+    /// Memory that holds the objects, on modelled chips
     #[arg(long, value_name = "KIND", default_value = "mixed")]
     memory: MemoryChoice,
 }
 
-/// What is computed.
+/// Settings of a run, with the graph.
 #[derive(Clone, Serialize)]
 pub struct ModularityInput {
     graph: String,
@@ -121,7 +121,7 @@ pub struct ModularityInput {
     edges: u64,
     weights: WeightChoice,
     method: Method,
-    /// Of the greedy method only.
+    /// Search of the greedy method; `None` with the multilevel method.
     search: Option<SearchChoice>,
     controller: ControllerChoice,
     memory: MemoryChoice,
@@ -129,18 +129,18 @@ pub struct ModularityInput {
     steps_max: u64,
     #[serde(skip)]
     weighted: WeightedGraph,
-    /// What the file holds beside the graph.
+    /// Parts of the file beside the graph.
     #[serde(skip)]
     left_out: LeftOut,
 }
 
-/// What a run comes to.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct ModularityFound {
     /// The modularity of the clusters, and how many there are.
     modularity: f64,
     clusters: usize,
-    /// How often the best move, or moves of a batch of vertices, were searched, and how many moves were made.
+    /// Number of searches for the best move, or for moves of a batch of vertices, and number of moves made.
     steps: u64,
     moves: u64,
     /// A hash of all moves in order.
@@ -254,14 +254,14 @@ impl SearchEffort {
     }
 }
 
-/// What a run does at each place.
+/// Work of a run at each place.
 #[derive(Clone, Serialize, Deserialize)]
 struct RunPlan {
     objects: SharedClusters,
     cuts: Vec<u32>,
     vertices: usize,
     total: f64,
-    /// None of the multilevel method.
+    /// Search of the greedy method; `None` with the multilevel method.
     search: Option<SearchChoice>,
     choices: ObjectChoices,
     steps_max: u64,

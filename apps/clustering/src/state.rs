@@ -1,4 +1,4 @@
-//! The cluster of each vertex, and what a move changes.
+//! Cluster of each vertex, and the changes of a move.
 
 use crate::graph::WeightedGraph;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 /// The target of a move into a new cluster.
 pub const NEW: u32 = u32::MAX;
 
-/// A move of a vertex, and what it gains.
+/// A move of a vertex, and its gain.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Move {
     /// The growth of the modularity, times the weight of all edges.
@@ -35,7 +35,7 @@ impl Move {
     }
 }
 
-/// What a move changes: the cluster of its vertex, and the weights of two clusters.
+/// Effects of a move: the cluster of its vertex, and the weights of two clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The vertex that has moved.
@@ -105,7 +105,7 @@ impl Clustering {
         (self.clusters.iter().map(number).collect(), count as usize)
     }
 
-    /// Applies a move, and returns what it changes.
+    /// Applies a move, and returns the changes.
     pub fn apply(&mut self, graph: &WeightedGraph, chosen: Move) -> Change {
         let vertex = chosen.vertex as usize;
         let (weight, from) = (graph.degrees[vertex], self.clusters[vertex]);

@@ -8,8 +8,8 @@ use crate::state::{Clustering, Move, NEW, modularity};
 use isles_graph::{ReadOptions, open};
 use proptest::prelude::*;
 
-/// What a clustering of each comes to: by `networkx.community.modularity` 3.6.1, after the same moves made by a program
-/// of thirty lines of Python over networkx graphs.
+/// Compares the clusterings with `networkx.community.modularity` 3.6.1, after the same moves made by a program of
+/// thirty lines of Python over networkx graphs.
 #[test]
 fn clusterings_are_those_of_a_second_program() {
     let karate = WeightedGraph::of(&open("karate", &ReadOptions::default()).unwrap());
@@ -64,7 +64,7 @@ fn the_best_move_is_that_of_the_first_vertex_into_the_first_cluster() {
     }
 }
 
-/// The moves that so many places make, each with the bounds of its vertices.
+/// Returns the moves that `places` places make, each with the bounds of its vertices.
 fn with_bounds(graph: &WeightedGraph, places: u32) -> Vec<Move> {
     let (mut state, mut moves) = (Clustering::singletons(graph), Vec::new());
     let mut searcher = Searcher::new(graph.vertices(), graph.total);
@@ -97,7 +97,8 @@ fn bounds_look_at_few_vertices_and_make_the_same_moves() {
     }
 }
 
-/// By igraph 1.0 (`community_multilevel`, the best of five runs), which is more than NetworKit 11.3 (`PLM`) finds.
+/// Compares with igraph 1.0 (`community_multilevel`, the best of five runs), which finds more than NetworKit 11.3
+/// (`PLM`).
 #[test]
 fn several_levels_are_no_worse_than_those_of_graph_libraries() {
     let karate = WeightedGraph::of(&open("karate", &ReadOptions::default()).unwrap());

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-modularity");
 
-/// What `isles run modularity` with these arguments writes as JSON.
+/// Returns the JSON output of `isles run modularity` with these arguments.
 fn document(line: &str) -> Value {
     let scene = Scene::new("modularity");
     let ended = scene.run(&words(&format!("--json - --csv /dev/null {line}")));

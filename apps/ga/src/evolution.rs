@@ -1,4 +1,4 @@
-//! What an evolution is: its arguments, checked, and individuals with their fitness.
+//! Evolutions: their arguments, checked, and individuals with their fitness.
 //!
 //! The task and its figures (a C program of 71 characters, the sum of squared differences, 1,280 individuals, two
 //! migrants every ten generations along a line) are those of A. Prell and T. Rauber, "Go's Concurrency Constructs on
@@ -28,17 +28,17 @@ const POPULATION_MAX: u32 = 1_000_000;
 /// Most generations, each of which an island keeps a number of.
 const GENERATIONS_MAX: u32 = 1_000_000;
 
-/// What arguments are if they are not said.
+/// Defaults of the arguments.
 const PUBLISHED: Evolution = Evolution::published(1);
 
 /// The arguments of `isles run ga`.
 #[derive(Args, Clone, Debug)]
 pub struct EvolutionArguments {
-    /// How many islands, 1 to 4096 [default: as many as places]
+    /// Number of islands, 1 to 4096 [default: as many as places]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(ISLANDS_MAX)))]
     islands: Option<u32>,
 
-    /// How many individuals all islands have together, 1 to 1000000
+    /// Number of individuals of all islands together, 1 to 1000000
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.population,
           value_parser = value_parser!(u32).range(1..=i64::from(POPULATION_MAX)))]
     population: u32,
@@ -56,17 +56,17 @@ pub struct EvolutionArguments {
     #[arg(long, value_name = "TEXT", value_parser = text)]
     text: Option<String>,
 
-    /// Of how many individuals the best becomes a parent, 1 to 100
+    /// Number of individuals of which the best becomes a parent, 1 to 100
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.tournament,
           value_parser = value_parser!(u32).range(1..=100))]
     tournament: u32,
 
-    /// How many children of 100 have one character replaced
+    /// Number of children of 100 that have one character replaced
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.mutation,
           value_parser = value_parser!(u64).range(0..=100))]
     mutation: u64,
 
-    /// How many individuals an island sends to each neighbour at a time, 0 to 100
+    /// Number of individuals an island sends to each neighbour at a time, 0 to 100
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.migrants,
           value_parser = value_parser!(u32).range(0..=100))]
     migrants: u32,
@@ -88,7 +88,7 @@ fn text(text: &str) -> Result<String, String> {
 /// The rules of one evolution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evolution {
-    /// How many islands.
+    /// Number of islands.
     pub islands: u32,
     /// Individuals of all islands.
     pub population: u32,
@@ -96,7 +96,7 @@ pub struct Evolution {
     pub generations_max: u32,
     /// The seed of the random numbers.
     pub random_seed: u64,
-    /// What is looked for.
+    /// Text that is searched for.
     pub text: Cow<'static, str>,
     /// Individuals of a tournament.
     pub tournament: u32,
@@ -167,7 +167,7 @@ impl Evolution {
         }
     }
 
-    /// How many individuals island `number` has.
+    /// Returns the number of individuals of island `number`.
     pub fn size_of(&self, number: u32) -> usize {
         let bound = |number: u32| u64::from(number) * u64::from(self.population) / u64::from(self.islands);
         (bound(number + 1) - bound(number)) as usize
@@ -205,7 +205,7 @@ pub fn random_character(random: &mut Random) -> u8 {
 /// One candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Individual {
-    /// How far it is off; 0 is the text itself.
+    /// Distance from the text; 0 is the text itself.
     pub fitness: u32,
     /// Its characters.
     pub genes: Vec<u8>,

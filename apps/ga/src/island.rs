@@ -19,13 +19,13 @@ pub struct Best {
 }
 
 impl Best {
-    /// What makes one better than another: fitness, then who was first, then the lower island.
+    /// Returns the key by which the best are ordered: fitness, then the earlier generation, then the lower island.
     fn order(&self) -> (u32, u32, u32) {
         (self.individual.fitness, self.generation, self.island)
     }
 }
 
-/// What one or more islands came to.
+/// Record of one or more islands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IslandRecord {
     /// The best of all.
@@ -35,7 +35,7 @@ pub struct IslandRecord {
 }
 
 impl IslandRecord {
-    /// What both came to. One that has found the text ends its history there.
+    /// Merges two records. One that has found the text ends its history there.
     pub fn merge(self, other: IslandRecord) -> IslandRecord {
         let (longer, shorter) = match self.history.len() >= other.history.len() {
             true => (self.history, other.history),
@@ -47,7 +47,8 @@ impl IslandRecord {
         IslandRecord { best, history }
     }
 
-    /// As it was when the text was found, if it was: without what other islands computed on until they heard of it.
+    /// Returns the record up to the generation that found the text, if one did: other islands computed on until they
+    /// heard of it.
     pub fn until_found(mut self) -> IslandRecord {
         if self.best.individual.fitness == 0 {
             self.history.truncate(self.best.generation as usize + 1);
@@ -62,7 +63,7 @@ pub struct Island {
     evolution: Evolution,
     random: Random,
     individuals: Vec<Individual>,
-    /// Those of the generation before, whose memory the next one takes.
+    /// Individuals of the generation before, whose memory the next one takes.
     former: Vec<Individual>,
     generation: u32,
     record: IslandRecord,
@@ -88,17 +89,17 @@ impl Island {
         }
     }
 
-    /// How many generations it has had.
+    /// Returns the number of generations so far.
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Whether it has the text.
+    /// Returns `true` if the island has found the text.
     pub fn has_found(&self) -> bool {
         self.record.best.individual.fitness == 0
     }
 
-    /// What it came to.
+    /// Returns the record of the island.
     pub fn record(self) -> IslandRecord {
         self.record
     }
@@ -161,7 +162,7 @@ impl Island {
         ranked
     }
 
-    /// What a generation takes of a core, counted for a P54C: two pipes, no conditional move, 10 cycles for a
+    /// Returns the work of a core for a generation, counted for a P54C: two pipes, no conditional move, 10 cycles for a
     /// multiplication that nothing runs beside.
     ///
     /// - A random number is 120 cycles: the generator's words of 64 bits are pairs of 32; 16 additions and shifts of

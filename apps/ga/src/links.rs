@@ -27,7 +27,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Link<T> {
     }
 }
 
-/// What an island is connected with.
+/// Links of an island to others.
 #[derive(Serialize, Deserialize)]
 pub struct Links {
     is_odd: bool,
@@ -62,8 +62,8 @@ impl Links {
         Ok(all)
     }
 
-    /// Whether any island has found the text, of which this one says whether it has: a reduction up a binary tree, and
-    /// its result down again. All islands get the same answer for the same meeting.
+    /// Returns `true` if any island has found the text; `has_found` says so for this one. A reduction goes up a binary
+    /// tree, and its result down again. All islands get the same answer for the same meeting.
     ///
     /// # Errors
     /// The place of an island has died.

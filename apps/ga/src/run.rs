@@ -24,12 +24,12 @@ pub struct GeneticAlgorithm {
     evolution: EvolutionArguments,
 }
 
-/// What an evolution comes to.
+/// Result of an evolution.
 #[derive(Serialize)]
 pub struct GaFound {
     /// Generations until the text was found, or all that were allowed.
     generations: u32,
-    /// Whether the text was found.
+    /// True if the text was found.
     is_found: bool,
     /// The best individual, its fitness, and the island and the generation that had it first.
     best: String,
@@ -48,7 +48,7 @@ impl GaFound {
         self.generations
     }
 
-    /// Whether the text was found.
+    /// Returns `true` if the text was found.
     pub fn is_found(&self) -> bool {
         self.is_found
     }
@@ -79,7 +79,7 @@ impl GaFound {
         }
     }
 
-    /// Whether it is what the islands come to without places and channels.
+    /// Returns `true` if the result equals the record of the islands without places and channels.
     fn is_that_of(&self, record: IslandRecord) -> bool {
         let IslandRecord { best, history } = record.until_found();
         history == self.history
@@ -176,7 +176,7 @@ fn homes(islands: u32) -> Vec<Place> {
     (0..islands as usize).map(|number| places[number * used / islands as usize]).collect()
 }
 
-/// Adds what an island came to.
+/// Adds the record of an island.
 fn merge(records: &mut Option<IslandRecord>, record: IslandRecord) {
     *records = Some(match records.take() {
         Some(other) => other.merge(record),

@@ -6,7 +6,7 @@
 use super::evolution::Evolution;
 use super::island::{Island, IslandRecord};
 
-/// What all islands of an evolution come to.
+/// Returns the merged record of all islands of an evolution.
 pub fn record(evolution: &Evolution) -> Option<IslandRecord> {
     let mut islands: Vec<Island> =
         (0..evolution.islands).map(|number| Island::new(evolution, number)).collect();

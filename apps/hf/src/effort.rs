@@ -1,11 +1,10 @@
-//! What the steps of a calculation take of a core, counted, for modelled chips.
+//! Work of the steps of a calculation on one core, counted, for modelled chips.
 //!
-//! The integrals count their own additions and multiplications (see [`Operations`]); what stands beside them was
-//! counted in the code by eye, as a compiler for a core with eight floating-point registers and one operand in memory
-//! would do it. What an operation takes is the chip file's matter: on the SCC's P54C cores 3 cycles for a float, 39
-//! for a division, 1 for an integer. Nothing was fitted: no time of a Hartree-Fock program on that chip was at hand,
-//! so the shape over places is worth more than the seconds. Invariant: the work of a unit depends on the molecule and
-//! the density only.
+//! The integrals count their own additions and multiplications (see [`Operations`]); the rest was counted in the code
+//! by eye, as a compiler for a core with eight floating-point registers and one operand in memory would do it. The chip
+//! file has the cost of an operation: on the SCC's P54C cores 3 cycles for a float, 39 for a division, 1 for an
+//! integer. Nothing was fitted: no time of a Hartree-Fock program on that chip was at hand, so the shape over places is
+//! worth more than the seconds. Invariant: the work of a unit depends on the molecule and the density only.
 
 use super::fock::UnitEffort;
 use super::integrals::Operations;
@@ -14,7 +13,7 @@ use isles::Work;
 /// Bytes of a number, and of a sum of the Fock matrix.
 const NUMBER: u64 = 8;
 
-/// Of a unit, among `functions` functions.
+/// Returns the work of a unit, among `functions` functions.
 pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
     let UnitEffort { candidates, quartets, operations, integrals, pair_bytes, elements } = *effort;
     let matrix = (functions * functions) as u64 * NUMBER;
@@ -32,7 +31,7 @@ pub(super) fn of_unit(effort: &UnitEffort, functions: usize) -> Work {
         .scattered(12 * quartets, 2 * matrix)
 }
 
-/// Of integrals alone.
+/// Returns the work of integrals alone.
 pub(super) fn of_integrals(operations: &Operations) -> Work {
     let Operations { quartets, floats } = *operations;
     // Each addition with its multiplication loads two numbers that are no operands in registers, and stores one. A
@@ -45,14 +44,15 @@ pub(super) fn of_integrals(operations: &Operations) -> Work {
         .scattered(4 * quartets, 1025 * 15 * NUMBER)
 }
 
-/// Of packing a symmetric matrix, or unpacking it: each element is looked at, compared or added, and written twice.
+/// Returns the work of packing or unpacking a symmetric matrix: each element is looked at, compared or added, and
+/// written twice.
 pub(super) fn of_matrix(functions: usize) -> Work {
     let elements = (functions * functions) as u64;
     let bytes = 2 * elements * NUMBER;
     Work::new().integers(6 * elements).floats(elements).branches(elements).streamed(bytes).of(bytes)
 }
 
-/// Of the linear algebra of an iteration, which the first place does alone.
+/// Returns the work of the linear algebra of an iteration, which the first place does alone.
 pub(super) fn of_iteration(functions: usize, pairs_of_electrons: usize) -> Work {
     let square = (functions * functions) as u64;
     let cube = functions as u64 * square;

@@ -15,7 +15,7 @@ const SYMBOLS: &str = "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti 
 /// The highest atomic number of an element in a molecule: argon.
 const COMPUTED_MAX: u8 = 18;
 
-/// What may stand where an element of a molecule must.
+/// Allowed names of an element of a molecule.
 pub const ALLOWED: &str = "an element from H to Ar, as its symbol or its number";
 
 /// A chemical element.

@@ -1,4 +1,4 @@
-//! What can be wrong with a description of a molecule or a basis set.
+//! Errors in a description of a molecule or a basis set.
 //!
 //! One enum for both, because their reader does the same with each: print one line, stop. Invariant: each message
 //! names the source, what was found there and what is allowed.
@@ -7,21 +7,21 @@ use super::element::Element;
 use isles_app::input::{self, ReadFault};
 use std::fmt;
 
-/// Why there is no system to compute.
+/// Error in a description of a molecule or a basis set.
 #[derive(Debug)]
 pub enum InputError {
     /// A file could not be read.
     Unreadable {
         /// The file.
         source: String,
-        /// What the system says.
+        /// Error of the system.
         cause: ReadFault,
     },
     /// Neither a built-in name nor a file.
     UnknownName {
         /// The flag and its value.
         found: String,
-        /// What is allowed.
+        /// Allowed names.
         allowed: String,
     },
     /// Something else stands where one of the allowed forms must stand.
@@ -30,16 +30,16 @@ pub enum InputError {
         source: String,
         /// The line, from 1.
         line: usize,
-        /// What stands there, shortened.
+        /// Text found, shortened.
         found: String,
-        /// What may stand there.
+        /// Allowed forms.
         allowed: String,
     },
     /// The text ends before its contents do.
     Truncated {
         /// The file.
         source: String,
-        /// What is missing.
+        /// Missing part.
         missing: String,
     },
     /// The basis set has no functions for an element of the molecule.
@@ -71,9 +71,9 @@ pub enum InputError {
     FewFunctions {
         /// The basis set.
         basis: String,
-        /// How many functions there are.
+        /// Number of functions.
         functions: usize,
-        /// How many pairs of electrons there are.
+        /// Number of pairs of electrons.
         pairs: usize,
     },
     /// Functions that are nearly sums of others.
@@ -87,11 +87,11 @@ pub enum InputError {
     TooLarge {
         /// The file or the name.
         source: String,
-        /// What there is too much of.
+        /// Things of which there are too many.
         what: &'static str,
-        /// How much there is.
+        /// Number found.
         found: usize,
-        /// How much is accepted.
+        /// Number accepted.
         limit: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! What a calculation came to, for people and as CSV.
+//! Report on a calculation, as text and as CSV.
 //!
 //! Computes nothing but ratios, and knows no places. Invariant: the same calculation gives the same bytes, but
 //! for the imbalance.
@@ -16,34 +16,34 @@ const ELECTRONVOLTS: f64 = 27.211_386_245_988;
 /// Orbitals on each side of the gap that are shown.
 const ORBITALS_SHOWN: usize = 3;
 
-/// What a calculation comes to.
+/// Result of a calculation.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HfFound {
-    /// In hartree.
+    /// Total energy, in hartree.
     pub(super) energy: f64,
     #[serde(flatten)]
     pub(super) properties: Properties,
     pub(super) iterations: Vec<Iteration>,
-    /// Whether a lower energy is near; none if it was not looked for.
+    /// Stability of the energy; `None` if no lower energy was looked for.
     pub(super) stability: Option<Stability>,
-    /// Why nobody looked whether the energy is stable, if that is so.
+    /// Reason why the stability was not examined, if it was not.
     #[serde(skip)]
     pub(super) unchecked: Option<&'static str>,
     /// The time of the place that computed longest, by the mean of all.
     pub(super) imbalance: Option<f64>,
-    /// What the iterations were to converge to, in hartree.
+    /// Threshold of convergence of the energy, in hartree.
     #[serde(skip)]
     pub(super) convergence: f64,
-    /// Whether only a stable solution will do.
+    /// `true` if only a stable solution is accepted.
     #[serde(skip)]
     pub(super) is_stable_wanted: bool,
-    /// What another program gives for the same, if that is known.
+    /// Energy that another program gives for the same calculation, if known.
     #[serde(skip)]
     pub(super) golden: Option<&'static Golden>,
 }
 
 impl HfFound {
-    /// That the energy of `what` did not converge, or not to a stable solution where one is wanted; none if it did.
+    /// Returns a message if the energy of `what` did not converge, or not to a stable solution although one is wanted.
     pub(super) fn unconverged(&self, what: &str) -> Option<String> {
         if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {
             let unstable = self.stability.filter(|known| known.is_stable != Some(true));
@@ -125,7 +125,7 @@ impl HfFound {
     }
 }
 
-/// What is known of the stability of an energy, as the end of a sentence.
+/// Returns the end of a sentence on the stability of an energy.
 fn stability_text(known: &Stability) -> String {
     let Stability { is_stable, eigenvalue, builds } = *known;
     match is_stable {

@@ -1,8 +1,8 @@
 //! The application `hf`: arguments, the run over all places, and what it tells.
 //!
-//! What is wrong with a molecule or a basis set is found before anything runs. The first place keeps the matrices and
-//! decides when the field is self-consistent; all places build. A run goes through named phases ([`HfPhase`]).
-//! Invariant: a calculation that does not converge is a failure, and says its last energies.
+//! Errors in a molecule or a basis set are found before anything runs. The first place keeps the matrices and decides
+//! when the field is self-consistent; all places build. A run goes through named phases ([`HfPhase`]). Invariant: a
+//! calculation that does not converge is a failure, and reports its last energies.
 
 use super::fock::{FockBuilder, Functions, units};
 use super::molecule::Molecule;
@@ -22,10 +22,10 @@ use std::path::Path;
 /// Most iterations that can be asked for.
 const ITERATIONS_MAX: u32 = 10_000;
 
-/// Most iterations, unless something else is said.
+/// Default maximum number of iterations.
 const ITERATIONS: u32 = 100;
 
-/// How often a solution that is not stable is left for a lower one.
+/// Maximum number of unstable solutions that are left for a lower one.
 const FOLLOWED_MAX: usize = 10;
 
 /// Most two-electron parts that are built to know whether a solution is stable: if that is asked for, and else.
@@ -62,7 +62,7 @@ pub struct HartreeFock {
     #[arg(long, value_name = "NAME|FILE", default_value = "h2o")]
     molecule: String,
 
-    /// Which molecule of an .xyz file with several, from 1
+    /// Number of the molecule in an .xyz file with several, from 1
     #[arg(long, value_name = "N")]
     frame: Option<usize>,
 
@@ -79,11 +79,11 @@ pub struct HartreeFock {
     #[arg(long)]
     cartesian: bool,
 
-    /// Where the iterations begin: atoms side by side, or electrons that feel the nuclei only
+    /// Initial density: atoms side by side, or electrons that feel the nuclei only
     #[arg(long, value_enum, default_value = "atoms")]
     guess: Guess,
 
-    /// How the units of work, which are ordered pairs of shells, are assigned to the places
+    /// Assignment of the units of work, which are ordered pairs of shells, to the places
     #[arg(long, value_enum, default_value = "dynamic")]
     balance: Balance,
 
@@ -252,7 +252,7 @@ fn next_iteration(iterations: &[Iteration]) -> String {
     }
 }
 
-/// What a search for lower energies comes to.
+/// Searches for lower energies and returns the stability.
 async fn searched(
     search: &mut StabilitySearch,
     (build, pairs): (&mut SharedBuild, usize),

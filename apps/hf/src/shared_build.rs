@@ -19,13 +19,13 @@ use std::time::Duration;
 /// millisecond; with 8, requests to the counter wait so long that 48 cores take a quarter more than without a counter.
 const QUARTETS_PER_TURN: usize = 3;
 
-/// What a place keeps between builds.
+/// State that a place keeps between builds.
 pub(super) struct BuildState {
     builder: FockBuilder,
     functions: usize,
     /// The unit of which parts were stolen and computed here.
     stolen: Option<UnitUnderWay>,
-    /// At the first place, the density of the next build and the sums of the last, up to the diagonal.
+    /// Density of the next build, at the first place, and sums of the last, up to the diagonal.
     density: Vec<f64>,
     sums: Vec<i64>,
     _held: HeldMemory,
@@ -71,7 +71,7 @@ async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
     }
 }
 
-/// What adds a unit to the sums of the place that has stolen it; a part of it has the quartets of a turn.
+/// Kernel that adds a unit to the sums of the place that has stolen it; a part of it has the quartets of a turn.
 #[derive(Clone, Serialize, Deserialize)]
 struct BuildKernel {
     states: PlaceLocal<BuildState>,
@@ -93,7 +93,7 @@ pub(super) struct SharedBuild {
     states: PlaceLocal<BuildState>,
     units: WorkUnits,
     size: usize,
-    /// Of all builds, if units are stolen.
+    /// Balance of all builds, if units are stolen.
     balance: Option<RunBalance>,
 }
 
@@ -132,7 +132,7 @@ impl SharedBuild {
         Ok(fock::matrix(self.size, &states.lock().sums))
     }
 
-    /// What the places did in all builds since `started`, a time of [`now`].
+    /// Returns the work of the places in all builds since `started`, a time of [`now`].
     pub(super) async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
         Ok(WorkDone { balance: self.balance.clone(), ..self.units.done(started).await? })
     }

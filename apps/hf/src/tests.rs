@@ -5,7 +5,7 @@ use super::molecule::Molecule;
 use super::scf::{Guess, Properties, Scf, properties};
 use super::{basis, molecule};
 
-/// What the iterations of these tests converge to, in hartree.
+/// Threshold of convergence in these tests, in hartree.
 const CONVERGENCE: f64 = 1e-11;
 
 /// A calculation at one place: its energy and the rest.

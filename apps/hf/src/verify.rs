@@ -7,7 +7,7 @@
 use super::molecule::Molecule;
 use isles_app::frame::Verification;
 
-/// How far an energy may be off, in hartree.
+/// Largest error of an energy, in hartree.
 pub const TOLERANCE: f64 = 1e-9;
 
 /// The energy of a molecule in a basis set.
@@ -17,7 +17,7 @@ pub struct Golden {
     pub molecule: &'static str,
     /// The built-in basis set.
     pub basis: &'static str,
-    /// Whether d shells have six functions.
+    /// `true` if d shells have six functions.
     pub is_cartesian: bool,
     /// The total energy in hartree.
     pub energy: f64,
@@ -57,7 +57,7 @@ pub const GOLDEN: &[Golden] = &[
 ];
 
 impl Golden {
-    /// Whether a debug build computes it in a second.
+    /// Returns `true` if a debug build computes it in a second.
     #[cfg(test)]
     pub(super) fn is_small(&self) -> bool {
         !["benzene", "aspirin"].contains(&self.molecule)
@@ -74,7 +74,7 @@ pub fn golden(molecule: &Molecule, basis: &str, is_cartesian: bool) -> Option<&'
     GOLDEN.iter().find(is_same)
 }
 
-/// Whether an energy is the golden one, as near as its convergence lets it be.
+/// Compares an energy with the golden one, as closely as its convergence permits.
 pub fn check(golden: &Golden, energy: f64, convergence: f64) -> Verification {
     let tolerance = TOLERANCE.max(10.0 * convergence);
     let difference = (energy - golden.energy).abs();

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-hf");
 
-/// What `isles run hf` with these arguments writes as JSON.
+/// Returns the JSON output of `isles run hf` with these arguments.
 fn document(arguments: &[&str]) -> Value {
     let scene = Scene::new("hf");
     let ended = scene.run(&[&["--json", "-", "--csv", "/dev/null"], arguments].concat());

@@ -10,13 +10,13 @@ use isles_hf::matrix::Matrix;
 use isles_hf::molecule::{ANGSTROM_PER_BOHR, Atom, Molecule};
 use isles_hf::scf::{Guess, Scf};
 
-/// What PySCF gives.
+/// Energies computed by PySCF.
 const ENERGIES: &str = include_str!("energies.txt");
 
-/// How far an energy may be from PySCF's, in hartree.
+/// Largest difference of an energy from that of PySCF, in hartree.
 const TOLERANCE: f64 = 1e-8;
 
-/// Most iterations to a solution; the program takes as many unless something else is said.
+/// Maximum number of iterations to a solution, more than the program's default.
 const ITERATIONS_MAX: u32 = 200;
 
 /// One line of the table.
@@ -24,7 +24,7 @@ struct Case<'a> {
     name: &'a str,
     stretch: &'a str,
     basis: &'a str,
-    /// From PySCF's own guess.
+    /// Energy from PySCF's own guess.
     plain: Option<f64>,
     /// The stable ones, lowest first.
     stable: Vec<f64>,
@@ -110,13 +110,13 @@ impl Calculation {
     }
 }
 
-/// What the table comes to.
+/// Results of the cases of the table.
 #[derive(Debug, Default)]
 struct Outcome {
     cases: usize,
-    /// Those whose energy without `--stable` is that of PySCF from its own guess.
+    /// Cases whose energy without `--stable` is that of PySCF from its own guess.
     same: usize,
-    /// Those whose stable energy is the lowest that PySCF finds.
+    /// Cases whose stable energy is the lowest that PySCF finds.
     lowest: usize,
     wrong: Vec<String>,
 }

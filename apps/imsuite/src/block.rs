@@ -34,20 +34,20 @@ pub struct NodeBlock<K: Kernel> {
     pub nodes: Vec<K::Node>,
     /// The neighbours of each, ascending.
     pub neighbours: Vec<Vec<u32>>,
-    /// What has come for each: of even rounds, and of odd ones.
+    /// Messages that have come for each node: of even rounds, and of odd ones.
     mail: [Vec<Mail<K>>; 2],
-    /// What was counted.
+    /// Counts of rounds, messages and calls.
     pub counts: CallCounts,
 }
 
-/// What the nodes of a place have said to others.
+/// Counts of the communication of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
     /// Rounds that the place went through.
     pub rounds: u64,
     /// Messages and questions to nodes.
     pub messages: u64,
-    /// Those of them whose node was at another place.
+    /// Messages and questions whose node was at another place.
     pub calls: u64,
 }
 
@@ -79,14 +79,14 @@ impl<K: Kernel> NodeBlock<K> {
         self.mail[usize::from(is_odd)][(to - self.first) as usize].push((from, message));
     }
 
-    /// Takes what has come for the node with the index `own` for a round: by sender, and in the order of the messages.
+    /// Takes the messages of a round for the node with the index `own`: by sender, and in the order of the messages.
     pub fn take(&mut self, is_odd: bool, own: usize) -> Mail<K> {
         let mut mail = std::mem::take(&mut self.mail[usize::from(is_odd)][own]);
         mail.sort_unstable();
         mail
     }
 
-    /// What the nodes have found, and what was counted.
+    /// Returns the answers of the nodes and the counts.
     pub fn found(&self) -> (Vec<Vec<i64>>, CallCounts) {
         (self.nodes.iter().map(K::answer).collect(), self.counts)
     }

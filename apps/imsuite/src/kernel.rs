@@ -1,4 +1,4 @@
-//! What a kernel is: the state of a node, what nodes send each other, and the rounds that a place goes through.
+//! Kernels: the state of a node, the messages of the nodes, and the rounds that a place goes through.
 //!
 //! A kernel says nothing of places: it names nodes, and `place_task` knows where they are. Invariant: what a
 //! node does in a round depends on its state and on the messages of the round before, in the order of their senders; so
@@ -59,7 +59,7 @@ impl KernelName {
         KernelName::VC,
     ];
 
-    /// Whether the kernel is defined on connected graphs only.
+    /// Returns `true` if the kernel is defined on connected graphs only.
     pub fn needs_connection(self) -> bool {
         matches!(self, KernelName::BY | KernelName::DP | KernelName::DST | KernelName::MST | KernelName::VC)
     }
@@ -73,19 +73,19 @@ impl fmt::Display for KernelName {
 
 /// A kernel in its iterative form.
 pub trait Kernel: Sized + 'static {
-    /// What a node keeps.
+    /// State of a node.
     type Node: 'static;
 
-    /// What a node sends another one.
+    /// Message from a node to another.
     type Message: Serialize + DeserializeOwned + Clone + Ord + 'static;
 
-    /// What a node answers another one that asks it.
+    /// Answer of a node to a question of another.
     type Reply: Serialize + DeserializeOwned + 'static;
 
     /// A node before the first round.
     fn node(input: &Input, index: u32) -> Self::Node;
 
-    /// What `node` answers who asks it.
+    /// Returns the answer of `node` to a question.
     fn reply(node: &Self::Node) -> Self::Reply;
 
     /// Goes through all rounds with the nodes of one place. All places go through the same ones.
@@ -94,13 +94,13 @@ pub trait Kernel: Sized + 'static {
     /// A place has died.
     fn run(task: &mut PlaceTask<Self>) -> impl Future<Output = isles::Result<()>>;
 
-    /// What a node has found: a number, or one for each node.
+    /// Returns the result of a node: a number, or one for each node.
     fn answer(node: &Self::Node) -> Vec<i64>;
 
-    /// Checks the answers of all nodes; returns what they come to, in a few words.
+    /// Checks the answers of all nodes; returns a summary in a few words.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// One line that says which answer is wrong.
     fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String>;
 }
 

@@ -2,10 +2,9 @@
 //!
 //! IMSuite (S. Gupta and V. K. Nandivada, Journal of Parallel and Distributed Computing 75, 2015) has algorithms in
 //! which nodes that know their neighbours only send each other messages in rounds. Here nodes are distributed over
-//! places by blocks, rounds are phases of a phaser, and messages are calls to the place of the node. [`kernel`] says
-//! what a kernel is, `place_task` what a place does in one, [`input`] where networks come from, and [`ship`] what
-//! calls take along: that is what the suite was used to measure. Invariant: what is found depends on the input only,
-//! not on the places.
+//! places by blocks, rounds are phases of a phaser, and messages are calls to the place of the node. [`kernel`] defines
+//! a kernel, `place_task` the work of a place in one, [`input`] has the networks, and [`ship`] the data that calls
+//! carry: the suite was used to measure those. Invariant: the result depends on the input only, not on the places.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What one place does in a kernel: rounds with its nodes, messages to other nodes, questions, votes.
+//! Work of one place in a kernel: rounds with its nodes, messages to other nodes, questions, votes.
 //!
 //! One task a place goes through all rounds. In a round it lets each of its nodes act, sends what they say to the
 //! places of the nodes that it is for, one call a message as in the suite, and waits until all of it has arrived;
@@ -15,7 +15,7 @@ use isles_app::frame::{RunMeter, WorkDone};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Bytes that a place sends before others there have their turn: half of what a ring takes.
+/// Bytes that a place sends before others there have their turn: half the capacity of a ring.
 const TURN_BYTES: usize = 256 << 10;
 
 /// Cycles of a node's part of a round on a modelled core, an estimate: a call, a loop over its messages and the test of
@@ -26,13 +26,13 @@ const MESSAGE: u64 = 40;
 
 /// A node's part of a round.
 pub struct Turn<'a, K: Kernel> {
-    /// Which node it is.
+    /// Number of the node.
     pub index: u32,
     /// Its state.
     pub node: &'a mut K::Node,
     /// Its neighbours, ascending.
     pub neighbours: &'a [u32],
-    /// What was sent to it in the round before, with the sender, in the order of the senders.
+    /// Messages sent to the node in the round before, with the sender, in the order of the senders.
     pub mail: Vec<(u32, K::Message)>,
     outgoing: &'a mut Vec<(u32, u32, K::Message)>,
 }
@@ -55,17 +55,17 @@ impl<K: Kernel> Turn<'_, K> {
     }
 }
 
-/// What a place keeps in a run of a kernel.
+/// State of a place in a run of a kernel.
 pub struct PlaceTask<K: Kernel> {
     shared: Rc<PlaceNodes<K>>,
     phaser: Phaser,
     meter: RunMeter,
-    /// Whether the messages of this round go to odd rounds.
+    /// `true` if the messages of this round go to odd rounds.
     is_odd: bool,
     counts: CallCounts,
 }
 
-/// What the tasks of a place share.
+/// State shared by the tasks of a place.
 struct PlaceNodes<K: Kernel> {
     nodes: PlaceLocal<NodeBlock<K>>,
     closure: Option<ReachableClosure>,
@@ -73,12 +73,12 @@ struct PlaceNodes<K: Kernel> {
 }
 
 impl<K: Kernel> PlaceTask<K> {
-    /// What all nodes know of the input.
+    /// Returns the facts about the input that all nodes know.
     pub fn facts(&self) -> InputFacts {
         self.shared.facts
     }
 
-    /// Tells those who observe the run that at most this many rounds are to come.
+    /// Tells the observers of the run that at most this many rounds will follow.
     pub fn expect(&self, rounds: u32) {
         isles::progress::add_total(u64::from(rounds), "rounds");
     }
@@ -187,7 +187,7 @@ impl<K: Kernel> PlaceTask<K> {
         Ok(())
     }
 
-    /// Whether any node of any place is as `is_so` says: the test that ends a loop of rounds.
+    /// Returns `true` if `is_so` holds for any node of any place: the test that ends a loop of rounds.
     ///
     /// # Errors
     /// A place has died.
@@ -203,14 +203,14 @@ impl<K: Kernel> PlaceTask<K> {
     }
 }
 
-/// What a run of a kernel comes to.
+/// Outcome of a run of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOutcome {
-    /// What each node has found.
+    /// Answer of each node.
     pub answers: Vec<Vec<i64>>,
-    /// What all places counted; each of them had all rounds.
+    /// Counts of all places; each of them had all rounds.
     pub counts: CallCounts,
-    /// How long it took, from when the places begin to when the last one ends, and what each place did.
+    /// Work of each place, and the time from the start of the places to the end of the last one.
     pub done: WorkDone,
 }
 

@@ -42,7 +42,7 @@ pub struct ImSuite {
     #[arg(long, value_name = "N", default_value = "1")]
     random_seed: u64,
 
-    /// What a call takes along: what it uses, or all that is reachable from the kernel, as in X10
+    /// Contents of a call: what it uses, or all that is reachable from the kernel, as in X10
     #[arg(long, value_enum, default_value = "minimal")]
     ship: Ship,
 }
@@ -71,7 +71,7 @@ impl ImSuite {
 /// Most members of a committee if nothing is said: as in the suite's files of 128 nodes.
 const COMMITTEE: u32 = 3;
 
-/// A network with what is to be done with it.
+/// A network with the task for it.
 #[derive(Serialize)]
 pub struct ImSuiteInput {
     kernel: KernelName,
@@ -83,16 +83,16 @@ pub struct ImSuiteInput {
     network: Input,
 }
 
-/// What a kernel comes to.
+/// Result of a kernel.
 #[derive(Serialize)]
 pub struct ImSuiteFound {
     /// Rounds of all nodes.
     rounds: u64,
     /// Messages and questions from node to node.
     node_messages: u64,
-    /// Those that crossed from place to place.
+    /// Messages and questions that crossed from place to place.
     calls: u64,
-    /// What each node has found: a number, or one for each node.
+    /// Answer of each node: a number, or one for each node.
     answers: Vec<Vec<i64>>,
     #[serde(skip)]
     network: Input,
@@ -111,7 +111,7 @@ impl ImSuiteFound {
         self.rounds
     }
 
-    /// What each node has found.
+    /// Returns the answer of each node.
     #[cfg(test)]
     pub(super) fn answers(&self) -> &[Vec<i64>] {
         &self.answers

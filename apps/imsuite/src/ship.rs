@@ -1,9 +1,9 @@
-//! What a call between nodes takes along: what its body uses, or all that X10 would have shipped.
+//! Data that a call between nodes carries: only what its body uses, or all that X10 would have shipped.
 //!
 //! A body of X10's `at` that names a field of the kernel captures the kernel, and with it everything that is reachable
-//! from there: the adjacency matrix, the lists of the input, the distribution. That is what AT-Opt (Thangamani and
-//! Nandivada, PACT 2018) removes, and what [`Ship::Reachable`] puts back, so that both can be measured with one body.
-//! Which fields a kernel has while it is timed is a fact of the suite's X10 sources. Invariant: what is shipped has no
+//! from there: the adjacency matrix, the lists of the input, the distribution. AT-Opt (Thangamani and Nandivada, PACT
+//! 2018) removes this data, and [`Ship::Reachable`] puts it back, so that both can be measured with one body. The
+//! fields of a kernel while it is timed are taken from the suite's X10 sources. Invariant: the data shipped has no
 //! influence on an answer.
 
 use super::input::Input;
@@ -11,14 +11,14 @@ use super::kernel::KernelName;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What travels with a call.
+/// Data that travels with a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ship {
-    /// What the body uses.
+    /// Data that the body uses.
     #[default]
     Minimal,
-    /// What the body uses, and all that is reachable from the kernel.
+    /// Data that the body uses, and all that is reachable from the kernel.
     Reachable,
 }
 
@@ -36,7 +36,8 @@ pub struct ReachableClosure {
 }
 
 impl ReachableClosure {
-    /// What is reachable from the kernel of `input` on `places` places, or nothing if only what is used is shipped.
+    /// Returns the data reachable from the kernel of `input` on `places` places, or `None` if only the data used is
+    /// shipped.
     pub fn of(ship: Ship, input: &Input, places: usize) -> Option<ReachableClosure> {
         if ship == Ship::Minimal {
             return None;

@@ -20,7 +20,7 @@ fn network(kernel: KernelName, value: &str, seed: u64) -> Result<Input, String> 
     generate::input(kernel, recipe, committee, seed, &source).map_err(|fault| fault.to_string())
 }
 
-/// What a kernel finds in a simulated world of `places` places.
+/// Returns the result of a kernel in a simulated world of `places` places.
 fn found(app: &ImSuite, places: u32, plan: Plan) -> ImSuiteFound {
     let input = app.open(places).expect("an input that is allowed");
     let dealer = Dealer::plain::<ImSuite>();
@@ -234,7 +234,7 @@ fn the_reachable_closure_has_the_matrix_where_the_suite_has_one() {
     assert_eq!(ReachableClosure::of(Ship::Minimal, &input, 8), None);
 }
 
-/// The line that says why a text is no input.
+/// Returns the line that explains why a text is no input.
 fn refused(kernel: KernelName, text: &str) -> String {
     read::input(kernel, text, 1, &InputSource::File("net".to_owned())).unwrap_err().to_string()
 }

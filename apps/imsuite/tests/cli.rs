@@ -14,7 +14,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-imsuite");
 /// The kernels, by their names on the command line.
 const KERNELS: [&str; 12] = ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
 
-/// What `isles run imsuite` with these arguments writes as JSON.
+/// Returns the JSON output of `isles run imsuite` with these arguments.
 fn document(line: &str) -> Value {
     let scene = Scene::new("imsuite");
     let arguments = format!("--json - --csv /dev/null {line}");

@@ -48,11 +48,11 @@ pub struct Jacobi {
     #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u64).range(1..=1_000_000_000))]
     sweeps: u64,
 
-    /// Where the grid lies
+    /// Memory that holds the grid
     #[arg(long, value_enum, default_value = "parts")]
     memory: GridMemory,
 
-    /// What pages promise, with --memory svm [default: release]
+    /// Consistency model of pages, with --memory svm [default: release]
     #[arg(long, value_enum)]
     model: Option<PageModel>,
 }
@@ -80,7 +80,7 @@ pub(super) struct PlaceOutcome {
     pub(super) seconds: f64,
     pub(super) digest: u64,
     pub(super) counts: Option<RegionCounts>,
-    /// Whether page faults of system calls are not handled.
+    /// `true` if page faults of system calls are not handled.
     pub(super) is_user_mode_only: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct JacobiFound {
     /// The page counts of all places, summed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<RegionCounts>,
-    /// Whether page faults of system calls are not handled, for want of a privilege.
+    /// `true` if page faults of system calls are not handled, for want of a privilege.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_user_mode_only: bool,
     #[serde(skip)]

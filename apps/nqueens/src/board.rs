@@ -9,7 +9,7 @@ use isles::prelude::*;
 use isles_app::frame::add_done;
 use serde::{Deserialize, Serialize};
 
-/// What a queen takes of a modelled core: some twenty instructions on bits and a stack in the cache. Our estimate.
+/// Cycles of a queen on a modelled core: some twenty instructions on bits and a stack in the cache. Our estimate.
 const QUEEN: Cycles = Cycles(30);
 
 /// A row in which squares are left to try.
@@ -24,7 +24,7 @@ struct BoardRow {
     untried: u32,
 }
 
-/// What is counted.
+/// Counts of boards and queens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueensCount {
     /// Boards with all queens.
@@ -33,7 +33,7 @@ pub struct QueensCount {
     pub placed: u64,
 }
 
-/// What is left to try of a board, and what has been counted.
+/// Part of a board that is left to try, and the counts so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct QueensBag {
     /// All columns.

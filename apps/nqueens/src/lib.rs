@@ -44,7 +44,7 @@ const KNOWN: [u64; 20] = [
 /// The arguments of `isles run nqueens`.
 #[derive(Args, Clone, Debug)]
 pub struct Queens {
-    /// How many queens, 1 to 20; for the number of places say --places
+    /// Number of queens, 1 to 20; for the number of places say --places
     #[arg(long = "n", alias = "queens", value_name = "N", default_value = "12",
           value_parser = value_parser!(u32).range(1..=KNOWN.len() as i64))]
     queens: u32,
@@ -53,14 +53,14 @@ pub struct Queens {
     balance: BalanceArguments,
 }
 
-/// How many queens, and how the run is balanced.
+/// Number of queens, and the balancing of the run.
 #[derive(Serialize)]
 pub struct QueensInput {
     queens: u32,
     balance: Parameters,
 }
 
-/// What was counted.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct QueensFound {
     /// Ways to place all queens.

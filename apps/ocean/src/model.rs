@@ -29,7 +29,7 @@ pub struct Tiling {
 pub struct Recording {
     /// Steps from one record to the next.
     pub every: u64,
-    /// Whether the velocities of all levels are kept.
+    /// `true` if the velocities of all levels are kept.
     pub has_levels: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Fields {
     /// Means of the tendencies of both velocities.
     slow: DistArray<f64, 3>,
     velocities: [DistArray<f64, 3>; 2],
-    /// Before and after a step, in turn.
+    /// Tracers before and after a step, in turn.
     tracers: [DistArray<f64, 3>; 2],
     /// Content, tracer at the surface, hash.
     columns: DistArray<f64, 3>,
@@ -281,9 +281,9 @@ impl<'a> TileState<'a> {
         work(self.work_of_levels(106, 48));
     }
 
-    /// What `floats` operations and `bytes` of memory for each cell of each level cost, with half as many operations on
-    /// integers; the memory is a part of that of all arrays, which a step walks through. Bytes are those of arrays with
-    /// levels, once each: planes, and rows of all levels that are met twice, stay in a cache.
+    /// Returns the cost of `floats` operations and `bytes` of memory for each cell of each level, with half as many
+    /// operations on integers; the memory is a part of that of all arrays, which a step walks through. Bytes are those
+    /// of arrays with levels, once each: planes, and rows of all levels that are met twice, stay in a cache.
     fn work_of_levels(&self, floats: u64, bytes: u64) -> Work {
         let cells = (self.tile.rows * self.tile.columns * self.tile.levels) as u64;
         Work::new()

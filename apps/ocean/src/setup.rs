@@ -7,7 +7,7 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// How much currents may grow until a step that was accepted is no longer stable, as a part of the speed of the fastest
+/// Largest growth of currents before an accepted step is no longer stable, as a part of the speed of the fastest
 /// surface wave.
 pub const SPEED_MAX: f64 = 0.02;
 
@@ -42,7 +42,7 @@ pub struct Grid {
     pub dx: f64,
     /// Metres from one row to the next.
     pub dy: f64,
-    /// Whether the last row is beside the first, and the last column.
+    /// `true` if the last row is beside the first, and the same for columns.
     pub is_periodic: [bool; 2],
 }
 
@@ -83,7 +83,7 @@ pub struct Stepping {
 /// All that a run is computed from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Which initial fields.
+    /// Initial fields.
     pub case: Case,
     /// The grid.
     pub grid: Grid,

@@ -1,4 +1,4 @@
-//! How the part of the grid of one place lies in memory: rows with a halo of 2 all around, level after level.
+//! Memory layout of the part of the grid of one place: rows with a halo of 2 all around, level after level.
 //!
 //! An index counts from the first element of the halo. Invariant: [`HALO`] rows and columns around the own ones.
 

@@ -30,7 +30,7 @@ pub struct Advection<'a> {
 pub struct TracerScratch {
     /// Mean thickness of the water at faces.
     wet: [Vec<f64>; 2],
-    /// What a transport through a face is multiplied by for the part of a cell that it empties.
+    /// Factors by which a transport through a face becomes the part of a cell that it empties.
     courant: [Vec<f64>; 2],
     /// Transports of a level, and of the tracer in it.
     flow: [Vec<f64>; 2],
@@ -234,8 +234,8 @@ impl Advection<'_> {
     }
 }
 
-/// What passes a row of faces is computed of this, each as long as the row: the tracer of two cells before and two
-/// behind a face, which faces are open, and what flows.
+/// Inputs of the flow of tracer through a row of faces, each as long as the row: the tracer of two cells before and two
+/// behind a face, the open faces, and the transports.
 struct Faces<'a> {
     second: &'a [f64],
     first: &'a [f64],

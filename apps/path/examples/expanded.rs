@@ -41,7 +41,7 @@ struct Line {
     plan: PlanArguments,
 }
 
-/// When a glider arrives along each edge, by the minute of its departure.
+/// Arrivals of a glider along each edge, by the minute of its departure.
 type Table = BTreeMap<(Waypoint, Waypoint), Vec<u32>>;
 
 /// The arrival at the goal by the planner, whose costs come from `arrival`.
@@ -65,7 +65,7 @@ fn table(mission: &Mission, minutes: u32) -> Table {
     table
 }
 
-/// When a glider arrives along an edge with its best profile.
+/// Returns the arrival of a glider along an edge with its best profile.
 fn evaluated(mission: &Mission, from: Waypoint, to: Waypoint, departure: u32) -> u32 {
     let arrival =
         |profile| glide(&mission.sea, &mission.resolution, Dive { from, to, departure, profile }).arrival;

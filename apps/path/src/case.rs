@@ -63,12 +63,11 @@ pub struct PlanArguments {
     #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u32).range(1..=8))]
     pub reach: u32,
 
-    /// Where the glider starts, in kilometres east and north of the first waypoint [default: the west, of the jet the
-    /// east]
+    /// Start of the glider, in kilometres east and north of the first waypoint [default: the west, of the jet the east]
     #[arg(long, value_name = "X,Y", allow_hyphen_values = true)]
     pub from: Option<String>,
 
-    /// Where it shall go [default: the other side]
+    /// Goal of the glider [default: the other side]
     #[arg(long, value_name = "X,Y", allow_hyphen_values = true)]
     pub to: Option<String>,
 
@@ -88,7 +87,7 @@ pub struct PlanArguments {
     #[arg(long, value_name = "S", default_value = "600")]
     pub slot: f64,
 
-    /// Arrivals are rounded up to multiples of so many seconds
+    /// Arrivals are rounded up to multiples of this number of seconds
     #[arg(long, value_name = "S", default_value = "1", value_parser = value_parser!(u32).range(1..=86_400))]
     pub quantum: u32,
 }
@@ -100,9 +99,9 @@ pub struct Mission {
     pub sea: Sea,
     /// The step of the integration along edges.
     pub resolution: Resolution,
-    /// Where it starts, at time 0.
+    /// Start of the glider, at time 0.
     pub start: Waypoint,
-    /// Where it shall go.
+    /// Goal of the glider.
     pub goal: Waypoint,
 }
 

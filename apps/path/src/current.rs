@@ -16,7 +16,7 @@ pub struct Velocity {
     pub north: f64,
 }
 
-/// Where and when a velocity is asked for.
+/// Position and time at which a velocity is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// Metres east of the first waypoint.
@@ -131,7 +131,7 @@ impl SampledCurrent {
         found
     }
 
-    /// Whether the nearest sample at the surface is over land.
+    /// Returns `true` if the nearest sample at the surface is over land.
     pub fn is_land(&self, east: f64, north: f64) -> bool {
         let near = |axis: &[f64], value| {
             let (low, high, part) = bracket(axis, value);
@@ -168,8 +168,8 @@ impl Current {
         }
     }
 
-    /// What `number` evaluations cost on a modelled core, by the operations of the formulas above. A function such as
-    /// `exp` counts as 40 operations on floats, as the P54C takes 70 to 120 cycles for one.
+    /// Returns the cost of `number` evaluations on a modelled core, by the operations of the formulas above. A function
+    /// such as `exp` counts as 40 operations on floats, because the P54C takes 70 to 120 cycles for one.
     pub fn work(&self, number: u64) -> Work {
         match self {
             Current::Uniform(_) => Work::new().integers(4 * number),

@@ -21,9 +21,9 @@ const DEGREE: f64 = 111_194.93;
 /// The reason why a file has no currents.
 #[derive(Debug)]
 pub enum CurrentsFault {
-    /// It cannot be read.
+    /// The file cannot be read.
     Read(input::ReadFault),
-    /// It is no netCDF of the classic format; or what is wrong inside.
+    /// The file is not netCDF of the classic format, or has an error inside.
     Format { what: String },
     /// A variable is not there.
     NoVariable { name: String, known: Vec<String> },

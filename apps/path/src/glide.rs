@@ -32,7 +32,7 @@ pub struct Resolution {
     pub piece: f64,
     /// Seconds of a slot.
     pub slot: f64,
-    /// Arrivals are whole multiples of so many seconds.
+    /// Unit of arrivals, which are whole multiples of it, in seconds.
     pub quantum: u32,
     /// Seconds after which a glider that has not arrived never will.
     pub horizon: u32,
@@ -41,9 +41,9 @@ pub struct Resolution {
 /// A dive along an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dive {
-    /// Where it begins.
+    /// Start of the edge.
     pub from: Waypoint,
-    /// Where it ends.
+    /// End of the edge.
     pub to: Waypoint,
     /// Seconds since the start of the mission.
     pub departure: u32,
@@ -134,7 +134,7 @@ fn speed(
     if forward > 0.0 { (along + forward.sqrt()).max(0.0) } else { 0.0 }
 }
 
-/// What dives with so many evaluations of the current cost on a modelled core.
+/// Returns the cost of dives with `evaluations` evaluations of the current on a modelled core.
 pub fn work_of(sea: &Sea, evaluations: u64) -> Work {
     let moving = sea.moving().count() as u64;
     // Beside the current: the saw tooth, the triangle of velocities with its root, and the end of the piece.

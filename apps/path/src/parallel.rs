@@ -51,10 +51,10 @@ pub struct Searched<'p> {
     pub evaluations: u64,
 }
 
-/// What the search itself costs for an edge on a modelled core: its heap, and the look for land.
+/// Cost of the search itself for an edge on a modelled core: its heap, and the look for land.
 const SEARCH_OF_EDGE: Work = Work::new().integers(400).floats(60).branches(60);
 
-/// Plans on one processor, without places; what it costs goes to `charge`.
+/// Plans on one processor, without places; the cost is passed to `charge`.
 pub fn sequential(plan: &Mission, mut charge: impl FnMut(Work)) -> Searched<'_> {
     let mut found = Searched::begin(plan);
     while let Some(edge) = found.search.next_edge() {
@@ -164,7 +164,7 @@ impl<'p> Searched<'p> {
         Searched { search: RouteSearch::new(&plan.sea, plan.start, plan.goal), dives: 0, evaluations: 0 }
     }
 
-    /// Takes what the dives along an edge came to, in order of the profiles.
+    /// Takes the results of the dives along an edge, in order of the profiles.
     fn add(&mut self, edge: Edge, glided: Vec<Glided>) {
         self.dives += glided.len() as u64;
         self.evaluations += glided.iter().map(|glided| u64::from(glided.evaluations)).sum::<u64>();

@@ -19,7 +19,7 @@ const MARGIN: f64 = 16.0;
 const ARROWS: u32 = 40;
 const SPEED_MAX: f64 = 0.5;
 
-/// Where positions are drawn.
+/// Mapping of positions to the picture.
 struct Frame {
     scale: f64,
     height: f64,

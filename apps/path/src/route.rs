@@ -34,7 +34,7 @@ pub fn legs(plan: &Mission, search: &RouteSearch<'_>) -> Vec<Leg> {
     search.route().into_iter().map(leg).collect()
 }
 
-/// Whether a glider that follows the route arrives when it says, and no other profile is faster on an edge of it.
+/// Returns `true` if a glider on the route arrives at the stated times, and no profile is faster on any edge.
 pub fn is_flown(plan: &Mission, legs: &[Leg]) -> bool {
     let ends = legs.first().map(|leg| leg.waypoint) == Some(plan.start)
         && legs.last().map(|leg| leg.waypoint) == Some(plan.goal);

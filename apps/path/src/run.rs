@@ -62,7 +62,7 @@ pub struct PathInput {
     case: Option<Case>,
 }
 
-/// A route, and what it took to find it.
+/// A route, and the effort to find it.
 #[derive(Serialize)]
 pub struct PathFound {
     /// Seconds after which the glider is at the goal; nothing if no way leads there, or nothing was planned.
@@ -106,8 +106,8 @@ impl PathFound {
     }
 }
 
-/// How much later than the analytic optimum the best way along edges may be, as a factor, with the rounding of arrivals
-/// apart: a way between two headings at most `angle` apart is longer by the secant of half of it in still water; a
+/// Returns the largest accepted ratio of the best time along edges to the analytic optimum, without the rounding of
+/// arrivals. A way between two headings at most `angle` apart is longer by the secant of half of it in still water; a
 /// current up to `ratio` of the glider's speed stretches that by at most the quotient of its fastest and slowest way.
 fn tolerance(reach: u32, ratio: f64) -> f64 {
     let angle = (1.0 / f64::from(reach)).atan();

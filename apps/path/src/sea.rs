@@ -26,21 +26,21 @@ impl Position {
 /// A disc that nobody may enter; it may move.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Obstacle {
-    /// Its middle at the start of the mission.
+    /// Middle at the start of the mission.
     pub middle: Position,
     /// Metres.
     pub radius: f64,
-    /// Nothing if it lies.
+    /// Velocity; zero if the obstacle does not move.
     pub velocity: Velocity,
 }
 
 impl Obstacle {
-    /// Whether it moves.
+    /// Returns `true` if the obstacle moves.
     pub fn moves(&self) -> bool {
         self.velocity != Velocity::default()
     }
 
-    /// Whether it covers a position at some time from `time - margin` to `time + margin`.
+    /// Returns `true` if it covers a position at some time from `time - margin` to `time + margin`.
     pub fn covers(&self, position: Position, time: f64, margin: f64) -> bool {
         let middle = Position {
             east: self.middle.east + self.velocity.east * time,
@@ -90,7 +90,7 @@ impl Sea {
         self.columns * self.rows
     }
 
-    /// Where a waypoint lies.
+    /// Returns the position of a waypoint.
     pub fn position(&self, Waypoint(number): Waypoint) -> Position {
         let (row, column) = (number / self.columns, number % self.columns);
         Position { east: f64::from(column) * self.spacing, north: f64::from(row) * self.spacing }
@@ -118,7 +118,7 @@ impl Sea {
         self.current.at(moment)
     }
 
-    /// Whether a position is over land, or in an obstacle that lies.
+    /// Returns `true` if a position is over land, or in an obstacle that does not move.
     pub fn is_closed(&self, position: Position) -> bool {
         let lying = self.obstacles.iter().filter(|obstacle| !obstacle.moves());
         let is_covered = self.islands.iter().chain(lying).any(|disc| disc.covers(position, 0.0, 0.0));
@@ -149,7 +149,7 @@ impl Sea {
         found
     }
 
-    /// Whether an edge touches neither land nor an obstacle that lies.
+    /// Returns `true` if an edge touches neither land nor an obstacle that does not move.
     fn is_open(&self, from: Waypoint, to: Waypoint) -> bool {
         let (from, to) = (self.position(from), self.position(to));
         let looks = (from.distance(to) / LOOK).ceil().max(1.0) as u32;

@@ -14,9 +14,9 @@ use std::collections::BinaryHeap;
 /// An edge whose arrival the search wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Where it begins.
+    /// Start of the edge.
     pub from: Waypoint,
-    /// Where it ends.
+    /// End of the edge.
     pub to: Waypoint,
     /// Seconds since the start of the mission.
     pub departure: u32,
@@ -97,7 +97,7 @@ impl<'s> RouteSearch<'s> {
         }
     }
 
-    /// When a waypoint is reached, as far as it is known.
+    /// Returns the arrival at a waypoint, as far as it is known.
     pub fn arrival(&self, waypoint: Waypoint) -> Option<u32> {
         self.reached[waypoint.0 as usize].map(|reached| reached.arrival)
     }

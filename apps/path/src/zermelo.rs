@@ -19,10 +19,10 @@ pub fn uniform(from: Position, to: Position, current: Velocity, speed: f64) -> O
     (root >= 0.0 && bottom > 0.0).then(|| (east * east + north * north) / bottom)
 }
 
-/// Where a vehicle is after `time` in the current `east = rate · (north - middle)` that steers optimally and starts
-/// with heading of tangent `tangent`, eastward if `sign` is 1.
+/// Returns the position of a vehicle after `time` in the current `east = rate · (north - middle)` that steers optimally
+/// and starts with heading of tangent `tangent`, eastward if `sign` is 1.
 ///
-/// Of the optimal heading `θ` the tangent is `tan θ0 - rate · t`, from which position follows by quadrature; here by
+/// The tangent of the optimal heading `θ` is `tan θ0 - rate · t`, from which position follows by quadrature; here by
 /// Simpson's rule in [`STEPS`] steps, which is exact to ten digits.
 fn steered(
     (from, middle): (Position, f64),

@@ -12,7 +12,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-path");
 /// A small sea, which takes a moment.
 const SMALL: &str = "--columns 9 --rows 7 --spacing 4 --piece 100";
 
-/// What `isles run path` with these arguments writes as JSON.
+/// Returns the JSON output of `isles run path` with these arguments.
 fn document(line: &str) -> Value {
     let scene = Scene::new("path");
     let ended = scene.run(&words(&format!("--json - --csv /dev/null {line}")));

@@ -23,7 +23,7 @@ const POINT: Cycles = Cycles(40);
 /// Most points of a run: hours on many cores.
 const POINTS_MAX: u64 = 1_000_000_000_000_000;
 
-/// What a term of the series costs on a modelled core, and its operations in floating point. With it a run on 48 cores
+/// Cycles of a term of the series on a modelled core, and its operations in floating point. With them a run on 48 cores
 /// at 800 MHz makes as many operations a second as theirs, 2,232,382,092 (van der Woning and Bakker, 004:1723).
 const TERM: Cycles = Cycles(66);
 const TERM_OPERATIONS: u64 = 4;
@@ -31,17 +31,17 @@ const TERM_OPERATIONS: u64 = 4;
 /// Sums of terms are whole numbers of this part of one.
 const SUM_UNIT: f64 = (1_u128 << 80) as f64;
 
-/// How many standard deviations off the result may be: one run in 1.7 million is farther.
+/// Largest accepted error of the result, in standard deviations: one run in 1.7 million is farther off.
 const DEVIATIONS_MAX: f64 = 5.0;
 
 /// The arguments of `isles run pi`.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct Pi {
-    /// How many points, or terms, 1 to 10^15
+    /// Number of points, or terms, 1 to 10^15
     #[arg(long, value_name = "N", default_value = "10000000", value_parser = value_parser!(u64).range(1..=POINTS_MAX))]
     points: u64,
 
-    /// What is added up
+    /// Method of computing π
     #[arg(long, value_enum, default_value_t)]
     method: Method,
 
@@ -50,7 +50,7 @@ pub struct Pi {
     random_seed: u64,
 }
 
-/// What is added up.
+/// Method of computing π.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -61,8 +61,8 @@ pub enum Method {
     Series,
 }
 
-/// What is found: how many points lie in the circle, or how many operations the terms were; and π as they say it, with
-/// its error and the one to be expected.
+/// Result of a run: the number of points in the circle, or of operations of the terms, and the estimate of π with its
+/// error and the expected error.
 #[derive(Serialize)]
 pub struct Estimate {
     hits: u64,

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// The frame before which the stages are recombined by what they cost.
+/// Frame before which the stages are recombined by their costs.
 const BALANCED_AT: u64 = 8;
 
 /// The part of pixels that may be bad in the real images. By windows of one size, without a global optimum, about a
@@ -74,11 +74,11 @@ pub struct PipelineRun {
     #[arg(long, value_name = "N")]
     cores: Option<usize>,
 
-    /// On how many cores it goes on from which frame on, such as 10@100,14@300
+    /// Resizes: number of cores from a frame on, such as 10@100,14@300
     #[arg(long, value_name = "CORES@FRAME,..", value_delimiter = ',')]
     resize: Vec<String>,
 
-    /// Save the states of all stages every so many frames, and go on if a place dies
+    /// Save the states of all stages after each interval of this many frames, and go on if a place dies
     #[arg(long, value_name = "FRAMES", value_parser = value_parser!(u64).range(1..))]
     checkpoint: Option<u64>,
 
@@ -87,7 +87,7 @@ pub struct PipelineRun {
         conflicts_with_all = ["cores", "resize", "stage_costs", "checkpoint"])]
     apps: u32,
 
-    /// By what two pipelines divide the places
+    /// Goal of dividing the places between two pipelines
     #[arg(long, value_name = "GOAL", default_value = "throughput")]
     objective: Goal,
 
@@ -100,7 +100,7 @@ pub struct PipelineRun {
     png: Option<String>,
 }
 
-/// By what two pipelines divide the places.
+/// Goal of dividing the places between two pipelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {

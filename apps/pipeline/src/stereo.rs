@@ -209,7 +209,7 @@ pub fn fused(first: &Image, second: &Image, shift: usize) -> Image {
     })
 }
 
-/// Of the pixels with a known disparity, the part whose computed one is off by more than 2 pixels.
+/// Returns the share of the pixels with a known disparity whose computed one is off by more than 2 pixels.
 pub fn bad_pixels(disparities: &Image, truth: &[u16]) -> f64 {
     let known = || disparities.pixels.iter().zip(truth).filter(|(_, truth)| **truth > 0);
     let bad = known().filter(|(found, truth)| (u16::from(**found) * 16).abs_diff(**truth) > 32).count();

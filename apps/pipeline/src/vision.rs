@@ -31,7 +31,7 @@ pub struct Vision {
 pub struct FrameResult {
     pub frame: u64,
     pub objects: Vec<Object>,
-    /// Of the pixels with a known disparity, the part whose disparity is off by more than 2 pixels.
+    /// Share of the pixels with a known disparity whose disparity is off by more than 2 pixels.
     pub bad_pixels: f64,
     /// A hash of all disparities.
     pub digest: u64,

@@ -13,7 +13,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-pipeline");
 /// A scene that takes little time.
 const SMALL: &str = "--width 128 --height 64 --objects 1";
 
-/// What `isles run pipeline` with these arguments writes as JSON.
+/// Returns the JSON output of `isles run pipeline` with these arguments.
 fn document(line: &str) -> Value {
     let scene = Scene::new("pipeline");
     let ended = scene.run(&words(&format!("--json - --csv /dev/null {SMALL} {line}")));

@@ -28,43 +28,43 @@ const DOMAINS_MAX: i64 = 256;
 /// The arguments of `isles run power-loops`.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct PowerLoops {
-    /// How many power domains take the high clock; more than there are is all
+    /// Number of power domains that take the high clock; more than there are is all
     #[arg(long, value_name = "K", default_value = "6", value_parser = value_parser!(u32).range(0..=DOMAINS_MAX))]
     high_domains: u32,
 
-    /// By what the clock of those is divided, 2 to 16
+    /// Clock divider of those, 2 to 16
     #[arg(long, value_name = "D", default_value = "2", value_parser = value_parser!(u32).range(DIVIDERS))]
     high_divider: u32,
 
-    /// By what the clock of the others is divided, 2 to 16
+    /// Clock divider of the others, 2 to 16
     #[arg(long, value_name = "D", default_value = "16", value_parser = value_parser!(u32).range(DIVIDERS))]
     low_divider: u32,
 
-    /// What is looped
+    /// Loop to run
     #[arg(long, value_enum, default_value_t)]
     program: LoopProgram,
 
-    /// How long, in milliseconds of the chip's time, 1 to 1000000
+    /// Duration in milliseconds of the chip's time, 1 to 1000000
     #[arg(long, value_name = "N", default_value = "1000", value_parser = value_parser!(u64).range(1..=1_000_000))]
     milliseconds: u64,
 }
 
-/// What a place has done.
+/// Work of a place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PlaceLoops {
     /// The number of its domain among the masters, from 1, if it is one.
     master: Option<u32>,
-    /// By what its clock was divided in the loop; nothing where it cannot be.
+    /// Clock divider in the loop; `None` if the clock cannot be divided.
     divider: Option<u32>,
     passes: u64,
-    /// What the last pass has added up.
+    /// Sum of the last pass.
     sum: i64,
 }
 
-/// What is found.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct LoopsFound {
-    /// By place.
+    /// Loops of each place.
     loops: Vec<PlaceLoops>,
     #[serde(skip)]
     program: LoopProgram,

@@ -14,7 +14,7 @@ const ELEMENTS: u64 = 1_000_000;
 /// Bytes of the array.
 const BYTES: u64 = 4 * ELEMENTS;
 
-/// What is looped, as the paper numbers it (004:1867-1876).
+/// Loops, as the paper numbers them (004:1867-1876).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoopProgram {
@@ -39,7 +39,7 @@ fn element(program: LoopProgram, index: u64) -> i32 {
     }
 }
 
-/// What one pass of the core with this rank adds up, element by element.
+/// Returns the sum that one pass of the core with this rank adds up, element by element.
 pub fn pass_sum(program: LoopProgram, rank: usize) -> i64 {
     let at = |step: u64| match program {
         LoopProgram::Seventh => (7 * step + rank as u64) % ELEMENTS,
@@ -60,7 +60,7 @@ pub fn sum_by_formula(program: LoopProgram) -> i64 {
     i64::from(whole as i32)
 }
 
-/// What a pass costs.
+/// Returns the cost of a pass.
 pub fn pass_work(program: LoopProgram) -> Work {
     let steps = Work::new().branches(ELEMENTS);
     match program {

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-power-loops");
 
-/// What a run with these arguments writes as JSON.
+/// Returns the JSON output of a run with these arguments.
 fn document(line: &str) -> Value {
     let scene = Scene::new("power-loops");
     let ended = scene.run(&words(&format!("--json - --csv /dev/null {line}")));

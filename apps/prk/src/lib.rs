@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Iterations beside the warm-up, unless something else is said.
+/// Default number of iterations beside the warm-up.
 const ITERATIONS: u64 = 10;
 
 /// Greatest error that counts as none, as the kernels have it.
@@ -46,7 +46,7 @@ enum Kernel {
 /// The arguments of `isles run prk`.
 #[derive(Args, Clone, Debug)]
 pub struct Prk {
-    /// Which kernel
+    /// Kernel to run
     #[arg(long, value_enum)]
     kernel: Kernel,
 
@@ -83,7 +83,7 @@ pub struct Prk {
     ratio: Option<u64>,
 }
 
-/// What a run computes: the arguments with their defaults.
+/// Arguments of a run, with their defaults.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Sizes {
     kernel: Kernel,
@@ -98,7 +98,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Checks what a kernel asks for, and that its arrays fit into memory; the error is the text of a line.
+    /// Checks the requirements of a kernel, and that its arrays fit into memory; the error is the text of a line.
     fn check(&self, places: u32) -> Result<(), String> {
         let Sizes { order, columns, rows, length, bits, .. } = *self;
         let (of, extents) = match self.kernel {
@@ -113,24 +113,24 @@ impl Sizes {
     }
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct PrkFound {
-    /// How much a second, in the unit of the kernel.
+    /// Rate per second, in the unit of the kernel.
     kernel_rate: f64,
-    /// That unit: `MFlops/s`, `MB/s` or `GUPS/s`.
+    /// Unit of the rate: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
     /// Operations, bytes or updates in the time that is told.
     operations: f64,
     /// Seconds of an iteration; of random, of all.
     seconds_each: f64,
-    /// By how much the result is off, as the kernel counts that.
+    /// Error of the result, as the kernel defines it.
     error: f64,
     #[serde(skip)]
     is_average: bool,
 }
 
-/// What a kernel came to, for its module.
+/// Result of a kernel, for its module.
 struct KernelOutcome {
     /// The longest time of a place, of all iterations that are timed.
     seconds: f64,
@@ -254,7 +254,7 @@ async fn begin(team: &Team) -> isles::Result<Duration> {
     Ok(now())
 }
 
-/// The longest of the times that the places took, and what they found, merged.
+/// Returns the longest of the times of the places, and their values, merged.
 fn together(found: Vec<(f64, f64)>, merge: fn(f64, f64) -> f64) -> (f64, f64) {
     let seconds = found.iter().map(|(seconds, _)| *seconds).fold(0.0, f64::max);
     (seconds, found.into_iter().map(|(_, value)| value).fold(0.0, merge))

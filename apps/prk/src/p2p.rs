@@ -80,17 +80,17 @@ async fn wave(team: &Team, grid: &DistArray<f64, 2>, iterations: u64) -> isles::
     Ok((seconds, if rank == last { corner_of(grid, rows) } else { 0.0 }))
 }
 
-/// Where the rows of a part lie among its elements.
+/// Layout of the rows of a part among its elements.
 struct PartRows {
     /// The cell before the first one that is computed, of the row that is given.
     start: usize,
-    /// From there to the same of the next row.
+    /// Distance from there to the same cell of the next row.
     stride: usize,
     /// Cells that are computed of each row.
     width: usize,
-    /// Whether the cell before them comes from the place to the left.
+    /// `true` if the cell before them comes from the place to the left.
     comes: bool,
-    /// Whether the first column of all is the one before them, at another place: its corner comes from there.
+    /// `true` if the first column of all is the one before them, at another place: its corner comes from there.
     is_second: bool,
 }
 

@@ -7,7 +7,7 @@ use super::{KernelOutcome, Sizes, begin, together};
 use isles::array::{DistArray, Distribution};
 use isles::prelude::*;
 
-/// Numbers that a place makes before it sends them; so many streams it has.
+/// Numbers that a place makes before it sends them; also its number of streams.
 const LOOKAHEAD: u64 = 1024;
 
 /// The polynomial of the stream, its period, and where in it the kernel begins.
@@ -15,7 +15,7 @@ const POLYNOMIAL: u64 = 7;
 const PERIOD: u64 = 1_317_624_576_693_539_401;
 const FIRST: u64 = 834_568_137_686_317_453;
 
-/// Checks what the kernel asks for: powers of two, and enough updates.
+/// Checks the requirements of the kernel: powers of two, and enough updates.
 pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
     let Sizes { bits, ratio, .. } = sizes;
     if !places.is_power_of_two() {

@@ -17,7 +17,7 @@ pub(super) async fn run(Sizes { order, iterations, .. }: Sizes) -> isles::Result
     Ok(KernelOutcome { seconds, operations: bytes, unit: ("MB/s", 1e6), error })
 }
 
-/// What stands at a row and a column of A at first.
+/// Returns the initial element of A at a row and a column.
 fn at_first(order: usize, row: usize, column: usize) -> f64 {
     (order * row + column) as f64
 }

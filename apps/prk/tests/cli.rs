@@ -16,7 +16,7 @@ fn run(line: &str) -> Ended {
     ended(command)
 }
 
-/// What a run of a kernel writes as JSON, which must be right.
+/// Returns the JSON output of a run of a kernel, which must be right.
 fn document(line: &str) -> Value {
     let ended = run(&format!("--json - --csv /dev/null {line}"));
     assert_eq!(ended.code, Some(0), "{line}: {ended:?}");

@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many solutions a query has.
+/// Returns the number of solutions of a query.
 fn solutions(store: &Store, text: &str) -> Result<usize, Box<dyn Error>> {
     let results = SparqlEvaluator::new().parse_query(text)?.on_store(store).execute()?;
     let QueryResults::Solutions(solutions) = results else { return Err("no solutions".into()) };

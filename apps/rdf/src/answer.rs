@@ -67,7 +67,7 @@ pub struct Solutions {
     pub columns: Vec<Vec<u32>>,
     /// The terms.
     pub terms: TermList,
-    /// Whether the query says in which order they come.
+    /// `true` if the query orders its solutions.
     pub is_ordered: bool,
 }
 
@@ -104,11 +104,11 @@ impl Solutions {
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Of `SELECT`.
+    /// Answer to `SELECT`.
     Solutions(Solutions),
-    /// Of `ASK`.
+    /// Answer to `ASK`.
     Boolean(bool),
-    /// Of `CONSTRUCT` and `DESCRIBE`: encoded triples, each once.
+    /// Answer to `CONSTRUCT` and `DESCRIBE`: encoded triples, each once.
     Graph(BTreeSet<[Vec<u8>; 3]>),
 }
 

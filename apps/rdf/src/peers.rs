@@ -1,4 +1,4 @@
-//! What the places of a query exchange: rows by the owner of a term, rows for all, terms by number, numbers by term.
+//! Exchange among the places of a query: rows by the owner of a term, rows for all, terms by number, numbers by term.
 //!
 //! The rest of the executor is the same on one place and on many. A place that evaluates by itself has no team, and
 //! nothing here then moves. It knows no query. Invariant: all members call the same operations in the same order, also
@@ -12,10 +12,10 @@ use isles::prelude::*;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 
-/// What a place has of the terms of all, and its way to the others.
+/// Terms of all places as known to one place, and its team.
 pub struct Peers {
     team: Option<Team>,
-    /// Whether the hash of each term decides the place that owns it.
+    /// `true` if the hash of each term decides the place that owns it.
     is_by_hash: bool,
     numbering: Numbering,
     dictionary: RefCell<Dictionary>,
@@ -54,18 +54,18 @@ impl Peers {
         *self.dictionary.borrow_mut() = dictionary;
     }
 
-    /// What says whether this place owns the term with a number, which is not [`UNBOUND`].
+    /// Returns a predicate that tells whether this place owns the term with a number, which must not be [`UNBOUND`].
     pub fn owns(&self) -> impl Fn(u32) -> bool + Copy + use<> {
         let (numbering, here) = (self.numbering, self.rank());
         move |number| numbering.place(number) == here
     }
 
-    /// How many places there are.
+    /// Returns the number of places.
     pub fn size(&self) -> usize {
         self.team.as_ref().map_or(1, Team::size)
     }
 
-    /// Which of them this is.
+    /// Returns the rank of this place.
     pub fn rank(&self) -> usize {
         self.team.as_ref().map_or(0, Team::rank)
     }
@@ -75,7 +75,7 @@ impl Peers {
         self.sent.get()
     }
 
-    /// How terms are numbered.
+    /// Returns the numbering of terms.
     pub fn numbering(&self) -> Numbering {
         self.numbering
     }
@@ -218,7 +218,7 @@ impl Peers {
         Ok(Table { placed_by: Some(variable), ..self.moved(table, leaving).await? })
     }
 
-    /// As [`Peers::redistribute`], for a table of which so many rows leave this place.
+    /// Same as [`Peers::redistribute`], for a table of which `leaving` rows leave this place.
     pub async fn redistribute_some(
         &self,
         table: Table,

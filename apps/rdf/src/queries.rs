@@ -38,13 +38,13 @@ pub const LARGE: [(&str, &str); 3] = [
     ("classmates", include_str!("../data/large/classmates.rq")),
 ];
 
-/// What `--queries` takes beside folders.
+/// Query sets that `--queries` accepts beside folders.
 const BUILT_IN: [(&str, &[(&str, &str)]); 2] = [("lubm", &LUBM), ("lubm-large", &LARGE)];
 
 /// A query that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedQuery {
-    /// How it is called: its file without folder and ending.
+    /// Name of the query: its file without folder and extension.
     pub name: String,
     /// Its text.
     pub text: String,

@@ -27,26 +27,26 @@ pub struct QueryRequest {
     pub accept: Vec<String>,
 }
 
-/// Why a request has no answer.
+/// Reason why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// The request is no line of JSON that can be read.
     Request,
-    /// The query is none, or asks for what there is not.
+    /// The query cannot be parsed, or asks for an unsupported feature.
     Query,
-    /// It takes more than is allowed.
+    /// The query exceeds a limit.
     Limit,
     /// No form of its answer is accepted.
     Form,
 }
 
-/// What a client gets.
+/// Reply to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// An answer: its media type, and its bytes.
     Answer(&'static str, Vec<u8>),
-    /// None; the text says what is wrong.
+    /// No answer; the text describes the fault.
     Fault(FaultKind, String),
 }
 
@@ -57,7 +57,7 @@ struct ReplyHead<'a> {
     media: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<FaultKind>,
-    /// Bytes that follow: the answer, or what is wrong.
+    /// Number of bytes that follow: the answer, or the description of the fault.
     bytes: usize,
 }
 
@@ -81,7 +81,7 @@ struct RequestInboxState {
     is_closed: bool,
 }
 
-/// Where the thread that reads leaves requests.
+/// Queue from the thread that reads requests.
 #[derive(Debug, Default)]
 struct RequestInbox(Mutex<RequestInboxState>);
 
@@ -158,7 +158,7 @@ fn converse(stream: &UnixStream, inbox: &RequestInbox) -> io::Result<()> {
     Ok(())
 }
 
-/// The next request, or what is wrong with it; none at the end.
+/// Reads the next request, or describes its fault; returns `None` at the end.
 fn read(reader: &mut impl BufRead) -> io::Result<Option<Result<QueryRequest, Reply>>> {
     let mut line = Vec::new();
     reader.take(REQUEST_BYTES_MAX + 1).read_until(b'\n', &mut line)?;

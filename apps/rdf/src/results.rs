@@ -12,7 +12,7 @@ use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// In which form answers are written. Triples are written as N-Triples in each of them.
+/// Format of answers. Triples are written as N-Triples in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResultForm {
@@ -42,7 +42,7 @@ impl ResultForm {
 /// Writes an answer.
 ///
 /// # Errors
-/// What `out` returns.
+/// Errors of `out`.
 pub fn write(answer: &Answer, format: ResultForm, out: &mut dyn Write) -> io::Result<()> {
     let serializer = QueryResultsSerializer::from_format(format.of_results());
     match (answer, format) {

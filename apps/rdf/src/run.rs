@@ -1,7 +1,7 @@
 //! The application `rdf`: arguments, what is told, and the check of answers against an evaluator of others.
 //!
-//! What is wrong with arguments and queries is found before anything runs; what is wrong with data when places have
-//! read it, and then nothing is answered. Invariant: answers do not depend on the number of places and the machine.
+//! Errors in arguments and queries are found before anything runs; errors in data are found when places have read it,
+//! and then nothing is answered. Invariant: answers do not depend on the number of places and the machine.
 
 use crate::answer::Answer;
 use crate::load::Partition;
@@ -43,11 +43,11 @@ pub struct Rdf {
     #[arg(long, value_name = "DIR|NAME")]
     queries: Option<String>,
 
-    /// How places share the work
+    /// Division of the work among the places
     #[arg(long, value_name = "HOW", default_value = "data")]
     mode: SharingMode,
 
-    /// How the mode data partitions the triples over places
+    /// Partition of the triples over places, in the mode data
     #[arg(long, value_name = "HOW", default_value = "auto")]
     partition: Partition,
 
@@ -55,7 +55,7 @@ pub struct Rdf {
     #[arg(long, conflicts_with_all = ["query", "text", "queries", "mode"])]
     serve: bool,
 
-    /// How often all queries are answered
+    /// Number of times that all queries are answered
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(1..=1_000_000))]
     repeat: u64,
 
@@ -63,7 +63,7 @@ pub struct Rdf {
     #[arg(long, value_name = "FORM")]
     format: Option<ResultForm>,
 
-    /// Where answers go; - is standard output [default form: csv]
+    /// File for the answers; - is standard output [default form: csv]
     #[arg(long, value_name = "FILE")]
     results: Option<String>,
 
@@ -86,7 +86,7 @@ fn seconds(text: &str) -> Result<f64, &'static str> {
     number.ok_or("seconds from 0.000001 to 1000000000")
 }
 
-/// What is answered over what.
+/// Queries and data of a run.
 #[derive(Debug, Serialize)]
 pub struct RdfInput {
     data: Vec<String>,
@@ -99,14 +99,14 @@ pub struct RdfInput {
     contents: Vec<OpenSource>,
 }
 
-/// What a run comes to.
+/// Result of a run.
 #[derive(Debug, Serialize)]
 pub struct RdfFound {
     triples: u64,
     terms: u64,
     /// Bytes of triples and terms, over all places.
     store_bytes: u64,
-    /// How the triples were partitioned.
+    /// Partition of the triples.
     partition: Partition,
     load_seconds: f64,
     /// Millions of triples loaded a second.
@@ -320,7 +320,7 @@ impl Rdf {
     }
 }
 
-/// What was done for a query, for people.
+/// Returns a readable account of the operators of a query.
 fn explained(query: &QueryFound) -> String {
     let mut text = format!("\n\n{}\n  expected       rows      bytes  milliseconds  operator", query.name);
     for operator in &query.operators {

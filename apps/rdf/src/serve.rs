@@ -44,7 +44,7 @@ fn form(answer: &Answer, accept: &[String]) -> Option<(&'static str, ResultForm)
     accept.iter().find_map(|wanted| forms.iter().find(|(media, _)| fits(media, wanted))).copied()
 }
 
-/// What a client gets for an answer.
+/// Returns the reply to a client for an answer.
 fn reply(answer: &Answer, request: &QueryRequest) -> Reply {
     let Some((media, form)) = form(answer, &request.accept) else {
         let text = format!("no form of the answer is one of {}", request.accept.join(", "));

@@ -1,4 +1,4 @@
-//! What the places of a run do: load, then answer queries together, or each some of them by itself.
+//! Work of the places of a run: load, then answer queries together, or each some of them by itself.
 //!
 //! In the mode `data` a triple lies at one place, and all places evaluate each query together. In the mode `task` each
 //! place has all triples, and takes the next query when it has answered one, as algorithm 1 of 004:423. It reads no
@@ -16,7 +16,7 @@ use isles_app::frame::{RunMeter, add_done};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// How places share the work.
+/// Division of the work among the places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingMode {
@@ -27,28 +27,28 @@ pub enum SharingMode {
     Task,
 }
 
-/// What the places of a run are told.
+/// Settings of a run, sent to its places.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
-    /// Where the triples come from.
+    /// Sources of the triples.
     pub sources: Vec<DataSource>,
     /// The queries.
     pub queries: Vec<NamedQuery>,
-    /// How places share the work.
+    /// Division of the work among the places.
     pub mode: SharingMode,
-    /// At which place a triple lies, in the mode `data`.
+    /// Partition of the triples, in the mode `data`.
     pub partition: Partition,
-    /// Whether requests from standard input are answered, in place of the queries.
+    /// `true` if requests from standard input are answered instead of the queries.
     pub is_server: bool,
-    /// How often all queries are answered; the first answers count.
+    /// Number of times that all queries are answered; the first answers count.
     pub repeat: u64,
     /// Bytes that a table of a query may have.
     pub memory: Option<u64>,
-    /// How long a query may take.
+    /// Time limit of a query.
     pub timeout: Option<Duration>,
 }
 
-/// What became of a query.
+/// Outcome of a query.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueryFound {
     /// Its name.
@@ -59,26 +59,26 @@ pub struct QueryFound {
     pub seconds: f64,
     /// A hash of the answer; see [`Answer::digest`].
     pub digest: String,
-    /// Why it has no answer, if it has none.
+    /// Reason why it has no answer, if it has none.
     pub fault: Option<String>,
-    /// What was done, in the order in which it ended.
+    /// Work of the operators, in the order in which they ended.
     pub operators: Vec<OperatorTrace>,
 }
 
-/// What a run found out.
+/// Outcome of a run.
 #[derive(Debug, Default)]
 pub struct SessionFound {
-    /// What was loaded, in all; in the mode `task` what each place has.
+    /// Counts of the load, in all; in the mode `task` those of each place.
     pub loaded: LoadCounts,
     /// Seconds that loading took.
     pub load_seconds: f64,
     /// Seconds that all queries took together.
     pub query_seconds: f64,
-    /// What became of each query.
+    /// Outcome of each query.
     pub queries: Vec<QueryFound>,
     /// The answers, in the same order.
     pub answers: Vec<Option<Answer>>,
-    /// What is wrong with a source, if something is.
+    /// Error in a source, if there is one.
     pub refused: Option<String>,
 }
 
@@ -114,7 +114,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The share of a place; what was found at the first one.
+    /// Does the share of a place; returns the results at the first one.
     async fn take_part(
         &self,
         contents: &[OpenSource],
@@ -233,7 +233,7 @@ impl Session {
         Ok((found, answers))
     }
 
-    /// Answers one query, and says what became of it.
+    /// Answers one query, and returns its outcome.
     pub(crate) async fn answer(
         &self,
         query: &NamedQuery,

@@ -40,7 +40,7 @@ fn queries(folder: &str) -> Vec<(String, String)> {
     all
 }
 
-/// What oxigraph answers, as the lines of TSV or N-Triples.
+/// Returns the answer of oxigraph, as the lines of TSV or N-Triples.
 fn expected(store: &Store, text: &str) -> Vec<String> {
     let results = SparqlEvaluator::new().parse_query(text).unwrap().on_store(store).execute().unwrap();
     let written = match results {
@@ -81,7 +81,7 @@ struct Expected {
     lines: Vec<String>,
 }
 
-/// What oxigraph answers the queries of `folder` with, which are left in the scene, over `data` of this format.
+/// Returns the answers of oxigraph to the queries of `folder`, which are left in the scene, over `data` of this format.
 fn answered(scene: &Scene, folder: &str, data: &str, format: RdfFormat) -> Vec<Expected> {
     let store = Store::new().unwrap();
     store.load_from_slice(RdfParser::from_format(format), data).unwrap();

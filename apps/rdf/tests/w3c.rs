@@ -20,7 +20,7 @@ use std::process::Command;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-rdf");
 
-/// Where the tests are.
+/// Environment variable with the folder of the tests.
 const FOLDER: &str = "W3C_SPARQL_TESTS";
 
 /// Folders of the suites that are about something else than evaluating a query.
@@ -178,7 +178,7 @@ fn of_solutions(mut solutions: Solutions, is_lax: bool) -> Outcome {
     }))
 }
 
-/// What a file of results in a format of SPARQL says.
+/// Parses a file of results in a format of SPARQL.
 fn of_results(bytes: &[u8], format: QueryResultsFormat, is_lax: bool) -> Outcome {
     match QueryResultsParser::from_format(format).for_reader(bytes).unwrap() {
         ReaderQueryResultsParserOutput::Boolean(truth) => Outcome::Boolean(truth),
@@ -191,7 +191,7 @@ fn of_results(bytes: &[u8], format: QueryResultsFormat, is_lax: bool) -> Outcome
     }
 }
 
-/// What a file of triples says: a graph, or a set of results in the vocabulary of the suite of SPARQL 1.0.
+/// Parses a file of triples: a graph, or a set of results in the vocabulary of the suite of SPARQL 1.0.
 fn of_triples(bytes: &[u8], format: RdfFormat, base: &Path, is_lax: bool) -> Outcome {
     let parser = RdfParser::from_format(format).with_base_iri(format!("file://{}", base.display())).unwrap();
     let store = Store::new().unwrap();
@@ -256,7 +256,7 @@ fn csv_rows(bytes: &[u8]) -> Vec<BTreeMap<String, String>> {
     all
 }
 
-/// Why a test is not for this program, if it is not.
+/// Returns the reason why a test is not for this program, if it is not.
 fn outside(test: &Evaluation, text: &str) -> Option<String> {
     let other = OTHER_FOLDERS.iter().find(|(folder, _)| *folder == test.folder).map(|(_, why)| *why);
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));

@@ -11,15 +11,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// What all programs are told.
+/// Arguments of all programs.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct HubArguments {
-    /// Where tasks and hubs are: a file NAME.toml, or name=place with commas between [default: ISLES_MAP, or as the
+    /// Places of tasks and hubs: a file NAME.toml, or name=place with commas between [default: ISLES_MAP, or as the
     /// program is measured]
     #[arg(long, value_name = "MAP")]
     map: Option<String>,
 
-    /// What the kernel costs on a modelled chip
+    /// Costs of the kernel on a modelled chip
     #[arg(long, value_name = "CHIP", default_value = "scc")]
     kernel: KernelName,
 }
@@ -81,7 +81,7 @@ impl<A> HubProgram<A>
 where
     A: Serialize + DeserializeOwned + Clone + 'static,
 {
-    /// Reads the map, or takes `usual`, and checks it against the description for so many places.
+    /// Reads the map, or takes `usual`, and checks it against the description for this number of places.
     pub fn open(
         told: &HubArguments,
         arguments: A,

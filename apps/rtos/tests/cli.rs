@@ -27,7 +27,7 @@ fn document(program: &str, line: &str, more: &[&str]) -> Value {
     document
 }
 
-/// A map of these names onto so many places; the number fixes it.
+/// Maps these names onto `places` places; the number fixes the map.
 fn map_of(names: &[&str], places: u64, number: u64) -> String {
     let mut word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let place = |name: &&str| {

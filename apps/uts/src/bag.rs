@@ -11,8 +11,8 @@ use isles::prelude::*;
 use isles_app::frame::add_done;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a node takes of a modelled core: a block of SHA-1, some 900 cycles of a Pentium, a logarithm, and the rest.
-/// An estimate of ours.
+/// Cycles of a node on a modelled core: a block of SHA-1, some 900 cycles of a Pentium, a logarithm, and the rest. An
+/// estimate of ours.
 const NODE: Cycles = Cycles(1200);
 
 /// A node with children that are not visited.
@@ -28,7 +28,7 @@ struct OpenNode {
 /// Words of an entry.
 const WORDS: usize = 8;
 
-/// What is left to visit of a tree, and what has been found.
+/// Part of a tree that is left to visit, and the counts so far.
 #[derive(Clone, Debug)]
 pub struct TreeBag {
     tree: SearchTree,
@@ -115,7 +115,7 @@ impl Bag for TreeBag {
     }
 }
 
-/// How a bag travels: words, which go as one block.
+/// Serialized form of a bag: words, which go as one block.
 #[derive(Serialize, Deserialize)]
 struct Travelling {
     rules: TreeRules,

@@ -33,7 +33,7 @@ pub struct TreeSearch {
     balance: BalanceArguments,
 }
 
-/// What is searched, and how it is balanced.
+/// Tree that is searched, and the balancing.
 #[derive(Serialize)]
 pub struct SearchInput {
     tree: String,
@@ -41,7 +41,7 @@ pub struct SearchInput {
     balance: Parameters,
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Serialize)]
 pub struct SearchFound {
     #[serde(flatten)]

@@ -15,7 +15,7 @@ const CHILDREN_MAX: u32 = 100;
 /// SHA-1 before the first block (FIPS 180-4, 5.3.1).
 const INITIAL: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
-/// How the expected number of children of a geometric tree depends on the depth.
+/// Dependence on the depth of the expected number of children in a geometric tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GeometricShape {
@@ -27,7 +27,7 @@ pub enum GeometricShape {
     Fixed,
 }
 
-/// What makes the number of children.
+/// Distribution of the number of children.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TreeKind {
@@ -59,7 +59,7 @@ pub enum TreeKind {
 /// The rules of one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeRules {
-    /// What makes the number of children.
+    /// Distribution of the number of children.
     pub kind: TreeKind,
     /// The expected number of children of the root, b_0.
     pub root_children: u32,
@@ -67,7 +67,7 @@ pub struct TreeRules {
     pub root_seed: u32,
 }
 
-/// What a traversal finds.
+/// Counts of a traversal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeSize {
     /// All nodes, the root included.
@@ -167,11 +167,12 @@ fn uniform(state: &NodeState) -> f64 {
     f64::from(state[4] & 0x7fff_ffff) / 2_147_483_648.0
 }
 
-/// The rules of a tree, with what they come to at each depth.
+/// The rules of a tree, with derived numbers for each depth.
 #[derive(Clone, Debug)]
 pub struct SearchTree {
     rules: TreeRules,
-    /// Of geometric nodes by depth: ln(1 - p), where p = 1 / (1 + expected children). Deeper nodes are leaves.
+    /// Logarithms for geometric nodes by depth: ln(1 - p), where p = 1 / (1 + expected children). Deeper nodes are
+    /// leaves.
     logarithms: Vec<f64>,
 }
 
@@ -193,7 +194,7 @@ impl SearchTree {
         self.rules
     }
 
-    /// How many children a node at `depth` has.
+    /// Returns the number of children of a node at `depth`.
     #[inline]
     pub fn children(&self, state: &NodeState, depth: u32) -> u32 {
         match self.rules.kind {

@@ -7,7 +7,7 @@ use crate::work_folder::WorkFolder;
 use std::fmt;
 use std::process::{Command, Stdio};
 
-/// What to install, names separated by blanks.
+/// Packages to install, names separated by blanks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Package {
     /// From the distribution, by apt-get.

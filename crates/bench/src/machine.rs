@@ -1,4 +1,4 @@
-//! Where and when the figures were taken.
+//! Machine and time of the measurements.
 //!
 //! Its own file because a figure without its machine says nothing. It measures nothing.
 //! The invariant: what cannot be found out is `None` or "unknown", never guessed.
@@ -68,7 +68,7 @@ fn file(path: &str) -> Option<String> {
     Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// What a command prints, if it succeeds and prints something.
+/// Returns the output of a command, if it succeeds and prints something.
 fn said(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

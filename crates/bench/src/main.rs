@@ -28,9 +28,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why the program failed.
+/// Reason why the program failed.
 enum Failed {
-    /// In one line.
+    /// A fault, described in one line.
     Said(String),
     /// Nobody reads standard output any more, and there is nothing to say.
     Unread,

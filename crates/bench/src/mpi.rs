@@ -20,7 +20,7 @@ pub enum MpiLibrary {
     Mpich,
 }
 
-/// How many ranks on how many hosts.
+/// Numbers of ranks and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
     /// All of them, the same number on each host.
@@ -108,7 +108,7 @@ impl MpiLibrary {
     /// The command of `peers/mpi.c`, built with this library.
     ///
     /// # Errors
-    /// What is missing and how to install it.
+    /// A tool is missing; the error says how to install it.
     pub fn peer(self, folder: &WorkFolder, ranks: Ranks) -> Result<Command, Missing> {
         self.built(folder, ranks, "mpi.c", include_str!("../peers/mpi.c"))
     }
@@ -116,7 +116,7 @@ impl MpiLibrary {
     /// The command of `peers/prk.c`, built with this library.
     ///
     /// # Errors
-    /// What is missing and how to install it.
+    /// A tool is missing; the error says how to install it.
     pub fn kernels(self, folder: &WorkFolder, ranks: Ranks) -> Result<Command, Missing> {
         self.built(folder, ranks, "prk.c", include_str!("../peers/prk.c"))
     }
@@ -131,7 +131,7 @@ impl MpiLibrary {
     /// The command of the program of `package`, this one or an application's, built with this library.
     ///
     /// # Errors
-    /// What is missing and how to install it.
+    /// A tool is missing; the error says how to install it.
     pub fn own(self, folder: &WorkFolder, ranks: Ranks, package: &str) -> Result<Command, Missing> {
         self.check()?;
         let program = self.build_own(folder, package)?;
@@ -164,7 +164,7 @@ impl MpiLibrary {
     }
 }
 
-/// Whether network namespaces can be made here.
+/// Checks that network namespaces can be made here.
 fn may_make_hosts(script: &Path) -> Result<(), Missing> {
     let output = Command::new("bash").arg(script).arg("can").stdin(Stdio::null()).output();
     let output = output.map_err(|error| Missing::new(format!("bash: {error}"), "install it"))?;

@@ -9,40 +9,40 @@ use crate::suite::Suite;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What `--help` prints; `isles bench --help` prints it too, without this program.
+/// Text of `--help`; `isles bench --help` prints it too, without this program.
 pub const USAGE: &str = include_str!("usage.txt");
 
-/// How long and how often to measure, and what.
+/// Options of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What to measure at all.
+    /// Suite to measure.
     pub suite: Suite,
     /// Names of groups or rows; empty for all.
     pub only: Vec<String>,
-    /// How often each contender's program is started, 1 to 1,000.
+    /// Number of times that each contender's program is started, 1 to 1,000.
     pub runs: usize,
-    /// What each program does inside one run.
+    /// Work of each program inside one run.
     pub effort: Effort,
-    /// Whether only a first look is wanted.
+    /// `true` if only a first look is wanted.
     pub quick: bool,
-    /// Whether peers that are missing are installed first.
+    /// `true` if missing peers are installed first.
     pub install: bool,
-    /// Where the JSON goes.
+    /// Path of the JSON file.
     pub json: Option<PathBuf>,
     /// The documents whose tables are filled.
     pub documents: Vec<PathBuf>,
 }
 
-/// What the person asks for.
+/// Request of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Print how it is used.
     Help,
-    /// Print what can be measured.
+    /// Print the available measurements.
     List(Suite),
     /// Measure.
     Measure(Options),
-    /// Show what was measured before.
+    /// Show earlier measurements.
     Table {
         /// Files that `--json` wrote, of one suite and one commit.
         files: Vec<PathBuf>,
@@ -112,13 +112,13 @@ impl Options {
         }
     }
 
-    /// Whether this row of this group was asked for; by default all but, with `--quick`, the slow groups.
+    /// Returns `true` if this row of this group was asked for; by default all but, with `--quick`, the slow groups.
     pub fn wants(&self, group: &Group, row: &Row) -> bool {
         let by_default = self.only.is_empty() && !(self.quick && group.slow);
         by_default || self.only.iter().any(|name| name == group.name || name == row.name)
     }
 
-    /// How many rounds this group gets.
+    /// Returns the number of rounds of this group.
     pub fn rounds(&self, group: &Group) -> usize {
         if group.slow { self.runs.min(SLOW_RUNS) } else { self.runs }
     }
@@ -134,7 +134,7 @@ fn known_name(suite: Suite, name: &str) -> Result<String, String> {
     }
 }
 
-/// Reads what follows `table`.
+/// Reads the words after `table`.
 fn table(words: &[String]) -> Result<Request, String> {
     let (mut files, mut documents) = (Vec::new(), Vec::new());
     let mut words = words.iter();

@@ -17,12 +17,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What one run printed.
+/// Output of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// Name and value of each figure.
     pub figures: Vec<(String, f64)>,
-    /// What the program says that it is.
+    /// Version that the program prints.
     pub version: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub const SECONDS: &str = "seconds";
 /// Bytes that an application moved between its places.
 pub const BYTES: &str = "bytes";
 
-/// Millions a second of what an application counts.
+/// Rate of the units that an application counts, in millions a second.
 pub const RATE: &str = "rate";
 
 /// Seconds from the start of the program to its end.
@@ -41,7 +41,7 @@ pub const ELAPSED: &str = "elapsed_s";
 /// Seconds of processors that the program and its children had, by the accounts of the system, in hundredths.
 pub const PROCESSORS: &str = "processors_s";
 
-/// How long a program that is told to end may take before it is killed.
+/// Grace period between the request to end and the kill.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Output {
@@ -105,7 +105,7 @@ impl Output {
     /// Reads the lines.
     ///
     /// # Errors
-    /// The line that is not of the format, or that there is no figure.
+    /// A line is malformed, or there is no figure.
     pub fn read(text: &str) -> Result<Output, String> {
         let mut output = Output { figures: Vec::new(), version: None };
         for line in text.lines() {

@@ -31,7 +31,7 @@ impl Samples {
         is_usable.then_some(Samples(values))
     }
 
-    /// How many runs they are of.
+    /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.0.len()
     }
@@ -62,7 +62,7 @@ impl Samples {
         in_pairs.unwrap_or_else(|| Samples(vec![self.median() / other.median()]))
     }
 
-    /// By how much they are more than `other`, each within one run; without as many runs of both, of the medians.
+    /// Returns the differences to `other`, each within one run; if the numbers of runs differ, that of the medians.
     pub fn less(&self, other: &Samples) -> Samples {
         let in_pairs = self.0.iter().zip(&other.0).map(|(ours, theirs)| ours - theirs).collect();
         let in_pairs = if self.0.len() == other.0.len() { Samples::new(in_pairs) } else { None };

@@ -19,15 +19,15 @@ use std::time::Duration;
 
 /// Everything that was measured.
 pub struct Session {
-    /// Where and when.
+    /// Machine and time.
     pub machine: Machine,
-    /// What was measured.
+    /// Suite that was measured.
     pub suite: Suite,
-    /// How often each program was started, but for slow groups.
+    /// Number of times that each program was started, except in slow groups.
     pub runs: usize,
-    /// What each program did in a run.
+    /// Work of each program in a run.
     pub effort: Effort,
-    /// Whether it was a first look only.
+    /// `true` if this was only a first look.
     pub quick: bool,
     /// The slow groups that the first look has left out, by name.
     pub left_out: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Session {
     pub groups: Vec<SessionOutcome>,
 }
 
-/// What came out of one group.
+/// Results of one group.
 pub struct SessionOutcome {
     /// The group.
     pub group: &'static Group,
@@ -43,7 +43,7 @@ pub struct SessionOutcome {
     pub rows: Vec<&'static Row>,
     /// The values, over the rounds.
     pub figures: Figures,
-    /// What each contender says that it is.
+    /// Version that each contender prints.
     pub versions: BTreeMap<String, String>,
     /// The contenders without figures.
     pub absences: BTreeMap<String, Missing>,
@@ -96,7 +96,7 @@ impl Session {
     /// Both sessions as one, the runs of `later` after the own ones.
     ///
     /// # Errors
-    /// In what they differ.
+    /// One line that names the property in which they differ.
     pub fn joined(mut self, later: Session) -> Result<Session, String> {
         let (own, other) = (&self.machine, &later.machine);
         for (what, is_same) in [

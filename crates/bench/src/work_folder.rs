@@ -65,7 +65,7 @@ impl WorkFolder {
     /// Writes `text` into the folder and returns its path.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file cannot be written.
     pub fn lay(&self, name: &str, text: &str) -> Result<PathBuf, Missing> {
         let path = self.folder.join(format!("{:016x}-{name}", hash(&text)));
         write_whole(&path, text)
@@ -104,7 +104,7 @@ impl WorkFolder {
     /// An empty folder of this name; what was in it is gone.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Errors of the file system.
     pub fn fresh_folder(&self, name: &str) -> std::io::Result<PathBuf> {
         let folder = self.folder.join(name);
         if folder.exists() {

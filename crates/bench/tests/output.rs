@@ -1,4 +1,4 @@
-//! What `isles-bench` does where nobody reads it, and where nothing fits.
+//! Checks `isles-bench` when its output pipe is closed, and when the device is full.
 //!
 //! The figures are not the subject: only its help and its list are asked for.
 

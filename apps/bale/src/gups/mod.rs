@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Updates of an entry, by the rules.
 const UPDATES_PER_ENTRY: u64 = 4;
 
-/// Where the stream begins if another number of updates is asked for than by the rules. Its first million numbers have
+/// Start of the stream if the number of updates is not that of the rules. The first million numbers of the stream have
 /// few bits set, so they go to few places; a table of the rules' size makes more of them.
 const MIXED: u64 = 1 << 40;
 
@@ -32,7 +32,7 @@ const LOCKS: u32 = 32;
 /// The largest table: half of the memory of the largest machine that there was.
 const BITS_MAX: i64 = 48;
 
-/// How updates get to their entries.
+/// Method by which updates reach their entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -54,7 +54,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether each place changes entries by itself.
+    /// Returns `true` if each place changes entries by itself.
     fn is_shared(self) -> bool {
         matches!(self, Mode::Atomic | Mode::Unlocked | Mode::Locks)
     }
@@ -67,7 +67,7 @@ pub struct Gups {
     #[arg(long, value_name = "N", default_value = "20", value_parser = value_parser!(u32).range(1..=BITS_MAX))]
     bits: u32,
 
-    /// How updates get to their entries
+    /// Method by which updates reach their entries
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
 
@@ -103,7 +103,7 @@ pub struct Gups {
     division: bool,
 }
 
-/// What updates cost on a modelled core, in cycles; free elsewhere.
+/// Costs of an update on a modelled core, in cycles; free elsewhere.
 #[derive(Args, Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct UpdateCosts {
     /// Cycles of a modelled core to make an update
@@ -123,7 +123,7 @@ pub struct UpdateCosts {
 const UPDATES: &str = "updates";
 const CHECK: &str = "check";
 
-/// Which tenths of its updates a part is in the middle of the run.
+/// Tenths of its updates between which a part is in the middle of the run.
 const STEADY: [u64; 2] = [3, 7];
 
 /// Updates that are charged to a modelled core at once.
@@ -149,22 +149,22 @@ pub struct GupsInput {
     options: AggregatorOptions,
 }
 
-/// How places share the work.
+/// Division of the work among the places.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct GupsPlan {
     blocks: Blocks,
-    /// How many places have a part of the table.
+    /// Number of places that have a part of the table.
     owners: u64,
     /// Consecutive places of which the first makes updates and the last has a part of the table.
     group: u64,
     updates: u64,
-    /// Where in the stream the first update stands.
+    /// Position of the first update in the stream.
     begin: u64,
     division: bool,
     costs: UpdateCosts,
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Serialize)]
 pub struct GupsFound {
     /// Updates that were made.
@@ -189,7 +189,7 @@ impl Gups {
         self.shape.clone().unwrap_or_else(|| Torus::of_nodes(nodes, 3))
     }
 
-    /// How updates travel among `places` places.
+    /// Returns the route of updates among `places` places.
     fn route(&self, places: u32) -> ItemRoute {
         match self.mode {
             Mode::Direct | Mode::Messages | Mode::Atomic | Mode::Unlocked | Mode::Locks => ItemRoute::Direct,
@@ -348,7 +348,7 @@ impl Application for Gups {
 }
 
 impl GupsPlan {
-    /// Of what `place` has a part.
+    /// Returns the plan of the part of `place`.
     fn part(&self, place: Place) -> PartPlan {
         let index = place.index() as u64;
         let is_owner = index % self.group == self.group - 1;
@@ -435,26 +435,26 @@ struct TablePart {
     first: u64,
     mask: u64,
     entries: Vec<u64>,
-    /// What an update costs on a modelled core.
+    /// Cycles of an update on a modelled core.
     cost: u64,
     /// Updates so far.
     updates: u64,
-    /// Between which of them the steady rate is taken.
+    /// Numbers of updates between which the steady rate is taken.
     marks: [u64; 2],
-    /// How many there were when these were reached, and when that was.
+    /// Number of updates and time when each of the marks was reached.
     noted: [(u64, Duration); 2],
 }
 
-/// What a part is made of.
+/// Description from which a part is made.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PartPlan {
     /// The whole table.
     blocks: Blocks,
     /// The owner; none has nothing of it.
     owner: Option<u64>,
-    /// What an update costs on a modelled core, in cycles.
+    /// Cycles of an update on a modelled core.
     cost: u64,
-    /// Between which of its updates the steady rate is taken.
+    /// Numbers of its updates between which the steady rate is taken.
     marks: [u64; 2],
 }
 
@@ -497,7 +497,7 @@ impl TablePart {
         }
     }
 
-    /// How many entries are not what they were before the first update.
+    /// Returns the number of entries that differ from their values before the first update.
     fn errors(&self) -> u64 {
         self.entries.iter().zip(self.first..).filter(|(entry, index)| **entry != *index).count() as u64
     }

@@ -102,7 +102,7 @@ struct TableLocks {
     count: u64,
 }
 
-/// A lock that this place has: where its word lies.
+/// A lock that this place holds, with the position of its word.
 struct Taken {
     target: usize,
     at: usize,

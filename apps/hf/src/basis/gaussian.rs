@@ -10,19 +10,19 @@ use super::super::input_error::{InputError, number};
 use super::PRIMITIVES_MAX;
 use super::read::{Findings, SEPARATOR, ShellLines, TextLine};
 
-/// What the line of an element is.
+/// Expected form of the line of an element.
 const HEAD: &str = "symbols of elements and `0`, such as `C 0`";
 
-/// What the line of a shell says after the type and the number.
+/// Expected form of the line of a shell after the type and the number.
 const SCALE: &str = "a type, a number of primitives and a scale factor above zero, such as `SP 3 1.00`";
 
-/// What wanted elements may not have.
+/// Requirement on wanted elements that a core potential breaks.
 const NO_CORE: &str = "no core potential for an element of the molecule: all electrons are computed";
 
 /// Highest angular momentum of a core potential.
 const POTENTIAL_MAX: usize = 16;
 
-/// Whether a text is in this form.
+/// Returns `true` if a text is in this form.
 pub(super) fn is_form_of(lines: &[TextLine<'_>]) -> bool {
     let is_head = |line: &TextLine<'_>| {
         line.words.len() > 1
@@ -56,7 +56,7 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
     Ok(())
 }
 
-/// What a line alone says of d functions: whether they are Cartesian, if anything.
+/// Returns whether d functions are Cartesian, if the line alone says so.
 fn kind_of(line: &TextLine<'_>) -> Option<bool> {
     match line.words.as_slice() {
         [word] if word.eq_ignore_ascii_case("cartesian") => Some(true),

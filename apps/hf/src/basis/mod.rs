@@ -38,7 +38,7 @@ pub struct Contraction {
 pub struct BasisSet {
     /// Its name, as `--basis` takes it.
     pub name: String,
-    /// Whether its file asks for six Cartesian functions in a d shell.
+    /// `true` if the file asks for six Cartesian functions in a d shell.
     pub is_cartesian: bool,
     /// The contractions of the elements that were wanted, in order of the text.
     elements: Vec<(Element, Vec<Contraction>)>,
@@ -51,7 +51,7 @@ const BUILT_IN: [(&str, &str); 3] = [
     ("6-31g*", include_str!("../../data/basis/6-31g-star.nw")),
 ];
 
-/// Whether `name` is a file's rather than a built-in basis set's.
+/// Returns `true` if `name` is that of a file, not of a built-in basis set.
 pub fn is_file(name: &str) -> bool {
     built_in(name).is_none()
 }
@@ -62,7 +62,7 @@ fn built_in(name: &str) -> Option<&'static (&'static str, &'static str)> {
 
 /// The basis set of a built-in name, in any case, or of a file, for `elements`.
 ///
-/// What a file has for others is not judged.
+/// Entries of a file for other elements are not checked.
 ///
 /// # Errors
 /// [`InputError`]: there is no such set, or the file is malformed.

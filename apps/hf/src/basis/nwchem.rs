@@ -9,10 +9,10 @@ use super::super::element::Element;
 use super::super::input_error::InputError;
 use super::read::{ELEMENT, Findings, ShellLines, TextLine};
 
-/// What may stand in a line `BASIS`.
+/// Allowed words of a line `BASIS`.
 const BASIS: &str = "`BASIS`, a name, SPHERICAL or CARTESIAN, PRINT or NOPRINT, SEGMENT or NOSEGMENT";
 
-/// What wanted elements may not have.
+/// Requirement on wanted elements that a core potential breaks.
 const NO_CORE: &str = "no core potential for an element of the molecule: all electrons are computed";
 
 /// The part of the text that a line stands in.
@@ -85,7 +85,7 @@ fn shell<'l, 'a>(
     Ok(next)
 }
 
-/// What a line `BASIS` says of d functions: whether they are Cartesian, if anything.
+/// Returns whether d functions are Cartesian, if the line `BASIS` says so.
 fn kind_of(line: &TextLine<'_>, found: &Findings<'_>) -> Result<Option<bool>, InputError> {
     let mut kind = None;
     for (index, word) in line.words.iter().enumerate().skip(1) {

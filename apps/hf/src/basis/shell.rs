@@ -26,7 +26,7 @@ pub struct Shell {
     pub primitives: Vec<(f64, f64)>,
     /// The number of its first function.
     pub first: usize,
-    /// How many functions it has.
+    /// Number of functions of the shell.
     pub functions: usize,
     /// The atom that it belongs to.
     pub atom: usize,

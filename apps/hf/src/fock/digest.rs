@@ -1,4 +1,4 @@
-//! What the integrals of one quartet add to the Fock matrix.
+//! Contributions of the integrals of one quartet to the Fock matrix.
 //!
 //! A quartet (ij|kl) stands for up to eight equal ones, so it adds to six blocks of the matrix: the Coulomb blocks ij
 //! and kl, and the exchange blocks ik, il, jk, jl. Those with i or j go to panels of the bra, which a unit keeps; kl
@@ -10,7 +10,7 @@ use super::super::matrix::Matrix;
 /// Most functions of a shell.
 const FUNCTIONS_MAX: usize = 6;
 
-/// What a unit adds up while it goes through its kets.
+/// Sums of a unit while it goes through its kets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Panels {
     /// Rows of the exchange, for the functions of the bra's first and second shell, all columns each.
@@ -52,7 +52,7 @@ impl Panels {
         functions! { 1: 1 3 5 6; 3: 1 3 5 6; 5: 1 3 5 6; 6: 1 3 5 6; }
     }
 
-    /// As [`Panels::add`], for shells of C and D functions in the ket.
+    /// Same as [`Panels::add`], for shells of C and D functions in the ket.
     fn sum<const C: usize, const D: usize>(
         &mut self,
         integrals: &[f64],

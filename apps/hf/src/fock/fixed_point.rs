@@ -1,15 +1,15 @@
 //! Sums that do not depend on the order of their addends: numbers as multiples of 2^-48 hartree.
 //!
-//! Which unit is computed where, and when, is chance; a sum of floating-point numbers would show it in its last bits.
-//! So each addend is cut once to a multiple of [`UNIT`], and whole numbers are added, which is exact. Error: an
-//! element has at most an addend for each pair of shells and four for each shell, each off by less than 3.6e-15
-//! hartree; that is below 2e-11 for the 3,321 pairs of aspirin in 3-21G, and the errors of its hundreds of small
-//! addends cancel in part. Invariant: nothing here adds floats.
+//! The place and the time at which a unit is computed vary from run to run, and a sum of floating-point numbers would
+//! show this in its last bits. So each addend is rounded once to a multiple of [`UNIT`], and integers are added, which
+//! is exact. Error: an element has at most an addend for each pair of shells and four for each shell, each off by less
+//! than 3.6e-15 hartree; that is below 2e-11 for the 3,321 pairs of aspirin in 3-21G, and the errors of its hundreds of
+//! small addends cancel in part. Invariant: nothing here adds floats.
 
-/// What one stands for, in hartree.
+/// Value of one unit of a sum, in hartree.
 const UNIT: f64 = 1.0 / (1_u64 << 48) as f64;
 
-/// What no element reaches, in hartree; the repulsion that an electron of a molecule feels is below a thousand.
+/// Bound that no element reaches, in hartree; the repulsion that an electron of a molecule feels is below a thousand.
 const LIMIT: f64 = 16_384.0;
 
 /// The sums of the elements of a square matrix.
@@ -52,7 +52,7 @@ impl FixedPointSums {
     }
 }
 
-/// What a folded sum stands for: the mean of both elements, in hartree.
+/// Returns the mean of both elements of a folded sum, in hartree.
 pub fn mean(folded: i64) -> f64 {
     folded as f64 * (UNIT / 2.0)
 }

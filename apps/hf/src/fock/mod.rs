@@ -27,7 +27,7 @@ pub const NEGLIGIBLE: f64 = 1e-13;
 pub struct Functions {
     /// The shells, in order of the atoms.
     pub shells: Vec<Shell>,
-    /// Whether d shells have six functions.
+    /// `true` if d shells have six functions.
     pub is_cartesian: bool,
 }
 
@@ -44,14 +44,14 @@ pub struct FockBuilder {
     repulsion: Repulsion,
 }
 
-/// What a unit took.
+/// Work of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitEffort {
     /// Quartets of shells that were looked at, and that were not left out.
     pub candidates: u64,
-    /// Those of which the integrals were computed.
+    /// Quartets whose integrals were computed.
     pub quartets: u64,
-    /// What the integrals took.
+    /// Operations of the integrals.
     pub operations: Operations,
     /// Integrals, each of which meets six elements of the density.
     pub integrals: u64,
@@ -102,12 +102,12 @@ impl FockBuilder {
         &self.pairs
     }
 
-    /// What the bounds of the pairs took.
+    /// Returns the operations spent on the bounds of the pairs.
     pub fn preparation(&self) -> Operations {
         self.preparation
     }
 
-    /// How many shells there are.
+    /// Returns the number of shells.
     pub fn shells(&self) -> usize {
         self.shells
     }
@@ -139,7 +139,7 @@ impl FockBuilder {
         self.sums.clear();
     }
 
-    /// Adds what a unit has to the sums of this place.
+    /// Adds the contributions of a unit to the sums of this place.
     pub fn add_unit(&mut self, unit: WorkUnit) -> UnitEffort {
         let mut under_way = self.begin_unit(unit);
         let mut effort = UnitEffort::default();
@@ -173,7 +173,7 @@ impl FockBuilder {
         Some(effort)
     }
 
-    /// Adds what a quartet has to the panels of the bra and the sums.
+    /// Adds the contributions of a quartet to the panels of the bra and the sums.
     fn add_quartet(&mut self, bra_number: usize, ket_number: usize, effort: &mut UnitEffort) {
         let [bra, ket] = [bra_number, ket_number].map(|number| &self.pairs[number]);
         effort.candidates += 1;

@@ -10,9 +10,9 @@
 pub struct WorkUnit {
     /// The number of its unordered pair, which is the bra of its quartets.
     pub bra: usize,
-    /// Which of two shares of the bra's quartets it has; none if it has all, because the pair has only one order.
+    /// Share of the bra's quartets, 0 or 1; `None` if the unit has all, because the pair has only one order.
     share: Option<usize>,
-    /// Pairs that there are.
+    /// Number of pairs of shells.
     pairs: usize,
 }
 

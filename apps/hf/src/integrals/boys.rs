@@ -17,7 +17,7 @@ const TERMS: usize = 7;
 /// Points of the table for a unit of the argument.
 const POINTS_PER_UNIT: f64 = 16.0;
 
-/// Where the table ends; there exp(-T), which is left out of the recursion, is below 4e-19 of F_8.
+/// End of the table; there exp(-T), which is left out of the recursion, is below 4e-19 of F_8.
 const TABLE_END: f64 = 64.0;
 
 /// Orders at a point.

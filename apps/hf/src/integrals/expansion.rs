@@ -1,4 +1,4 @@
-//! How a product of two shells expands in Hermite Gaussians, as a polynomial whose factors are kept apart.
+//! Expansion of a product of two shells in Hermite Gaussians, as a polynomial whose factors are kept apart.
 //!
 //! The coefficients E of McMurchie and Davidson mix what each pair of primitives has of its own with what all pairs
 //! of two shells share, the vector between the nuclei. Here each is a sum of products (a/p)^i (b/p)^j (1/2p)^k X^x

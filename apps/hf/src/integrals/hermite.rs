@@ -7,12 +7,12 @@
 
 use super::boys::ORDER_MAX;
 
-/// How many integrals there are of an order.
+/// Returns the number of integrals of an order.
 pub const fn level(order: usize) -> usize {
     (order + 1) * (order + 2) / 2
 }
 
-/// How many integrals there are of the orders below one; where that order begins.
+/// Returns the number of integrals of lower orders, which is the index at which this order begins.
 pub const fn below(order: usize) -> usize {
     order * (order + 1) * (order + 2) / 6
 }
@@ -43,7 +43,7 @@ const T_FACTORS: [[f64; level(ORDER_MAX)]; ORDER_MAX + 1] = {
     factors
 };
 
-/// Where in the level of order m + n the sum of two index triples is, the one of order m by row, that of n by column.
+/// Index, in the level of order m + n, of the sum of two index triples: that of order m by row, that of n by column.
 pub static SUMS: [[[u8; SUM_ROOM]; 5]; 5] = {
     let mut sums = [[[0; SUM_ROOM]; 5]; 5];
     let mut m = 0;
@@ -70,8 +70,8 @@ pub static SUMS: [[[u8; SUM_ROOM]; 5]; 5] = {
 /// Pairs of two levels.
 const SUM_ROOM: usize = level(4) * level(4);
 
-/// Where in its level a triple is that has these u and v: before it are all with more t, which are those of the orders
-/// below u + v of two indices, and of its own those with more u.
+/// Returns the index in its level of the triple with these u and v. Before it come all with more t, which are those of
+/// the orders below u + v of two indices, and those of its own order with more u.
 const fn place(u: usize, v: usize) -> usize {
     (u + v) * (u + v + 1) / 2 + v
 }

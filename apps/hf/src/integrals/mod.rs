@@ -18,8 +18,8 @@ pub use repulsion::{Operations, PRIMITIVES_MIN, Repulsion};
 
 use super::basis::shell::Shell;
 
-/// All pairs of shells, the first not before the second, each with its bound for repulsion integrals; and what the
-/// bounds took.
+/// Returns all pairs of shells, the first not before the second, each with its bound for repulsion integrals, and the
+/// operations spent on the bounds.
 ///
 /// By Schwarz's inequality no integral (ij|kl) is above the product of the square roots of (ij|ij) and (kl|kl).
 pub fn pairs(shells: &[Shell], is_cartesian: bool) -> (Vec<ShellPair>, Operations) {

@@ -15,11 +15,11 @@ use std::f64::consts::PI;
 
 /// The integrals that separate by axis.
 pub struct Moments {
-    /// Of the functions with each other.
+    /// Integrals of the functions with each other.
     pub overlap: Matrix,
-    /// Of half the square of the momentum, in hartree.
+    /// Integrals of half the square of the momentum, in hartree.
     pub kinetic: Matrix,
-    /// Of x, y and z from the origin, in bohr.
+    /// Integrals of x, y and z from the origin, in bohr.
     pub dipole: [Matrix; 3],
 }
 
@@ -153,7 +153,7 @@ pub fn attraction(size: usize, pairs: &[ShellPair], atoms: &[Atom]) -> Matrix {
     matrix
 }
 
-/// How many functions the shells have.
+/// Returns the number of functions of the shells.
 pub fn functions(shells: &[Shell]) -> usize {
     shells.iter().map(|shell| shell.functions).sum()
 }

@@ -27,7 +27,7 @@ static EXPANSIONS: LazyLock<[[Expansion; 3]; 3]> =
 pub struct PairPrimitive {
     /// The sum of both exponents.
     pub exponent: f64,
-    /// Where the product is centered, in bohr.
+    /// Center of the product, in bohr.
     pub point: [f64; 3],
     /// The largest of its scales.
     pub bound: f64,
@@ -36,9 +36,10 @@ pub struct PairPrimitive {
 /// One number of the matrix from sums to functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// Which sum: Hermite Gaussians, group by group.
+    /// Index of the sum: Hermite Gaussians, group by group.
     pub column: u16,
-    /// Which function of the first shell, times the functions of the second, plus which of the second.
+    /// Index of the first shell's function, times the number of functions of the second, plus the index of the
+    /// second's.
     pub component: u16,
     /// The number.
     pub factor: f64,
@@ -51,13 +52,13 @@ pub struct ShellPair {
     pub shells: [usize; 2],
     /// The number of the first function of each.
     pub first: [usize; 2],
-    /// How many functions each has.
+    /// Number of functions of each shell.
     pub functions: [usize; 2],
     /// The sum of the angular momenta.
     pub order: usize,
-    /// How many groups there are of each order.
+    /// Number of groups of each order.
     pub groups: [usize; ORDERS],
-    /// How many sums there are.
+    /// Number of sums.
     pub columns: usize,
     /// The pairs of primitives.
     pub primitives: Vec<PairPrimitive>,
@@ -141,7 +142,7 @@ impl ShellPair {
         }
     }
 
-    /// How many products of functions there are.
+    /// Returns the number of products of functions.
     pub fn components(&self) -> usize {
         self.functions[0] * self.functions[1]
     }
@@ -152,7 +153,7 @@ impl ShellPair {
         bytes as u64
     }
 
-    /// How many groups there are in all.
+    /// Returns the number of groups of all orders.
     pub fn all_groups(&self) -> usize {
         self.groups.iter().sum()
     }
@@ -210,7 +211,7 @@ fn monomial_matrix(
     matrix
 }
 
-/// The matrix from sums to functions; only what is not zero.
+/// Returns the matrix from sums to functions, without zeros.
 fn function_matrix(momenta: [usize; 2], is_cartesian: bool, monomial: &[f64], columns: usize) -> Vec<Cell> {
     let [first, second] = momenta.map(|momentum| angular(momentum, is_cartesian));
     let width = monomials(momenta[1]).count();

@@ -58,7 +58,8 @@ impl Repulsion {
         }
     }
 
-    /// The integrals (bra|ket), by function pairs of the bra, then of the ket; and what they took.
+    /// Returns the integrals (bra
+    /// ket), by function pairs of the bra, then of the ket, and the operations spent.
     pub fn block(&mut self, bra: &ShellPair, ket: &ShellPair) -> (&[f64], Operations) {
         macro_rules! orders {
             ($($bra:literal: $(($ket:literal, $sum:literal))*;)*) => {
@@ -142,7 +143,7 @@ impl Repulsion {
     }
 }
 
-/// What integrals took, counted in the code above: an addition and a multiplication are two.
+/// Operations of the integrals, counted in the code above: an addition and a multiplication are two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Quartets of primitives; each has a division and a square root.

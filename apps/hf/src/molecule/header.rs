@@ -7,16 +7,16 @@
 use super::super::input_error::{InputError, number};
 use super::read::{Line, malformed};
 
-/// Where a line of an atom has what.
+/// Columns of a line of an atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     /// The column of the element, from 0.
     pub(super) species: usize,
     /// The first of the three columns of the coordinates.
     pub(super) position: usize,
-    /// How many there are.
+    /// Number of columns.
     pub(super) count: usize,
-    /// Whether there may be more.
+    /// `true` if more columns may follow.
     pub(super) is_open: bool,
 }
 
@@ -26,7 +26,7 @@ impl Default for Columns {
     }
 }
 
-/// What `Properties` must hold.
+/// Required contents of `Properties`.
 const PROPERTIES: &str = "Properties of name:type:columns with species:S:1 and pos:R:3";
 
 /// The columns of the atoms behind a header; `charge` is that of the molecule.

@@ -19,7 +19,7 @@ pub const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
 /// Least distance of two nuclei, in bohr; in no molecule is it below 1.
 pub const DISTANCE_MIN: f64 = 1e-2;
 
-/// Most atoms of a molecule; the matrices of so many still fit a place.
+/// Maximum number of atoms of a molecule; the matrices of this number still fit a place.
 pub const ATOMS_MAX: usize = 1000;
 
 /// An atom: its element, and where its nucleus is, in bohr.
@@ -52,7 +52,7 @@ const BUILT_IN: [(&str, &str); 6] = [
     ("aspirin", include_str!("../../data/molecules/aspirin.inp")),
 ];
 
-/// Whether `name` is a file's rather than a built-in molecule's.
+/// Returns `true` if `name` is that of a file, not of a built-in molecule.
 pub fn is_file(name: &str) -> bool {
     built_in(name).is_none()
 }
@@ -69,7 +69,7 @@ pub fn open(name: &str, charge: i32) -> Result<Molecule, InputError> {
     open_frame(name, charge, None)
 }
 
-/// As [`open`]; of an `.xyz` file with several molecules that of a number, from 1.
+/// Same as [`open`], but of an `.xyz` file with several molecules takes the one with the number `frame`, from 1.
 ///
 /// # Errors
 /// [`InputError`]: there is no such molecule, or it has no closed shells.
@@ -124,7 +124,7 @@ impl Molecule {
         elements.into_iter().collect()
     }
 
-    /// How many electrons it has.
+    /// Returns the number of electrons.
     pub fn electrons(&self) -> usize {
         let nuclear: u32 = self.atoms.iter().map(|atom| atom.element.number()).sum();
         (i64::from(nuclear) - i64::from(self.charge)) as usize

@@ -12,7 +12,7 @@ use super::super::input_error::{InputError, excerpt, number};
 use super::header::{self, Columns};
 use super::{ANGSTROM_PER_BOHR, ATOMS_MAX, Atom};
 
-/// What a line of an atom is.
+/// Expected form of the line of an atom.
 const LINE: &str = "an element and three finite numbers, such as `O 0.0 0.0 0.117`";
 
 /// Largest coordinate, in the file's unit.
@@ -43,8 +43,8 @@ pub(super) fn xyz(
     one(source, &lines[start..end], charge)
 }
 
-/// Where the molecules of an XYZ file begin. The first is wherever the file begins; a further one is a number with a
-/// line of text and as many atoms behind it.
+/// Returns the lines at which the molecules of an XYZ file begin. The first is the beginning of the file; a further one
+/// is a number followed by a line of text and that number of atoms.
 fn starts(lines: &[Line<'_>]) -> Vec<usize> {
     let count_at = |index: usize| lines.get(index).and_then(|line| line.1.trim().parse::<usize>().ok());
     let end = |index: usize, count: usize| index.checked_add(2)?.checked_add(count);
@@ -65,7 +65,7 @@ fn starts(lines: &[Line<'_>]) -> Vec<usize> {
     starts
 }
 
-/// Whether a line says an element and three numbers.
+/// Returns `true` if a line holds an element and three numbers.
 fn looks_like_an_atom((_, line): &Line<'_>) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     words.len() > 3
@@ -171,7 +171,7 @@ fn scaled(atom: Atom, scale: f64) -> Atom {
     Atom { point: atom.point.map(|number| number * scale), ..atom }
 }
 
-/// That something else stands in a line.
+/// Returns the error for a line with other contents than `allowed`.
 pub(super) fn malformed(source: &str, (index, line): Line<'_>, allowed: &str) -> InputError {
     let (source, found, allowed) = (source.to_owned(), excerpt(line), allowed.to_owned());
     InputError::Malformed { source, line: index + 1, found, allowed }

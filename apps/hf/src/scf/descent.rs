@@ -1,20 +1,20 @@
 //! Descent: orbitals are rotated so that the energy falls with every step that is kept.
 //!
-//! Where extrapolation wanders, this does not: it minimises the energy over rotations of occupied into other orbitals
-//! (T. Van Voorhis, M. Head-Gordon, Mol. Phys. 100, 1713 (2002)), by a quasi-Newton method with a memory of few steps
-//! (J. Nocedal, Math. Comp. 35, 773 (1980)) from the differences of orbital energies. A rotation is a matrix whose
-//! elements stand in the rows of unoccupied and the columns of occupied orbitals, all others are zero. Invariant: the
-//! orbitals of the base are orthonormal, the occupied ones first, and the energy of each base is below that before.
+//! Unlike extrapolation, it does not wander: it minimises the energy over rotations of occupied into other orbitals (T.
+//! Van Voorhis, M. Head-Gordon, Mol. Phys. 100, 1713 (2002)), by a quasi-Newton method with a memory of few steps (J.
+//! Nocedal, Math. Comp. 35, 773 (1980)) from the differences of orbital energies. A rotation is a matrix whose elements
+//! stand in the rows of unoccupied and the columns of occupied orbitals, all others are zero. Invariant: the orbitals
+//! of the base are orthonormal, the occupied ones first, and the energy of each base is below that before.
 
 use super::super::matrix::Matrix;
 
-/// How many earlier steps are remembered.
+/// Number of earlier steps remembered.
 const MEMORY: usize = 10;
 
 /// Largest element of a step: a rotation by about 17 degrees.
 const STEP_MAX: f64 = 0.3;
 
-/// What a step that leads upwards is multiplied by.
+/// Factor applied to a step that leads upwards.
 const SHORTER: f64 = 0.25;
 
 /// Least curvature along a rotation that is assumed, in hartree.
@@ -30,7 +30,7 @@ pub(super) struct CanonicalOrbitals {
     pub(super) orbitals: Matrix,
     /// Their energies in hartree.
     pub(super) energies: Vec<f64>,
-    /// What the orbitals that were given were multiplied by.
+    /// Matrix by which the given orbitals were multiplied.
     turned: Matrix,
     /// The Fock matrix from occupied to other orbitals, as a rotation: half the slope of the energy for each electron.
     pub(super) gradient: Matrix,
@@ -80,7 +80,7 @@ pub(super) struct Descent {
     pairs: usize,
     base: CanonicalOrbitals,
     energy: f64,
-    /// What leads from the base to the orbitals that are tried.
+    /// Rotation from the base to the orbitals that are tried.
     step: Matrix,
     /// Earlier steps with the changes of the gradient along them, oldest first.
     history: Vec<(Matrix, Matrix)>,

@@ -6,7 +6,7 @@
 
 use super::super::matrix::Matrix;
 
-/// How many earlier matrices are combined.
+/// Number of earlier matrices combined.
 pub(super) const MEMORY: usize = 8;
 
 /// Least pivot of the equations, of their largest element, before they count as singular.

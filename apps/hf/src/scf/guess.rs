@@ -14,7 +14,7 @@ use super::diis::Diis;
 use super::{commutator, orthonormal};
 use serde::Serialize;
 
-/// Where the iterations begin.
+/// Initial density of the iterations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guess {

@@ -28,10 +28,11 @@ use serde::Serialize;
 /// Least eigenvalue of the overlap matrix that is accepted; below it orbitals lose digits that energies need.
 pub const OVERLAP_EIGENVALUE_MIN: f64 = 1e-7;
 
-/// How many times that of the guess the gradient of the second iteration may be, and what it may be in hartree anyway.
+/// Limits of the gradient of the second iteration: as a multiple of that of the guess, and in hartree; the larger one
+/// holds.
 const GRADIENT_AFTER_GUESS: (f64, f64) = (1.5, 1e-3);
 
-/// From which iteration on it is judged whether the extrapolation wanders; ordinary molecules have converged by then.
+/// First iteration that is examined for a wandering extrapolation; ordinary molecules have converged by then.
 const WANDERING_FROM: u32 = 20;
 
 /// The gradient above which an extrapolation that goes on for so long wanders, in hartree.
@@ -50,7 +51,7 @@ pub struct Iteration {
     pub iteration: u32,
     /// The total energy of its density, in hartree.
     pub energy: f64,
-    /// By how much it differs from that before, in hartree; the first from zero.
+    /// Change from the energy of the iteration before, in hartree; from zero in the first.
     pub change: f64,
     /// The largest element of the commutator of Fock and density matrix, in hartree: zero at self-consistency.
     pub gradient: f64,
@@ -77,16 +78,16 @@ pub struct Scf {
     repulsion: Matrix,
     fock: Matrix,
     diis: Diis,
-    /// What takes the place of the extrapolation where that wanders, and where a solution is left for a lower one.
+    /// Descent that replaces the extrapolation when that wanders, and when a solution is left for a lower one.
     descent: Option<Descent>,
     nearness: Nearness,
     iterations: Vec<Iteration>,
 }
 
-/// What a descent has done near a solution.
+/// State of a descent near a solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Nearness {
-    /// It has not come near one.
+    /// Not near a solution so far.
     #[default]
     Far,
     /// Extrapolation has taken over from it.
@@ -146,12 +147,12 @@ impl Scf {
         (MATRICES * self.core.size() * self.core.size() * size_of::<f64>()) as u64
     }
 
-    /// Whether the next density is that of a descent, not of an extrapolation.
+    /// Returns `true` if the next density comes from a descent, not from an extrapolation.
     pub fn is_descending(&self) -> bool {
         self.descent.is_some() && self.nearness != Nearness::Extrapolated
     }
 
-    /// By how much the density differs from that whose two-electron part is known.
+    /// Returns the difference of the density from that whose two-electron part is known.
     pub fn density_change(&self) -> Matrix {
         self.density.plus(-1.0, &self.built)
     }
@@ -190,7 +191,7 @@ impl Scf {
         self.occupy(self.vectors(&next).1);
     }
 
-    /// Whether a descent chooses the next density; it has then taken the last one.
+    /// Returns `true` if a descent chooses the next density; it has then taken the last one.
     fn descends(&mut self, last: &Iteration) -> bool {
         let Some(orbitals) = &self.orbitals else { return false };
         if self.descent.is_none() && self.lowest.as_ref().is_none_or(|(energy, ..)| *energy > last.energy) {
@@ -260,14 +261,14 @@ impl Scf {
 }
 
 impl Iteration {
-    /// Whether the energy changes by less than `convergence` hartree, and the gradient is below its square root,
-    /// because an energy is off by about the square of the gradient.
+    /// Returns `true` if the energy changes by less than `convergence` hartree and the gradient is below its square
+    /// root, because an energy is off by about the square of the gradient.
     pub fn is_converged(&self, convergence: f64) -> bool {
         self.iteration > 1 && self.change.abs() < convergence && self.gradient < convergence.sqrt()
     }
 }
 
-/// The density of doubly occupied orbitals, the first so many columns.
+/// Returns the density of doubly occupied orbitals, the first `pairs` columns.
 fn density_of(orbitals: &Matrix, pairs: usize) -> Matrix {
     Matrix::of(orbitals.size(), |row, column| {
         let [one, other] = [row, column].map(|row| &orbitals.row(row)[..pairs]);

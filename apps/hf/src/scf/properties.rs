@@ -1,4 +1,4 @@
-//! What a converged calculation says of the molecule: orbital energies, the gap, the dipole.
+//! Properties of a molecule after a converged calculation: orbital energies, the gap, the dipole.
 //!
 //! Invariant: nothing here changes the calculation.
 
@@ -9,16 +9,16 @@ use serde::Serialize;
 /// Debye in an atomic unit of the dipole, e a0: CODATA 2018.
 const DEBYE: f64 = 2.541_746_473;
 
-/// What is known of the molecule.
+/// Properties of the molecule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Properties {
-    /// Of the nuclei among each other, in hartree.
+    /// Repulsion of the nuclei among each other, in hartree.
     pub nuclear_repulsion: f64,
     /// Energies of all orbitals in hartree, ascending; the occupied ones first.
     pub orbital_energies: Vec<f64>,
-    /// How many orbitals are occupied, by two electrons each.
+    /// Number of occupied orbitals, with two electrons each.
     pub occupied: usize,
-    /// From the highest occupied to the lowest other orbital, in hartree; none if all are occupied.
+    /// Gap from the highest occupied to the lowest other orbital, in hartree; `None` if all are occupied.
     pub gap: Option<f64>,
     /// The dipole in debye, from the center of the nuclear charges.
     pub dipole: [f64; 3],
@@ -31,7 +31,7 @@ impl Properties {
     }
 }
 
-/// What the last iteration says of the molecule.
+/// Computes the properties of the molecule from the last iteration.
 pub fn properties(scf: &Scf, molecule: &Molecule) -> Properties {
     let orbital_energies = scf.vectors(&scf.fock).0;
     let occupied = scf.pairs_of_electrons;

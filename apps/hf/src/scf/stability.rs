@@ -19,14 +19,14 @@ const DOUBT: (f64, f64) = (0.05, 2e-5);
 /// Least difference that a rotation is divided by, in hartree.
 const DIFFERENCE_MIN: f64 = 0.05;
 
-/// What is known of the stability of an energy.
+/// Stability of an energy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Stability {
-    /// Whether no lower energy is near; none if the builds did not suffice to know.
+    /// `true` if no lower energy is near; `None` if the builds did not suffice to know.
     pub is_stable: Option<bool>,
     /// The lowest second derivative of the energy over rotations, for each electron, in hartree.
     pub eigenvalue: f64,
-    /// How many two-electron parts were built to know it.
+    /// Number of two-electron parts built for this result.
     pub builds: usize,
 }
 
@@ -36,7 +36,7 @@ pub struct StabilitySearch {
     pairs: usize,
     /// Orthonormal functions as columns.
     basis: Matrix,
-    /// Orthonormal rotations, and what the second derivatives make of them; of the last not yet.
+    /// Orthonormal rotations, and their products with the second derivatives; that of the last is not known yet.
     rotations: Vec<Matrix>,
     products: Vec<Matrix>,
     builds_max: usize,
@@ -74,7 +74,7 @@ impl StabilitySearch {
         (self.products.len() + 1, self.builds_max)
     }
 
-    /// By how much the density changes with the rotation that is tried.
+    /// Returns the change of the density with the rotation that is tried.
     pub fn density(&self) -> Matrix {
         let among = &self.orbitals.orbitals;
         let rotation = self.rotations.last().unwrap_or(&self.lowest);

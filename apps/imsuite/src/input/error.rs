@@ -1,4 +1,4 @@
-//! What can be wrong with the input of a kernel.
+//! Errors in the input of a kernel.
 //!
 //! One structure for files and generators, because their caller does the same with each fault: it prints one line and
 //! stops. Invariant: each message names the source, the line if there is one, what stands there and what is allowed.
@@ -7,7 +7,7 @@ use super::super::kernel::KernelName;
 use isles_app::input::ReadFault;
 use std::fmt;
 
-/// Where an input comes from.
+/// Source of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputSource {
     /// A file, by its name.
@@ -28,24 +28,24 @@ impl fmt::Display for InputSource {
 /// An input on which the kernel cannot run.
 #[derive(Debug)]
 pub struct InputFault {
-    /// Where the input comes from.
+    /// Source of the input.
     pub source: InputSource,
     /// The line of a file, from 1, if the fault is that of one line.
     pub line: Option<usize>,
-    /// What was expected, and what is there.
+    /// Expected property, with the contents found.
     pub expected: Expected,
 }
 
-/// What an input has to be, and is not.
+/// Property that an input must have and lacks.
 #[derive(Debug)]
 pub enum Expected {
     /// A file that can be read.
     Readable(ReadFault),
     /// A line of another form.
     Line {
-        /// What stands there, shortened; `None` at the end of the file.
+        /// Text found, shortened; `None` at the end of the file.
         found: Option<String>,
-        /// What may stand there.
+        /// Allowed forms.
         allowed: String,
     },
     /// An edge that both nodes have, and none from a node to itself.
@@ -66,18 +66,18 @@ pub enum Expected {
     },
     /// A tree.
     Tree {
-        /// Its nodes.
+        /// Number of nodes.
         nodes: usize,
-        /// Its edges: not one less.
+        /// Number of edges, which is not one less.
         edges: usize,
     },
     /// The parent that the edges give.
     Parent {
         /// The node.
         node: u32,
-        /// Its parent by the edges.
+        /// Parent of the node by the edges.
         parent: u32,
-        /// Its parent as the file says.
+        /// Parent of the node in the file.
         found: u32,
     },
     /// Identifiers that differ.
@@ -85,13 +85,13 @@ pub enum Expected {
         /// One that two nodes have.
         twice: u64,
     },
-    /// As many traitors as an agreement stands.
+    /// No more traitors than an agreement tolerates.
     FewTraitors {
-        /// How many there are.
+        /// Number of traitors.
         traitors: usize,
-        /// How many there may be.
+        /// Maximum number of traitors.
         most: usize,
-        /// Of how many nodes.
+        /// Number of nodes.
         nodes: usize,
     },
     /// A family on which the kernel is defined.
@@ -103,14 +103,14 @@ pub enum Expected {
     },
     /// A value of `--generate`.
     Generator {
-        /// What is allowed.
+        /// Allowed values.
         allowed: String,
     },
-    /// As many members of a committee as there are nodes, or fewer.
+    /// No more members of a committee than there are nodes.
     CommitteeMax {
-        /// What was asked for.
+        /// Number asked for.
         found: u32,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
 }

@@ -56,10 +56,10 @@ impl GraphFamily {
     }
 }
 
-/// What `--generate N[,FAMILY]` asks for.
+/// Parsed value of `--generate N[,FAMILY]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipe {
-    /// How many nodes.
+    /// Number of nodes.
     pub size: usize,
     /// The family; the first one of the kernel if it is left out.
     pub family: Option<GraphFamily>,

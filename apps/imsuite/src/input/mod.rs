@@ -1,4 +1,4 @@
-//! What a kernel computes on: a graph of nodes that know their neighbours, and what the kernel needs beside it.
+//! Input of a kernel: a graph of nodes that know their neighbours, and further data that the kernel needs.
 //!
 //! An input comes from a file in the suite's form ([`read`]) or from a generator ([`generate`]); both end in
 //! [`Input::checked`]. It knows no places. Invariant: a checked input is one on which its kernel is defined: the
@@ -20,10 +20,10 @@ pub const NODES_MAX: usize = 8192;
 /// Most nodes where calls take along all that is reachable: that is then the 8 MiB of a matrix.
 pub const REACHABLE_NODES_MAX: usize = 1024;
 
-/// What the suite's matrices of weights hold from a node to itself: more than any edge weighs.
+/// Weight from a node to itself in the suite's matrices of weights: more than any edge weighs.
 pub const NO_EDGE: u64 = 2_147_483_647;
 
-/// What a kernel computes on. A field that the kernel has no use for is empty.
+/// Input of a kernel. A field that the kernel has no use for is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The kernel that it is for.
@@ -50,10 +50,10 @@ pub struct Input {
     pub seed: u64,
 }
 
-/// What all nodes know of their input.
+/// Facts about the input that all nodes know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFacts {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub size: usize,
     /// The most hops between two nodes; only for BY, the others do not know it.
     pub diameter: u32,
@@ -62,18 +62,18 @@ pub struct InputFacts {
 }
 
 impl Input {
-    /// What all nodes know.
+    /// Returns the facts that all nodes know.
     pub fn facts(&self) -> InputFacts {
         let diameter = if self.kernel == KernelName::BY { self.diameter() } else { 0 };
         InputFacts { size: self.size(), diameter, committee_max: self.committee_max }
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn size(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// How many edges there are.
+    /// Returns the number of edges.
     pub fn edges(&self) -> usize {
         self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
     }
@@ -146,7 +146,7 @@ impl Input {
         (0..self.size()).flat_map(edges).find(is_missing)
     }
 
-    /// Why the parents are not those of a tree of the edges, hung up at the root.
+    /// Returns the fault if the parents are not those of a tree of the edges with this root.
     fn fault_of_tree(&self) -> Option<Expected> {
         let size = self.size();
         if self.edges() + 1 != size {

@@ -33,7 +33,8 @@ pub fn file(kernel: KernelName, path: &Path, seed: u64) -> Result<Input, InputFa
     input(kernel, &isles_app::input::text(&bytes), seed, &source)
 }
 
-/// What is in a file, up to what as many nodes can take as its first line says; of others its first bytes.
+/// Reads a file, up to the largest size for the number of nodes in its first line; if that number is not allowed, only
+/// the first bytes.
 fn contents(path: &Path) -> Result<Vec<u8>, ReadFault> {
     let mut opened = File::open(path).map_err(ReadFault::Unreadable)?;
     let first = bytes_of(opened.by_ref().take(FIRST_BYTES), FIRST_BYTES)?;
@@ -214,7 +215,7 @@ impl<'a> Lines<'a> {
         Ok(traitors)
     }
 
-    /// Whether no line is left that says anything.
+    /// Returns `true` if all lines left are empty.
     fn is_over(&self) -> bool {
         self.rest.clone().all(|text| text.trim().is_empty())
     }

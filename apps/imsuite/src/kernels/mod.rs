@@ -1,8 +1,8 @@
-//! The twelve kernels, one file each, by what they look for.
+//! The twelve kernels, one file each, grouped by the kind of their results.
 //!
-//! Each says where its algorithm was published, what its nodes tell each other in which round, and by what its answer
-//! is checked. The code is our own; the suite's X10 sources have another licence. This file finds a kernel by its
-//! name. Invariant: the three functions name the same kernel for the same name.
+//! Each file names the publication of its algorithm, the messages of its nodes in each round, and the check of its
+//! answer. The code is our own; the suite's X10 sources have another licence. This file finds a kernel by its name.
+//! Invariant: the three functions name the same kernel for the same name.
 
 mod agreement;
 mod paths;
@@ -46,10 +46,10 @@ pub async fn run(input: &Input, ship: Ship, meter: &RunMeter) -> isles::Result<K
     with_kernel!(input.kernel, Chosen => place_task::run::<Chosen>(input, ship, meter).await)
 }
 
-/// Checks the answers of the kernel of `input`; returns what they come to, in a few words.
+/// Checks the answers of the kernel of `input`; returns a summary in a few words.
 ///
 /// # Errors
-/// What is wrong with them.
+/// One line that says which answer is wrong.
 pub fn verify(input: &Input, answers: &[Vec<i64>]) -> Result<String, String> {
     if answers.len() != input.size() {
         return Err(format!("{} answers of {} nodes", answers.len(), input.size()));

@@ -1,4 +1,4 @@
-//! Which place owns each term if the triples of a subject stay where they were read, and the number of each term.
+//! Owners and numbers of terms if the triples of a subject stay at the place that read them.
 //!
 //! The hash of a term decides its *registrar*, a place that hears from all places which have read the term, and chooses
 //! its home among them: one at which it is a subject, if there is one. The home numbers its terms in the order in which
@@ -11,7 +11,7 @@ use crate::store::dictionary::{Dictionary, UNBOUND};
 use crate::store::{Triple, term};
 use isles::prelude::*;
 
-/// How far the place that has read most triples may be above the mean, for homes to share the work well.
+/// Largest ratio of the triples read by one place to the mean at which homes still share the work well.
 pub const READ_MOST: f64 = 1.25;
 
 /// The terms for which a place is the registrar.
@@ -23,8 +23,8 @@ struct Registry {
     homes: Vec<u32>,
 }
 
-/// Which of the places that have read a term becomes its home: that with the greatest number. Subjects come first;
-/// among equals it is as good as drawn, so that no place owns all that several have.
+/// Returns the rank of a place among those that have read a term; the place with the greatest becomes its home.
+/// Subjects come first; otherwise the rank is pseudo-random, so that no place owns all terms that several have.
 fn preference(term: u32, place: usize, is_subject: bool) -> u64 {
     // The mixing of SplitMix64 (Steele, Lea and Flood, 2014).
     let mixed = (u64::from(term) << 32 | place as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -34,7 +34,7 @@ fn preference(term: u32, place: usize, is_subject: bool) -> u64 {
 }
 
 impl Registry {
-    /// Of what each place has told: its terms, of which so many at the beginning are subjects there.
+    /// Builds the registry from the terms that each place has told, the first `subjects` of which are subjects there.
     fn of(told: &[Vec<u8>], subjects: &[u64]) -> Registry {
         let mut dictionary = Dictionary::default();
         let mut best: Vec<(u64, u32)> = Vec::new();
@@ -56,14 +56,14 @@ impl Registry {
         registry
     }
 
-    /// What to tell each place of its terms, in their order: the home of each.
+    /// Returns, for each place, the homes of the terms it told, in its order.
     fn told_homes(&self) -> Vec<Vec<u32>> {
         let homes = |told: &Vec<u32>| told.iter().map(|position| self.homes[*position as usize]).collect();
         self.told.iter().map(homes).collect()
     }
 
-    /// What to tell each place of its terms that have another home, in their order: the number of each. `given` is what
-    /// each home has told of those that it owns, in their order.
+    /// Returns, for each place, the numbers of those of its terms that have another home, in its order. `given` holds
+    /// the numbers that each home has told for the terms it owns, in its order.
     fn told_numbers(&self, given: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut numbers = vec![UNBOUND; self.homes.len()];
         for (place, (told, given)) in self.told.iter().zip(given).enumerate() {
@@ -84,7 +84,7 @@ struct Registered {
     rows: Vec<Vec<u8>>,
     /// The same by their positions in the dictionary.
     locals: Vec<Vec<u32>>,
-    /// How many of them are subjects.
+    /// Number of subjects among the terms for each registrar.
     subjects: Vec<u64>,
 }
 

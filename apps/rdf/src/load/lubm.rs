@@ -129,7 +129,7 @@ pub fn add_department(out: &mut LocalTriples, (university, department): (u64, u6
 struct Teachers {
     /// Positions of all of them.
     all: Vec<u32>,
-    /// Of the professors among them.
+    /// Positions of the professors among them.
     professors: Vec<u32>,
     /// The number of courses.
     courses: Vec<u32>,

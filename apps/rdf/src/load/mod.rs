@@ -29,7 +29,7 @@ const TURN_EVERY: usize = 4;
 /// is sorted twice. Assumed.
 const TRIPLE_CYCLES: u64 = 3_000;
 
-/// At which place a triple lies.
+/// Partition of the triples over places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partition {
@@ -40,7 +40,8 @@ pub enum Partition {
     Locality,
     /// With all triples of its subject, at the place that the hash of the subject decides.
     Subject,
-    /// Where its part of a file was read: departments of LUBM and files in turn, lines of N-Triples in equal parts.
+    /// At the place that read its part of a file: departments of LUBM and files in turn, lines of N-Triples in equal
+    /// parts.
     File,
 }
 
@@ -50,11 +51,11 @@ pub struct Loaded {
     pub store: Store,
     /// The terms, and the way to the other places.
     pub peers: Peers,
-    /// Where triples lie, which is not [`Partition::Auto`].
+    /// Partition of the triples, never [`Partition::Auto`].
     pub partition: Partition,
 }
 
-/// What loading came to, over all places.
+/// Counts of a load, over all places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadCounts {
     /// Different triples.
@@ -63,11 +64,11 @@ pub struct LoadCounts {
     pub terms: u64,
     /// Bytes of memory.
     pub memory: u64,
-    /// Where triples lie.
+    /// Partition of the triples.
     pub partition: Partition,
 }
 
-/// Why nothing is loaded, in one line.
+/// Reason why nothing is loaded, in one line.
 #[derive(Debug)]
 pub enum LoadFault {
     /// Something is wrong with a source.
@@ -177,7 +178,7 @@ pub async fn load(
 }
 
 impl Partition {
-    /// What `Auto` comes to if the places have read so many triples.
+    /// Resolves `Auto` for the numbers of triples that the places have read.
     fn resolved(self, read: &[usize]) -> Partition {
         let mean = read.iter().sum::<usize>() as f64 / read.len().max(1) as f64;
         let most = read.iter().copied().max().unwrap_or(0) as f64;
@@ -293,7 +294,7 @@ fn triples_of(row: &[u32]) -> impl Iterator<Item = Triple> + '_ {
 }
 
 impl Loaded {
-    /// What all places have.
+    /// Returns the counts over all places.
     ///
     /// # Errors
     /// A place has died.

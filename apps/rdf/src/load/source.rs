@@ -1,4 +1,4 @@
-//! Where triples come from: files in the formats of RDF, and data that is made here; and reading a part of a file.
+//! Sources of triples: files in the formats of RDF, and generated data; and reading a part of a file.
 //!
 //! It knows no place. Invariant: what is wrong with a file is said with its name, line and column, and of a file with
 //! an error nothing is used.
@@ -18,25 +18,25 @@ const UNIVERSITIES_MAX: u64 = 10_000;
 /// Most bytes of a file.
 const FILE_BYTES_MAX: u64 = 64 << 30;
 
-/// Where some triples come from, without the contents of files.
+/// Source of triples, without the contents of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataSource {
     /// A number of universities of LUBM.
     Lubm {
-        /// How many.
+        /// Number of universities.
         universities: u64,
-        /// Whether what the ontology implies is stated.
+        /// `true` if the triples that the ontology implies are stated.
         is_closed: bool,
     },
     /// A file.
     File {
-        /// As it was named.
+        /// Name of the file, as the user wrote it.
         name: String,
         /// The extension that says the format.
         extension: String,
         /// The IRI against which others are resolved.
         base: String,
-        /// How many bytes it has.
+        /// Size of the file, in bytes.
         len: u64,
     },
 }
@@ -44,7 +44,7 @@ pub enum DataSource {
 /// A source, with the contents if it is a file.
 #[derive(Debug)]
 pub struct OpenSource {
-    /// Where the triples come from.
+    /// Source of the triples.
     pub source: DataSource,
     /// The contents of a file.
     pub bytes: Vec<u8>,
@@ -123,7 +123,7 @@ fn percent_encoded(path: &str) -> String {
 }
 
 impl DataSource {
-    /// How it is named.
+    /// Returns the name of the source.
     pub fn name(&self) -> String {
         match self {
             DataSource::Lubm { universities, is_closed: true } => format!("lubm:{universities}"),
@@ -132,12 +132,12 @@ impl DataSource {
         }
     }
 
-    /// Whether its lines can be read at several places.
+    /// Returns `true` if the lines can be read at several places.
     pub fn is_by_lines(&self) -> bool {
         matches!(self, DataSource::File { extension, .. } if extension == "nt" || extension == "nq")
     }
 
-    /// How much work it is: bytes, or departments.
+    /// Returns the amount of work: bytes, or departments.
     pub fn work(&self) -> u64 {
         match self {
             DataSource::Lubm { universities, .. } => lubm::all_departments(*universities).count() as u64,
@@ -180,7 +180,7 @@ impl FilePart<'_> {
     /// Adds its triples; `read` is told of how many more there are.
     ///
     /// # Errors
-    /// What is wrong, and where: file, line and column, in one line.
+    /// One line that describes the error, with file, line and column.
     pub fn read(&self, out: &mut LocalTriples, mut read: impl FnMut(u64)) -> Result<(), String> {
         let format = format(self.extension).ok_or_else(|| format!("{}: unknown format", self.name))?;
         if format != RdfFormat::NTriples || std::str::from_utf8(self.bytes).is_err() {
@@ -217,7 +217,7 @@ impl FilePart<'_> {
         Ok(())
     }
 
-    /// These bytes of the part, before which there are so many of its lines.
+    /// Returns the part with these bytes, which `lines` lines of this part precede.
     fn of_lines(&self, range: Range<usize>, lines: u64) -> Self {
         FilePart { bytes: &self.bytes[range], lines_before: self.lines_before + lines, ..*self }
     }

@@ -18,7 +18,7 @@ pub struct LocalTriples {
     scratch: Vec<u8>,
 }
 
-/// How the blank nodes of a file are named, which are others than those of each other file.
+/// Naming scheme for the blank nodes of a file, which differ from those of every other file.
 #[derive(Debug)]
 pub enum BlankNames {
     /// By their label: parts of the file may be read at several places.
@@ -69,7 +69,7 @@ impl LocalTriples {
         self.dictionary.intern(&self.scratch)
     }
 
-    /// As [`LocalTriples::iri`], for bytes that are known to be an IRI.
+    /// Same as [`LocalTriples::iri`], for bytes that are known to be an IRI.
     pub fn encoded_iri(&mut self, iri: &[u8]) -> u32 {
         self.scratch.clear();
         self.scratch.push(term::IRI);
@@ -77,7 +77,7 @@ impl LocalTriples {
         self.dictionary.intern(&self.scratch)
     }
 
-    /// As [`LocalTriples::string`], for bytes that are known to be a text.
+    /// Same as [`LocalTriples::string`], for bytes that are known to be a text.
     pub fn encoded_string(&mut self, value: &[u8]) -> u32 {
         self.scratch.clear();
         self.scratch.push(term::STRING);

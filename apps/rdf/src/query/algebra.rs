@@ -1,8 +1,8 @@
 //! The algebra that places evaluate together, made of what `spargebra` has parsed.
 //!
-//! What it does not have (paths, `EXISTS`, aggregates other than counts, orders, functions whose value is not
-//! decided by their arguments) has no [`Node`]; the first place evaluates that. Invariant: a node has the solutions
-//! that SPARQL 1.1, section 18, gives the pattern it was made of, each as often.
+//! Unsupported features (paths, `EXISTS`, aggregates other than counts, orders, functions whose value is not decided by
+//! their arguments) have no [`Node`]; the first place evaluates them. Invariant: a node has the solutions that SPARQL
+//! 1.1, section 18, gives the pattern it was made of, with the same multiplicities.
 
 use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
@@ -19,11 +19,11 @@ pub struct BoundExpression {
     pub expression: OptimizedExpression,
     /// The variables that it uses.
     pub variables: Vec<(Variable, VariableId)>,
-    /// How it is written.
+    /// Source text of the expression.
     pub text: String,
 }
 
-/// What a count counts.
+/// Subject of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Solutions.
@@ -46,20 +46,20 @@ pub enum Node {
     },
     /// Compatible solutions of both.
     Join(Box<Node>, Box<Node>),
-    /// Those of the left, with those of the right that are compatible and pass the filter.
+    /// Solutions of the left, joined to those of the right that are compatible and pass the filter.
     LeftJoin {
-        /// What is kept.
+        /// Required part.
         left: Box<Node>,
-        /// What may be there.
+        /// Optional part.
         right: Box<Node>,
-        /// What a pair must pass.
+        /// Condition that a pair of solutions must pass.
         filter: Option<BoundExpression>,
     },
     /// Solutions of both.
     Union(Box<Node>, Box<Node>),
-    /// Those of the left that no compatible one of the right shares a variable with.
+    /// Solutions of the left that share no variable with a compatible one of the right.
     Minus(Box<Node>, Box<Node>),
-    /// Those that pass.
+    /// Solutions that pass the expression.
     Filter(Box<Node>, BoundExpression),
     /// Each solution with a further variable.
     Extend {
@@ -85,18 +85,18 @@ pub enum Node {
     Count {
         /// The solutions.
         inner: Box<Node>,
-        /// What those of a group agree in.
+        /// Variables on which the solutions of a group agree.
         keys: Vec<VariableId>,
-        /// The variable of each count, and what it counts.
+        /// Variable of each count, and its subject.
         counts: Vec<(VariableId, Counted)>,
     },
     /// Some solutions, by a fixed order of all.
     Slice {
         /// All of them.
         inner: Box<Node>,
-        /// How many are left out first.
+        /// Number of solutions skipped at the beginning.
         start: usize,
-        /// How many there are at most.
+        /// Maximum number of solutions.
         length: Option<usize>,
     },
 }
@@ -172,7 +172,7 @@ impl Translation {
         })
     }
 
-    /// What an aggregate counts, if it is a count.
+    /// Returns the subject of an aggregate that is a count, otherwise `None`.
     fn counted(&mut self, aggregate: &AggregateExpression) -> Option<Counted> {
         match aggregate {
             AggregateExpression::CountSolutions { distinct: false } => Some(Counted::Rows),
@@ -309,7 +309,7 @@ fn conjuncts(expression: &Expression) -> Vec<&Expression> {
     }
 }
 
-/// Whether the value of an expression is decided by the values of its variables.
+/// Returns `true` if the values of its variables decide the value of the expression.
 fn is_decided_by_arguments(expression: &Expression) -> bool {
     let all = |parts: &[Expression]| parts.iter().all(is_decided_by_arguments);
     match expression {

@@ -19,7 +19,7 @@ use isles::prelude::{Cycles, work};
 use std::collections::VecDeque;
 use std::pin::Pin;
 
-/// What a query is evaluated with, at one place.
+/// Evaluator of a query at one place.
 pub struct PlaceEvaluator<'a> {
     /// The triples of this place.
     pub store: &'a Store,
@@ -31,14 +31,14 @@ pub struct PlaceEvaluator<'a> {
     pub terms: &'a [Vec<u8>],
     /// The number of each.
     pub numbers: Vec<u32>,
-    /// What was done.
+    /// Trace of the operators executed.
     pub trace: Trace,
-    /// What a query may take.
+    /// Limits of the query.
     pub limits: QueryLimits,
 }
 
-/// What it costs to send and receive a number of a row, and to put a row into a hash table or to look it up: 12 and
-/// 45 ns, about, on a host.
+/// Cost of sending and receiving a number of a row (`MOVE`), and of inserting a row into a hash table or looking it up
+/// (`LOOK`): about 12 and 45 ns on a host.
 const MOVE: f64 = 12.0;
 const LOOK: f64 = 45.0;
 
@@ -48,7 +48,7 @@ const ROWS_AT_A_TIME: usize = 8_192;
 /// Cycles of a modelled core for each row of an operator: a search among sorted keys, and its numbers. Assumed.
 const ROW_CYCLES: u64 = 150;
 
-/// How the rows of two tables come to meet.
+/// Method by which the rows of two tables meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowExchange {
     /// Rows of the left go to the owner of the subject, where the triples are.
@@ -92,7 +92,7 @@ fn star(
 type Evaluation<'a> = Pin<Box<dyn Future<Output = Result<Table, QueryFault>> + 'a>>;
 
 impl<'a> PlaceEvaluator<'a> {
-    /// The solutions of a node that this place has, of which all places have some.
+    /// Returns this place's share of the solutions of a node.
     pub fn evaluate<'b>(&'b self, node: &'b Node) -> Evaluation<'b> {
         Box::pin(async move {
             self.trace.enter();
@@ -150,7 +150,7 @@ impl<'a> PlaceEvaluator<'a> {
         })
     }
 
-    /// Notes what an operator has come to, over all places, and checks the limits.
+    /// Records the result of an operator, over all places, and checks the limits.
     pub(super) async fn noted(
         &self,
         operator: impl Into<String>,
@@ -166,9 +166,9 @@ impl<'a> PlaceEvaluator<'a> {
         Ok(table)
     }
 
-    /// What `join` makes of the rows of a table and of `others` rows, which it goes through each time. If the query has
-    /// limits, it gets some rows at a time, and no more once what this place has exceeds a limit, which
-    /// [`PlaceEvaluator::noted`] then says.
+    /// Joins the rows of a table to `others` rows, all of which `join` goes through at each call. If the query has
+    /// limits, `join` gets some rows at a time and is no longer called once the rows of this place exceed a limit,
+    /// which [`PlaceEvaluator::noted`] then reports.
     fn bounded(&self, table: &Table, others: usize, join: impl Fn(&Table) -> Table) -> Table {
         let at_a_time = ROWS_AT_A_TIME.max(others);
         if self.limits.is_free() || table.rows <= at_a_time {
@@ -247,7 +247,7 @@ impl<'a> PlaceEvaluator<'a> {
         Ok(table)
     }
 
-    /// Whether a pattern with its star, by itself, has fewer solutions than the pattern joined to the rows so far.
+    /// Returns `true` if a pattern with its star has fewer solutions than the pattern joined to the rows so far.
     fn is_smaller(
         &self,
         patterns: &[Pattern],
@@ -338,8 +338,8 @@ impl<'a> PlaceEvaluator<'a> {
         self.noted(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
     }
 
-    /// What costs a place the fewest rows, those that it handles and those that it sends or receives; and how many rows
-    /// leave this place then, if they go to an owner.
+    /// Returns the exchange that costs a place the fewest rows, handled, sent or received, and the number of rows that
+    /// then leave this place if they go to an owner.
     async fn exchange_for(
         &self,
         table: &Table,

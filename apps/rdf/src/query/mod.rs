@@ -37,14 +37,14 @@ use trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
 pub struct Answered {
     /// The answer; none at other places.
     pub answer: Option<Answer>,
-    /// What the operators did, over all places.
+    /// Work of the operators, over all places.
     pub operators: Vec<OperatorTrace>,
 }
 
 /// Reads a query; its relative IRIs are resolved against `base`, if there is one.
 ///
 /// # Errors
-/// What is wrong with it, and where, in one line; or that it asks for what there is not.
+/// One line that describes and locates the error, or names an unsupported feature.
 pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
     let mut parser = SparqlParser::new();
     if let Some(base) = base {
@@ -91,11 +91,11 @@ fn located(message: &str, text: &str) -> String {
     format!("{at}: {found} is not SPARQL there{expected}")
 }
 
-/// What a place evaluates queries with.
+/// Evaluator of queries at a place.
 pub struct Queries<'a> {
     /// The triples of this place.
     pub store: &'a Store,
-    /// Its way to the others.
+    /// Peers of the place.
     pub peers: &'a Peers,
 }
 
@@ -103,7 +103,7 @@ impl Queries<'_> {
     /// Answers a query; all places call it with the same.
     ///
     /// # Errors
-    /// The query takes more than is allowed, or asks for what there is not; or a place has died.
+    /// The query exceeds a limit, or asks for an unsupported feature; or a place has died.
     pub async fn answer(&self, query: &Query, limits: QueryLimits) -> Result<Answered, QueryFault> {
         let terms = self.peers.dictionary().len();
         let answered = self.answer_with_terms(query, limits).await;
@@ -241,7 +241,7 @@ struct FoundSolutions {
     operators: Vec<OperatorTrace>,
 }
 
-/// Whether places evaluate all of a pattern together.
+/// Returns `true` if the places evaluate all of a pattern together.
 fn is_whole(pattern: &GraphPattern) -> bool {
     Translation::default().node(pattern).is_some()
 }

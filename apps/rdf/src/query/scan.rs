@@ -279,7 +279,7 @@ mod tests {
         all
     }
 
-    /// What a solution is together with a triple, by the definition.
+    /// Extends a solution by a triple, by the definition.
     fn extended(solution: &Solution, pattern: &Pattern, triple: &[u32; 3]) -> Option<Solution> {
         let mut all = solution.clone();
         let fits = pattern.0.iter().zip(triple).all(|(slot, term)| match slot {

@@ -21,11 +21,11 @@ pub struct PatternCounts {
     pub foreign_objects: u64,
 }
 
-/// How many numbers a [`PatternCounts`] is.
+/// Number of values that make up a [`PatternCounts`].
 pub const COUNTS: usize = 4;
 
 impl PatternCounts {
-    /// Those of this place.
+    /// Returns the counts of this place.
     pub fn of(store: &Store, pattern: &Pattern) -> PatternCounts {
         let triples = store.count(pattern.terms()) as u64;
         let of_predicate = |predicate: &Predicate| {
@@ -40,18 +40,18 @@ impl PatternCounts {
         PatternCounts { triples, subjects: subjects as u64, objects: objects as u64, foreign_objects }
     }
 
-    /// As numbers to be added up over places.
+    /// Returns the counts as numbers to be added up over places.
     pub fn numbers(self) -> [u64; COUNTS] {
         [self.triples, self.subjects, self.objects, self.foreign_objects]
     }
 
-    /// Of the sums over all places.
+    /// Returns the counts from the sums over all places.
     pub fn of_numbers(numbers: &[u64]) -> PatternCounts {
         let [triples, subjects, objects, foreign_objects] = [0, 1, 2, 3].map(|at| numbers[at]);
         PatternCounts { triples, subjects, objects, foreign_objects }
     }
 
-    /// How many different values a variable of `pattern` has in its triples.
+    /// Returns the number of different values of a variable of `pattern` in its triples.
     fn distinct(&self, pattern: &Pattern, variable: VariableId) -> f64 {
         let Pattern([subject, predicate, object]) = pattern;
         let is = |part: &PatternPart| part.variable() == Some(variable);
@@ -66,7 +66,7 @@ impl PatternCounts {
     }
 }
 
-/// How many predicates there are, for patterns whose predicate is a variable.
+/// Assumed number of predicates, for patterns whose predicate is a variable.
 const PREDICATES: u64 = 50;
 
 /// Solutions as far as they can be foretold: how many, and how many different values each variable has in them.
@@ -81,8 +81,8 @@ impl Foretold {
         self.distinct.iter().find(|(own, _)| *own == variable).map(|(_, distinct)| *distinct)
     }
 
-    /// What these come to together with a pattern: of the values of a shared variable, those of the side that has fewer
-    /// are among those of the other.
+    /// Estimates the join with a pattern. The values of a shared variable on the side that has fewer are assumed to be
+    /// among those of the other.
     fn joined(&self, pattern: &Pattern, counts: &PatternCounts) -> Foretold {
         let mut joined = self.clone();
         joined.rows *= counts.triples as f64;

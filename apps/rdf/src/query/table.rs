@@ -45,7 +45,7 @@ impl Table {
         self.position(variable).map(|position| self.columns[position].as_slice())
     }
 
-    /// Whether each solution binds this variable.
+    /// Returns `true` if each solution binds this variable.
     pub fn always_binds(&self, variable: VariableId) -> bool {
         self.variables.contains(&variable) && !self.optional.contains(&variable)
     }

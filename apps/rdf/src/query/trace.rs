@@ -1,4 +1,4 @@
-//! What the operators of a query did, and what a query may take.
+//! Work of the operators of a query, and the limits of a query.
 //!
 //! It decides nothing but when to give up. Invariant: whether a query is given up is decided by sums over all places,
 //! so all give it up at the same operator.
@@ -8,22 +8,22 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Why a query has no answer.
+/// Reason why a query has no answer.
 #[derive(Debug)]
 pub enum QueryFault {
-    /// Its tables need more memory than is allowed.
+    /// The tables of the query need more memory than is allowed.
     Memory {
         /// Bytes that are allowed.
         allowed: u64,
         /// Bytes of the table that was too large, over all places.
         needed: u64,
     },
-    /// It took longer than is allowed.
+    /// The query took longer than is allowed.
     Time {
-        /// What is allowed.
+        /// Time limit.
         allowed: Duration,
     },
-    /// It asks for what the data cannot say, in one line.
+    /// The query uses an unsupported feature, named in one line.
     Unsupported(String),
     /// The run failed.
     Run(isles::Error),
@@ -51,7 +51,7 @@ impl From<isles::Error> for QueryFault {
     }
 }
 
-/// What a query may take.
+/// Limits of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryLimits {
     /// Bytes of a table, over all places.
@@ -61,25 +61,25 @@ pub struct QueryLimits {
 }
 
 impl QueryLimits {
-    /// Whether nothing is limited.
+    /// Returns `true` if there is no limit.
     pub fn is_free(&self) -> bool {
         self.memory.is_none() && self.time.is_none()
     }
 
-    /// Whether so many bytes of this place alone are too many, or the time is over.
+    /// Returns `true` if `bytes`, those of this place alone, exceed the limit, or the time limit has passed.
     pub fn is_exceeded(&self, bytes: u64) -> bool {
         self.memory.is_some_and(|allowed| bytes > allowed) || self.is_over_time()
     }
 
-    /// Whether the time is over, at this place.
+    /// Returns `true` if the time limit has passed at this place.
     pub fn is_over_time(&self) -> bool {
         self.time.is_some_and(|(allowed, begin)| begin.elapsed() > allowed)
     }
 
-    /// Checks what all places have come to.
+    /// Checks the sums over all places.
     ///
     /// # Errors
-    /// It is more than is allowed.
+    /// A limit is exceeded.
     pub fn check(&self, bytes: u64, is_over_time: bool) -> Result<(), QueryFault> {
         match (self.memory, self.time) {
             (Some(allowed), _) if bytes > allowed => Err(QueryFault::Memory { allowed, needed: bytes }),
@@ -89,12 +89,12 @@ impl QueryLimits {
     }
 }
 
-/// What one operator did.
+/// Work of one operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperatorTrace {
-    /// What it is.
+    /// Description of the operator.
     pub operator: String,
-    /// How deep it stands in the query.
+    /// Depth of the operator in the query.
     pub depth: usize,
     /// Rows that were expected of it, if it has an estimate.
     pub estimate: Option<f64>,
@@ -107,7 +107,7 @@ pub struct OperatorTrace {
 }
 
 impl OperatorTrace {
-    /// One that has come to `rows` rows.
+    /// Creates the trace of an operator with `rows` rows.
     pub fn new(operator: String, estimate: Option<f64>, rows: u64) -> OperatorTrace {
         OperatorTrace { operator, depth: 0, estimate, rows, bytes: 0, seconds: 0.0 }
     }
@@ -118,13 +118,13 @@ impl OperatorTrace {
 pub struct Trace {
     operators: RefCell<Vec<OperatorTrace>>,
     depth: Cell<usize>,
-    /// What this place had sent when the last operator ended.
+    /// Bytes that this place had sent when the last operator ended.
     sent: Cell<u64>,
     ended: Cell<Instant>,
 }
 
 impl Trace {
-    /// One of a place that has sent so many bytes before.
+    /// Creates the trace of a place that has sent `sent` bytes before.
     pub fn new(sent: u64) -> Trace {
         Trace {
             operators: RefCell::default(),
@@ -144,7 +144,7 @@ impl Trace {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Notes an operator; this place has sent so many bytes so far.
+    /// Notes an operator; this place has sent `sent` bytes so far.
     pub fn note(&self, operator: OperatorTrace, sent: u64) {
         let now = Instant::now();
         self.operators.borrow_mut().push(OperatorTrace {
@@ -155,7 +155,7 @@ impl Trace {
         });
     }
 
-    /// What was noted.
+    /// Returns the operators noted.
     pub fn into_operators(self) -> Vec<OperatorTrace> {
         self.operators.into_inner()
     }

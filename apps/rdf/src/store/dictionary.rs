@@ -8,8 +8,7 @@ use super::term;
 /// The number of no term: a variable that is not bound.
 pub const UNBOUND: u32 = 0;
 
-/// How the numbers of all places follow from those of each: the term with index `i` at place `p` has the number
-/// `1 + i × places + p`.
+/// Numbering of the terms of all places: the term with index `i` at place `p` has the number `1 + i × places + p`.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbering {
     places: u32,
@@ -19,7 +18,7 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// That of so many places.
+    /// Returns the numbering for this number of places.
     pub fn new(places: usize) -> Numbering {
         let places = u32::try_from(places.max(1)).unwrap_or(u32::MAX);
         Numbering { places, inverse: (u64::MAX / u64::from(places)).wrapping_add(1) }
@@ -37,7 +36,7 @@ impl Numbering {
         ((u128::from(fraction) * u128::from(self.places)) >> 64) as usize
     }
 
-    /// How many of these terms, none of which is [`UNBOUND`], another place than `place` owns.
+    /// Returns how many of these terms, none of which may be [`UNBOUND`], a place other than `place` owns.
     pub fn count_elsewhere(self, numbers: &[u32], place: usize) -> u64 {
         let (mask, here) = (self.places - 1, place as u32);
         if self.places.is_power_of_two() {
@@ -47,7 +46,7 @@ impl Numbering {
         numbers.iter().map(|number| u64::from(self.place(*number) != place)).sum()
     }
 
-    /// Where the term with this number, which is not [`UNBOUND`], stands at its place.
+    /// Returns the index at its place of the term with this number, which must not be [`UNBOUND`].
     pub fn index(self, number: u32) -> usize {
         if self.places == 1 { number as usize - 1 } else { ((number - 1) / self.places) as usize }
     }
@@ -57,7 +56,7 @@ impl Numbering {
 #[derive(Debug, Default)]
 pub struct Dictionary {
     bytes: Vec<u8>,
-    /// Where each term ends.
+    /// End of each term.
     ends: Vec<usize>,
     /// An open table of a power of two slots, at most three quarters full: the upper half of the hash, and one more
     /// than the index; 0 is an empty slot.
@@ -67,12 +66,12 @@ pub struct Dictionary {
 const SLOTS_MIN: usize = 64;
 
 impl Dictionary {
-    /// How many terms there are.
+    /// Returns the number of terms.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no terms.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -101,7 +100,7 @@ impl Dictionary {
         self.intern_hashed(term, term::hash(term))
     }
 
-    /// As [`Dictionary::intern`], for who knows the hash of the term.
+    /// Same as [`Dictionary::intern`], if the hash of the term is known.
     pub fn intern_hashed(&mut self, term: &[u8], hash: u64) -> u32 {
         if (self.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();

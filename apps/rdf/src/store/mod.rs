@@ -23,21 +23,21 @@ pub struct Predicate {
     pub by_subject: Pairs,
     /// Pairs of object and subject.
     pub by_object: Pairs,
-    /// How many of them have an object that another place owns.
+    /// Number of triples whose object another place owns.
     pub foreign_objects: usize,
 }
 
 /// The triples of a place, which do not change.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// By number.
+    /// Predicates, by number.
     predicates: Vec<Predicate>,
     /// Pairs of subject and predicate.
     of_subject: Pairs,
     /// Pairs of object and predicate.
     of_object: Pairs,
     len: usize,
-    /// Whether all triples of a subject are at the place that owns it.
+    /// `true` if all triples of a subject are at the place that owns it.
     is_by_subject: bool,
 }
 
@@ -51,7 +51,7 @@ impl Store {
         Store { is_by_subject: false, ..Store::of(triples) }
     }
 
-    /// Whether all triples of a subject are at the place that owns it.
+    /// Returns `true` if all triples of a subject are at the place that owns it.
     pub fn is_by_subject(&self) -> bool {
         self.is_by_subject
     }
@@ -96,12 +96,12 @@ impl Store {
         }
     }
 
-    /// How many triples there are.
+    /// Returns the number of triples.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no triples.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -124,12 +124,12 @@ impl Store {
         &self.predicates
     }
 
-    /// How many triples have an object that another place owns.
+    /// Returns the number of triples whose object another place owns.
     pub fn foreign_objects(&self) -> usize {
         self.predicates.iter().map(|predicate| predicate.foreign_objects).sum()
     }
 
-    /// How many distinct subjects and objects there are.
+    /// Returns the numbers of distinct subjects and objects.
     pub fn distinct(&self) -> (usize, usize) {
         (self.of_subject.keys().len(), self.of_object.keys().len())
     }
@@ -157,7 +157,7 @@ impl Store {
         }
     }
 
-    /// How many triples have these parts.
+    /// Returns the number of triples that have these parts; `None` stands for any.
     pub fn count(&self, pattern: [Option<u32>; 3]) -> usize {
         match pattern {
             [None, None, None] => self.len,

@@ -8,7 +8,7 @@
 #[derive(Debug, Default)]
 pub struct Pairs {
     keys: Box<[u32]>,
-    /// Where the values of each key start, and where those of the last one end.
+    /// Start of the values of each key, followed by the end of the last.
     starts: Box<[u32]>,
     values: Box<[u32]>,
     /// Keys that are `bucket << shift` or more start at this position.
@@ -35,12 +35,12 @@ impl Pairs {
         Pairs { keys: keys.into(), starts: starts.into(), values: values.into(), buckets, shift }
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -68,7 +68,7 @@ impl Pairs {
         }
     }
 
-    /// Whether `key` has this value.
+    /// Returns `true` if `key` has this value.
     pub fn contains(&self, key: u32, value: u32) -> bool {
         has(self.get(key), value)
     }
@@ -78,7 +78,7 @@ impl Pairs {
         self.keys.iter().enumerate().map(|(position, key)| (*key, self.at(position)))
     }
 
-    /// What finds the values of one key after the other.
+    /// Returns a cursor that finds the values of one key after the other.
     pub fn cursor(&self) -> PairCursor<'_> {
         PairCursor { pairs: self, position: 0 }
     }
@@ -96,7 +96,7 @@ impl Pairs {
     }
 }
 
-/// Whether sorted `values` have this one.
+/// Returns `true` if the sorted `values` contain this one.
 pub fn has(values: &[u32], value: u32) -> bool {
     match values {
         [] => false,
@@ -106,7 +106,7 @@ pub fn has(values: &[u32], value: u32) -> bool {
     }
 }
 
-/// As many buckets as keys, or half as many, over the range of the keys.
+/// Returns up to twice as many buckets as keys, over the range of the keys, and the shift from a key to its bucket.
 fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
     let Some(last) = keys.last() else { return (Box::default(), 0) };
     let mut shift = 0;
@@ -127,11 +127,11 @@ fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
 #[derive(Debug)]
 pub struct PairCursor<'a> {
     pairs: &'a Pairs,
-    /// That of the last key that was asked for, or where it would be.
+    /// Position of the key last asked for, or at which it would be.
     position: usize,
 }
 
-/// How many keys it looks at before it goes by the buckets.
+/// Number of keys a cursor examines before it uses the buckets.
 const STEPS: usize = 4;
 
 impl<'a> PairCursor<'a> {

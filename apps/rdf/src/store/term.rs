@@ -92,7 +92,7 @@ pub fn decode(bytes: &[u8]) -> Term {
     }
 }
 
-/// Whether the bytes are those of an IRI.
+/// Returns `true` if the bytes are those of an IRI.
 pub fn is_iri(bytes: &[u8]) -> bool {
     bytes.first() == Some(&IRI)
 }

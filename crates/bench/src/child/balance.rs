@@ -19,7 +19,7 @@ fn sample(name: &str) -> &'static SampleTree {
     SAMPLES.iter().find(|sample| sample.name == name).expect("a published tree")
 }
 
-/// Prints how long so many tasks took, and the rate in millions a second.
+/// Prints the time of `tasks` tasks, and the rate in millions a second.
 fn say_time(seconds: f64, tasks: u64) {
     say("seconds", seconds);
     say("rate", tasks as f64 / seconds / 1e6);

@@ -32,7 +32,7 @@ const LOOK_SELDOM: Duration = Duration::from_millis(50);
 /// The kinds of jobs here.
 const KINDS: &[JobKind] = &[JobKind::of::<TimedSum>(), JobKind::of::<HeldBlock>()];
 
-/// The sum of random numbers, which says how long it took from its first step to its last.
+/// Sum of random numbers, which reports the time from its first step to its last.
 struct TimedSum {
     done: u64,
     sum: f64,
@@ -72,7 +72,7 @@ impl Job for TimedSum {
     }
 }
 
-/// So many megabytes, with which nothing is done.
+/// Block of memory that is only held.
 struct HeldBlock(Vec<u8>);
 
 impl Job for HeldBlock {

@@ -14,15 +14,15 @@ use std::time::Duration;
 /// The kernels, in the order of the suite.
 const KERNELS: [&str; 12] = ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
 
-/// How long a run may take.
+/// Time limit of a run.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// With minimal captures. Prints `mean_ms`, and `KERNEL_ms` and `KERNEL_kb` of each kernel.
+/// Runs the kernels with minimal captures. Prints `mean_ms`, and `KERNEL_ms` and `KERNEL_kb` of each kernel.
 pub fn minimal(effort: Effort) {
     all(effort, "minimal");
 }
 
-/// With all that is reachable. Prints the same.
+/// Runs the kernels with captures of all that is reachable. Prints the same.
 pub fn reachable(effort: Effort) {
     all(effort, "reachable");
 }

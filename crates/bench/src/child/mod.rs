@@ -1,4 +1,4 @@
-//! What runs in the processes that are timed: one child for each contender that is part of this binary.
+//! Programs of the processes that are timed: one child for each contender that is part of this binary.
 //!
 //! A process each, so that no peer warms, fragments or pins anything for the next. They print the lines of
 //! [`crate::output`] and know no target. Steps are repeated in batches until the clock is coarse no more; the first
@@ -20,7 +20,7 @@ mod two_cores;
 pub mod watched;
 mod whole_runs;
 
-use ours::{betweenness, calls, channels, members, pipelines, places, transfers, wavefront, windows};
+use ours::{betweenness, calls, channels, hubs, members, pipelines, places, transfers, wavefront, windows};
 use rcce::bare_cores;
 use timing::{Effort, prepare};
 
@@ -94,6 +94,8 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-pipeline-short", pipelines::short),
     ("isles-pipeline-long", pipelines::long),
     ("isles-pipeline-resizes", pipelines::resizes),
+    ("isles-hub-loop", hubs::semaphore_loop),
+    ("tokio-semaphore-loop", tasks::tokio_semaphore_loop),
     ("loop-pipeline-long", tasks::loop_pipeline),
     ("tokio-pipeline", tasks::tokio_pipeline),
     ("loop-uts-t1", balance::loop_t1),
@@ -127,7 +129,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("twin-program", twin::program),
 ];
 
-/// Whether there is a child of this name.
+/// Returns `true` if there is a child of this name.
 pub fn exists(name: &str) -> bool {
     CHILDREN.iter().any(|(known, _)| *known == name)
 }

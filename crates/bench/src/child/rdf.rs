@@ -19,10 +19,10 @@ const DATA: &str = "lubm:10";
 /// Rows of the fourteen queries over it, by oxigraph 0.5.13.
 const ROWS: f64 = 199_995.0;
 
-/// How long a program may take.
+/// Time limit of a program.
 const LIMIT: Duration = Duration::from_secs(200);
 
-/// How often each place of a run in the mode `task` gets all queries, about.
+/// Approximate number of times that each place of a run in the mode `task` gets all queries.
 const ROUNDS: usize = 20;
 
 fn program() -> PathBuf {
@@ -44,7 +44,7 @@ fn data(program: &Path) -> PathBuf {
     file
 }
 
-/// What the application says of these queries over the data.
+/// Returns the output of the application for these queries over the data.
 fn run(words: &[&str], repetitions: usize) -> Output {
     let program = program();
     let mut command = Command::new(&program);

@@ -188,6 +188,37 @@ pub fn tokio_pipeline(effort: Effort) {
     say("rate_million", 1e-6 / seconds);
 }
 
+/// Two tasks that signal each other by two of tokio's semaphores, on the calling thread. Prints `loop_us`.
+pub fn tokio_semaphore_loop(effort: Effort) {
+    use std::sync::Arc;
+    use tokio::sync::Semaphore;
+    say_version("tokio");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the thread is there");
+    let seconds = seconds_per_step(effort, |count| {
+        runtime.block_on(async {
+            let (ping, pong) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+            let play = |signals: &Arc<Semaphore>, tests: &Arc<Semaphore>, begins: bool| {
+                let (signals, tests) = (Arc::clone(signals), Arc::clone(tests));
+                tokio::spawn(async move {
+                    for _ in 0..count {
+                        if begins {
+                            signals.add_permits(1);
+                        }
+                        tests.acquire().await.expect("it is open").forget();
+                        if !begins {
+                            signals.add_permits(1);
+                        }
+                    }
+                })
+            };
+            let (left, right) = (play(&ping, &pong, true), play(&pong, &ping, false));
+            left.await.expect("nothing panics");
+            right.await.expect("nothing panics");
+        });
+    });
+    say("loop_us", seconds * 1e6);
+}
+
 /// The 18 long stages of a pipeline in a plain loop. Prints `seconds`.
 pub fn loop_pipeline(_effort: Effort) {
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! How a timed process measures: repeated steps, the median of batches, cores, and the lines that it prints.
+//! Measuring in a timed process: repeated steps, the median of batches, cores, and the lines that it prints.
 //!
 //! It knows no child and no target. Invariant: side 0 and side 1 never get the same core if the process may use two.
 
@@ -6,7 +6,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What a timed program does for one figure: so many batches, each at least so long; the median counts.
+/// Work of a timed program for one figure: a number of batches of a least length; the median counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Least length of one batch.

@@ -1,4 +1,4 @@
-//! What two cores do to each other without Isles: the floors and the plain peers of a message.
+//! Effects of two cores on each other without Isles: the lower bounds and the plain peers of a message.
 //!
 //! The exchange of one cache line (what no message can beat), the copy of 2 MB by one core (the bound on a message that
 //! is copied once), a wake-up by the kernel (the floor under a message to a sleeping place), and crossbeam's bounded

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The variable with the path of the server.
 pub const SERVER: &str = "BENCH_DASHBOARD";
 
-/// How long a child may take.
+/// Time limit of a child.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The flood with a page open. Prints what the flood prints, and `snapshots`, which the page was sent.
@@ -72,7 +72,7 @@ fn child(name: &str, effort: Effort, variable: &str, path: &Path) -> Command {
     command
 }
 
-/// Prints again what a child prints.
+/// Prints the output of a child again.
 fn say_all(command: &mut Command) {
     let output = Output::of(command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
     let own = output.figures.iter().filter(|(name, _)| name != ELAPSED && name != PROCESSORS);

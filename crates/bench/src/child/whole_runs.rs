@@ -43,13 +43,13 @@ pub fn cold_run(_effort: Effort) {
     std::fs::remove_dir_all(&fresh).expect("the own folder can be removed");
 }
 
-/// Where Cargo keeps what it has fetched, and the person's settings.
+/// Returns the folder of Cargo's downloads and the user's settings.
 fn cargo_folder() -> Option<PathBuf> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home)
 }
 
-/// Copies what the repository holds, with changes that are not committed, and nothing that was built.
+/// Copies the contents of the repository, with uncommitted changes, and without build products.
 fn copy(source: &Path, fresh: &Path) {
     let mut list = Command::new("git");
     list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(source);
@@ -128,7 +128,7 @@ pub fn graph(name: &str) -> Graph {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How long a search in the time-expanded graph may take.
+/// Time limit of a search in the time-expanded graph.
 const PLANNER_LIMIT: Duration = Duration::from_secs(200);
 
 /// The example of the path planner that searches in the time-expanded graph, too.
@@ -136,7 +136,7 @@ fn expanded() -> PathBuf {
     built_example("isles-path", "expanded").unwrap_or_else(|missing| panic!("{}", missing.why))
 }
 
-/// What the example says of one of its searches.
+/// Returns the output of the example for one of its searches.
 fn searched(what: &str, effort: Effort) -> Output {
     let mut command = Command::new(expanded());
     command.args([what, &effort.repetitions.to_string()]);

@@ -1,4 +1,4 @@
-//! What a measurement is: a question, who answers it, and what the answer must reach.
+//! Measurements: a question, the programs that answer it, and the targets of the answer.
 //!
 //! Its own file so that [`crate::suite`] is a plain table. It runs nothing.
 //! The invariant: a verdict is reached only from figures of the same run; a target of which a peer is absent is not
@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 
 /// Programs that are run in turn, and the questions that their figures answer.
 pub struct Group {
-    /// What `--only` takes.
+    /// Name for `--only`.
     pub name: &'static str,
-    /// How many places on what machine, in words.
+    /// Number of places and machine, in words.
     pub setting: &'static str,
-    /// Whether a round takes minutes: then there are [`SLOW_RUNS`] at most, and `--quick` leaves it out and says so.
+    /// `true` if a round takes minutes: then there are [`SLOW_RUNS`] at most, and `--quick` leaves the group out and
+    /// says so.
     pub slow: bool,
     /// The programs, in the order in which each round runs them.
     pub contenders: &'static [Contender],
@@ -30,19 +31,19 @@ pub const SLOW_RUNS: usize = 3;
 pub struct Contender {
     /// Its name in the table; unique in its group.
     pub label: &'static str,
-    /// How it is started.
+    /// Program that is started.
     pub program: Program,
 }
 
 /// One question.
 pub struct Row {
-    /// What `--only` takes; unique in the suite.
+    /// Name for `--only`, unique in the suite.
     pub name: &'static str,
     /// The question in words.
     pub question: &'static str,
     /// The unit of all its figures.
     pub unit: &'static str,
-    /// Which way is better.
+    /// Direction in which figures are better.
     pub better: Better,
     /// Our figure.
     pub ours: Figure,
@@ -50,7 +51,7 @@ pub struct Row {
     pub peers: &'static [Figure],
     /// The figures that stand beside without a say: bounds that nobody can beat, and other forms of our own.
     pub beside: &'static [Figure],
-    /// What our figure must reach; none where the row only informs.
+    /// Targets of our figure; none if the row only informs.
     pub targets: &'static [Target],
     /// The row without which this one is never put into a document.
     pub quoted_with: Option<&'static str>,
@@ -72,7 +73,7 @@ impl Figure {
     }
 }
 
-/// Which way is better.
+/// Direction in which figures are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -82,7 +83,7 @@ pub enum Better {
     More,
 }
 
-/// What our figure must reach: at most (or, where more is better, at least) so much.
+/// Target of our figure: an upper limit or, if more is better, a lower one.
 pub enum Target {
     /// This value in the row's unit.
     Value(f64),
@@ -99,14 +100,14 @@ pub enum Target {
     },
     /// This many times faster than one figure beside; for rows where less is better.
     Speedup {
-        /// How many times.
+        /// Least speedup.
         limit: f64,
         /// The contender, by label.
         over: &'static str,
     },
     /// At most so much more than one figure beside, in the row's unit.
     Beyond {
-        /// How much.
+        /// Largest difference.
         limit: f64,
         /// The contender, by label.
         over: &'static str,
@@ -116,20 +117,20 @@ pub enum Target {
 /// The measured values of a group, by contender and name.
 pub type Figures = BTreeMap<(&'static str, String), Samples>;
 
-/// How a target came out.
+/// Verdict on a target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The target in words.
     pub target: String,
-    /// Whether it was reached.
+    /// Judgement of the target.
     pub judgement: Judgement,
-    /// What was reached, in the target's terms; none if it is not judged.
+    /// Value reached, in the target's terms; `None` if it is not judged.
     pub reached: Option<Samples>,
     /// The peer that the ratio is with, or why there is no verdict.
     pub remark: String,
 }
 
-/// Whether a target was reached. The median decides.
+/// Judgement of a target. The median decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
@@ -145,7 +146,7 @@ pub enum Judgement {
     NotJudged,
 }
 
-/// What is compared with the limit, and which way is better.
+/// Value to be compared with the limit, and the direction in which it is better.
 struct Comparison {
     reached: Samples,
     limit: f64,
@@ -164,7 +165,7 @@ impl Row {
         std::iter::once(self.ours).chain(self.peers.iter().copied()).chain(self.beside.iter().copied())
     }
 
-    /// What a figure of the row is called: the contender, and which of its figures if it has several here.
+    /// Returns the label of a figure of the row: the contender, and the name of the figure if it has several here.
     pub fn label(&self, figure: Figure) -> String {
         match self.figures().filter(|other| other.contender == figure.contender).count() {
             1 => figure.contender.to_owned(),
@@ -177,7 +178,7 @@ impl Row {
         self.best(self.peers, figures)
     }
 
-    /// How every target of the row came out.
+    /// Returns the verdicts on all targets of the row.
     pub fn verdicts(&self, figures: &Figures) -> Vec<Verdict> {
         self.targets.iter().map(|target| self.verdict(target, figures)).collect()
     }

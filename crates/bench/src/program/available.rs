@@ -1,5 +1,5 @@
-//! What can be started here: programs that are installed, programs of ours that are built when they are asked for, and
-//! why a contender cannot be had.
+//! Availability of programs: those that are installed, those of ours that are built on demand, and the reason why a
+//! contender is missing.
 
 use crate::install::Package;
 use isles_app::companion::Companion;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// Why a contender has no figures.
+/// Reason why a contender has no figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// What is missing or went wrong.
+    /// Reason: the missing thing, or the failure.
     pub why: String,
-    /// What the person can do about it.
+    /// Remedy for the user.
     pub remedy: String,
-    /// What to install, if that is all.
+    /// Package to install, if that is all.
     #[serde(skip)]
     pub package: Option<Package>,
 }
@@ -34,7 +34,7 @@ impl Missing {
     }
 }
 
-/// Whether a program of this name can be started.
+/// Returns `true` if a program of this name can be started.
 pub fn is_installed(program: impl AsRef<OsStr>) -> bool {
     let quiet = Command::new(program)
         .arg("--version")
@@ -104,7 +104,7 @@ fn up_to_date(words: &[&str]) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Whether a command ends well; it says nothing.
+/// Runs a command without output; returns `true` if it succeeds.
 pub fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())

@@ -1,4 +1,4 @@
-//! How each contender is started, and why it cannot be.
+//! Start of each contender, or the reason why it cannot start.
 //!
 //! Its own file because it is the only one that knows the names of tools and their options. It does not
 //! know what the figures mean. The invariant: a contender is either a command that can be run or an
@@ -25,88 +25,88 @@ pub enum Program {
     Isles {
         /// The name of the child.
         child: &'static str,
-        /// What `ISLES_MACHINE` gets.
+        /// Value of `ISLES_MACHINE`.
         machine: &'static str,
-        /// What `ISLES_PLACES` gets.
+        /// Value of `ISLES_PLACES`.
         places: u32,
     },
     /// The program of an application, which prints its JSON document.
     App {
-        /// Which application, and what it is told.
+        /// Application and its arguments.
         task: AppTask,
-        /// What `ISLES_MACHINE` gets.
+        /// Value of `ISLES_MACHINE`.
         machine: &'static str,
-        /// What `ISLES_PLACES` gets.
+        /// Value of `ISLES_PLACES`.
         places: u32,
     },
     /// The same, built with MPI.
     AppMpi {
-        /// Which application, and what it is told.
+        /// Application and its arguments.
         task: AppTask,
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
-        /// How many ranks, and where.
+        /// Numbers of ranks and hosts.
         ranks: Ranks,
     },
     /// A program that is part of this binary and opens a page on one of ours.
     Watched {
         /// The name of the child.
         child: &'static str,
-        /// What `ISLES_MACHINE` gets.
+        /// Value of `ISLES_MACHINE`.
         machine: &'static str,
-        /// What `ISLES_PLACES` gets.
+        /// Value of `ISLES_PLACES`.
         places: u32,
     },
     /// `peers/mpi.c`.
     Mpi {
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
-        /// Which of its sections.
+        /// Section of the program.
         section: &'static str,
-        /// How many ranks, and where.
+        /// Numbers of ranks and hosts.
         ranks: Ranks,
     },
     /// `peers/prk.c`.
     MpiKernel {
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
         /// The kernel and its numbers, divided by blanks.
         words: &'static str,
-        /// How many ranks, and where.
+        /// Numbers of ranks and hosts.
         ranks: Ranks,
     },
     /// A program of ours that is part of this binary, built with MPI.
     IslesMpi {
-        /// With which library.
+        /// MPI library.
         library: MpiLibrary,
         /// The name of the child.
         child: &'static str,
-        /// How many ranks, and where.
+        /// Numbers of ranks and hosts.
         ranks: Ranks,
-        /// What `ISLES_COLLECTIVES` gets, if anything.
+        /// Value of `ISLES_COLLECTIVES`, if it is set.
         collectives: Option<&'static str>,
     },
     /// `peers/ocean.c` over as many steps as the task of the application.
     OceanLoop {
-        /// Whether it is built for the processor at hand, or for any of its kind as the application is.
+        /// `true` if it is built for the processor at hand, not for any of its kind as the application is.
         is_native: bool,
     },
     /// `peers/hpcc.sh`, which runs HPCC with two ranks.
     Hpcc,
     /// `peers/spawn.go`.
     Go {
-        /// Which of its sections.
+        /// Section of the program.
         section: &'static str,
-        /// On how many processors goroutines run; on all without.
+        /// Number of processors that run goroutines; all if `None`.
         processors: Option<u32>,
     },
     /// `peers/simgrid.cpp`.
     SimGrid {
-        /// Which of its sections.
+        /// Section of the program.
         section: &'static str,
-        /// Which network model.
+        /// Network model.
         model: &'static str,
-        /// With or without mailboxes.
+        /// Style of communication, with or without mailboxes.
         style: &'static str,
         /// Messages, or there-and-backs, of each host.
         messages: u32,
@@ -138,7 +138,7 @@ pub enum Program {
     },
 }
 
-/// What an application is to compute.
+/// Task of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppTask {
     /// The application's name.
@@ -164,7 +164,7 @@ impl AppTask {
 /// A crowd without a core each takes seconds a batch with some libraries; all contenders get the same.
 const CROWD_REPETITIONS_MAX: usize = 3;
 
-/// What a program of so many places or ranks does for one figure.
+/// Returns the effort of a program of `places` places or ranks for one figure.
 fn of_places(places: u32, effort: Effort) -> Effort {
     let crowd = places as usize > crate::machine::cores();
     let most = if crowd { CROWD_REPETITIONS_MAX } else { usize::MAX };
@@ -175,7 +175,7 @@ impl Program {
     /// The command that prints this contender's figures; builds it first where it must.
     ///
     /// # Errors
-    /// What is missing and how to install it.
+    /// A tool is missing; the error says how to install it.
     pub fn command(&self, folder: &WorkFolder, effort: Effort) -> Result<Command, Missing> {
         match *self {
             Program::Peer(name) => this_binary(name, effort),

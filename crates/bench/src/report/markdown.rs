@@ -205,7 +205,7 @@ fn micro(text: &str) -> String {
     }
 }
 
-/// How a target came out, with what was reached unless that stands in the row already.
+/// Returns the verdict on a target in words, with the value reached unless the row shows it already.
 fn said(verdict: &Verdict, value: &str, ratio: &str) -> String {
     let word = verdict.judgement.word();
     match (&verdict.reached, verdict.judgement) {

@@ -132,7 +132,7 @@ fn absences(session: &Session) -> String {
     text
 }
 
-/// What a first look leaves out.
+/// Returns a line on the groups that a first look leaves out.
 fn left_out(session: &Session) -> String {
     match &session.left_out[..] {
         [] => String::new(),
@@ -140,7 +140,7 @@ fn left_out(session: &Session) -> String {
     }
 }
 
-/// How many targets were met, and which were not.
+/// Returns the numbers of targets by judgement, and the rows with targets that were not met.
 fn summary(session: &Session) -> String {
     let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for outcome in &session.groups {

@@ -231,7 +231,7 @@ const WAVEFRONT: Group = Group {
     ],
 };
 
-/// What the rows of the wave have in common.
+/// Common part of the rows of the wave.
 const SWEEP: Row = Row {
     name: "",
     question: "",

@@ -43,7 +43,7 @@ pub const GROUPS: &[Group] = &[
     COLD,
 ];
 
-/// What most rows have in common; a row says the rest.
+/// Common part of most rows.
 const ROW: Row = Row {
     name: "",
     question: "",

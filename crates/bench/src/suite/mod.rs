@@ -11,9 +11,9 @@ mod host;
 mod imsuite;
 mod memory;
 mod people;
-mod pipelines;
 mod ranks;
 mod rdf;
+mod tasks;
 pub mod twin;
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
@@ -21,7 +21,7 @@ use crate::mpi::{MpiLibrary, Ranks};
 use crate::program::{AppTask, Program};
 use memory::{aggregation, shared, windows};
 
-/// What one command measures.
+/// Suite of measurements of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// Places on this host.
@@ -58,6 +58,8 @@ pub enum Suite {
     Shared,
     /// Pages that places share.
     Svm,
+    /// Hubs of a real-time kernel.
+    Hubs,
     /// Jobs that people manage.
     Jobs,
     /// Runs that somebody looks at.
@@ -84,6 +86,7 @@ impl Suite {
         Suite::Aggregation,
         Suite::Shared,
         Suite::Svm,
+        Suite::Hubs,
         Suite::Jobs,
         Suite::Ui,
     ];
@@ -108,6 +111,7 @@ impl Suite {
             Suite::Aggregation => "aggregation",
             Suite::Shared => "shared",
             Suite::Svm => "svm",
+            Suite::Hubs => "hubs",
             Suite::Jobs => "jobs",
             Suite::Ui => "ui",
         }
@@ -123,7 +127,7 @@ impl Suite {
             Suite::Glb => balance::GROUPS,
             Suite::ImSuite => imsuite::GROUPS,
             Suite::Mpi => ranks::mpi::GROUPS,
-            Suite::Pipeline => pipelines::GROUPS,
+            Suite::Pipeline => tasks::GROUPS,
             Suite::Prk => ranks::prk::GROUPS,
             Suite::Rcce => ranks::rcce::GROUPS,
             Suite::Bare => ranks::bare::GROUPS,
@@ -133,6 +137,7 @@ impl Suite {
             Suite::Aggregation => aggregation::GROUPS,
             Suite::Shared => shared::GROUPS,
             Suite::Svm => shared::PAGE_GROUPS,
+            Suite::Hubs => tasks::HUB_GROUPS,
             Suite::Jobs => people::jobs::GROUPS,
             Suite::Ui => people::ui::GROUPS,
         }

@@ -1,7 +1,7 @@
 //! The suite `twin`: how fast the model of a chip runs on this host, with SimGrid beside it.
 //!
 //! Its own file because its peers and its targets are others than those of `core`. It holds no code but the table.
-//! What SimGrid does is in `peers/simgrid.cpp`: the same topology, sizes and numbers of messages, contention on.
+//! SimGrid's side is in `peers/simgrid.cpp`: the same topology, sizes and numbers of messages, contention on.
 
 use super::figure;
 use crate::measure::{Better, Contender, Group, Row, Target};
@@ -18,9 +18,9 @@ const DEFAULTS: &str = "SimGrid, its TCP model";
 
 /// There-and-backs, and messages of each place; the children know the same numbers.
 pub const PING_PONGS: u32 = 100_000;
-/// As [`PING_PONGS`], of each of 48 places.
+/// Messages of each of 48 places, as [`PING_PONGS`].
 pub const MESH_MESSAGES: u32 = 10_000;
-/// As [`PING_PONGS`], of each of 1,000 places.
+/// Messages of each of 1,000 places, as [`PING_PONGS`].
 pub const TORUS_MESSAGES: u32 = 10;
 
 /// Tasks of each of 48 places.

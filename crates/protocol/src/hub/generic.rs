@@ -11,6 +11,10 @@ use super::waiting::WaitingList;
 #[derive(Debug)]
 pub struct Hub {
     rule: Box<dyn HubRule>,
+    /// What the rule has said of itself when the hub was made.
+    pairs: bool,
+    defers: bool,
+    is_local: bool,
     waiting: WaitingList,
     /// Whether those that wait have to be looked at when the kernel schedules.
     is_deferred: bool,
@@ -33,6 +37,9 @@ impl Hub {
     /// Makes a hub in which nobody waits.
     pub fn new(rule: Box<dyn HubRule>) -> Hub {
         Hub {
+            pairs: rule.pairs(),
+            defers: rule.defers(),
+            is_local: rule.is_local(),
             rule,
             waiting: WaitingList::default(),
             is_deferred: false,
@@ -43,8 +50,9 @@ impl Hub {
     }
 
     /// Whether only tasks of its place may use it.
+    #[inline]
     pub fn is_local(&self) -> bool {
-        self.rule.is_local()
+        self.is_local
     }
 
     /// Whether [`reschedule`](Hub::reschedule) has something to do.
@@ -81,9 +89,10 @@ impl Hub {
         self.is_deferred && self.waiting.position_of(request.operation).is_some()
     }
 
+    #[inline]
     fn partner_of(&self, request: &ServiceRequest) -> Option<usize> {
         let other = request.operation.other();
-        if self.rule.pairs() { self.waiting.position_of(other) } else { None }
+        if self.pairs { self.waiting.position_of(other) } else { None }
     }
 
     fn verdict(&self, request: &ServiceRequest) -> Readiness {
@@ -110,7 +119,7 @@ impl Hub {
     }
 
     fn after_action(&mut self, replies: &mut Vec<ServiceReply>) {
-        if self.rule.defers() {
+        if self.defers {
             self.is_deferred = !self.waiting.is_empty();
         } else {
             self.look_again(replies);

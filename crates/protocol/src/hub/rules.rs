@@ -32,12 +32,13 @@ pub trait HubRule: fmt::Debug {
     /// payload of each goes back to its task.
     fn action(&mut self, request: &mut ServiceRequest, partner: Option<&mut ServiceRequest>);
 
-    /// Whether two requests meet, one of each side, and both are returned.
+    /// Whether two requests meet, one of each side, and both are returned. Asked once, when the hub is made.
     fn pairs(&self) -> bool {
         false
     }
 
-    /// Whether those that wait are looked at only when the kernel schedules next, and not with the action.
+    /// Whether those that wait are looked at only when the kernel schedules next, and not with the action. Asked once,
+    /// when the hub is made.
     fn defers(&self) -> bool {
         false
     }
@@ -52,7 +53,7 @@ pub trait HubRule: fmt::Debug {
         0
     }
 
-    /// Whether only tasks of the hub's own place may use it.
+    /// Whether only tasks of the hub's own place may use it. Asked once, when the hub is made.
     fn is_local(&self) -> bool {
         false
     }

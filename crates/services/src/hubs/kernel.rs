@@ -125,37 +125,35 @@ impl HubKernel {
         self.counts.set(counts);
     }
 
-    /// Makes a request of a task.
-    pub(super) fn submit(&self, mut submission: Submission) -> SubmittedRequest {
+    /// Makes a request of a task. One that returns at once has no entry in the table of those that wait.
+    pub(super) fn submit(&self, submission: Submission) -> Result<Outcome, SubmittedRequest> {
         self.count(|counts| counts.requests += 1);
-        let did_run_again = self.runs_again.get();
         let is_here = self.read(|node| node.directory().place_of_hub(submission.hub)) == Some(self.here);
         if is_here {
             charge(submission.payload.len() as u64 * self.costs.copy_kilobyte / 1000);
         }
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
-        let wait = self.waits.borrow_mut().insert(None);
-        submission.tag = wait;
         let number = self.node.borrow_mut().submit(submission, &mut outputs);
+        let is_it = |output: &Output| matches!(output, Output::Return { number: of, .. } if *of == number);
+        let outcome = match outputs.iter().position(is_it).map(|at| outputs.remove(at)) {
+            Some(Output::Return { status, payload, .. }) => Ok((status, payload)),
+            _ => {
+                let wait = self.waits.borrow_mut().insert(None);
+                self.node.borrow_mut().set_tag(number, wait);
+                Err(SubmittedRequest { number, wait })
+            }
+        };
         self.carry_out(&mut outputs);
         *self.outputs.borrow_mut() = outputs;
-        if self.is_back(wait) {
-            // The task that has asked sees it at once.
-            self.runs_again.set(did_run_again);
-        }
-        SubmittedRequest { number, wait }
-    }
-
-    fn is_back(&self, wait: u64) -> bool {
-        self.waits.borrow().get(wait).is_some_and(Option::is_some)
+        outcome
     }
 
     /// Takes what came back of a request, if it has returned.
     pub(super) fn take_outcome(&self, asked: SubmittedRequest) -> Option<Outcome> {
-        if !self.is_back(asked.wait) {
-            return None;
-        }
-        self.waits.borrow_mut().remove(asked.wait).flatten()
+        let mut waits = self.waits.borrow_mut();
+        let outcome = waits.get_mut(asked.wait)?.take()?;
+        waits.remove(asked.wait);
+        Some(outcome)
     }
 
     pub(super) fn time_out(&self, asked: SubmittedRequest) {

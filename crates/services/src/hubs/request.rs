@@ -42,6 +42,8 @@ enum RequestState {
         payload: Vec<u8>,
     },
     Made(SubmittedRequest),
+    /// It has returned when it was made.
+    Returned(Outcome),
     /// It has returned, and its task gives way to a more urgent one.
     Back(Outcome),
     Over,
@@ -70,7 +72,10 @@ impl HubRequest {
         }
         let waits = self.wait != Wait::No && self.wait != Wait::For(Duration::ZERO);
         let submission = Submission { task: self.task, hub, operation, waits, payload, tag: 0 };
-        self.state = RequestState::Made(self.kernel.submit(submission));
+        self.state = match self.kernel.submit(submission) {
+            Ok(outcome) => RequestState::Returned(outcome),
+            Err(asked) => RequestState::Made(asked),
+        };
         // Others may get now what was given back; what has arrived meanwhile is looked at first.
         if self.kernel.has_work() {
             Local::with(|local| {
@@ -111,12 +116,16 @@ impl Future for HubRequest {
             self.make();
         }
         match std::mem::replace(&mut self.state, RequestState::Over) {
+            RequestState::Returned(outcome) => self.come_back(outcome),
             RequestState::Back((status, payload)) => Poll::Ready(done(status).map(|()| payload)),
             RequestState::Made(asked) => {
                 if let Some(outcome) = self.kernel.take_outcome(asked) {
                     return self.come_back(outcome);
                 }
                 self.state = RequestState::Made(asked);
+                if !matches!(self.wait, Wait::For(_)) {
+                    return Poll::Pending;
+                }
                 self.poll_timer(asked, context);
                 match self.kernel.take_outcome(asked) {
                     Some(outcome) => self.come_back(outcome),

@@ -2,6 +2,7 @@
 //!
 //! One file a rule family; each says in its header what it refuses. The list below is the whole command.
 
+mod comment;
 mod folder;
 mod header;
 mod homonym;
@@ -20,6 +21,7 @@ use crate::tree::Tree;
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let checks: &[fn(&Tree) -> Vec<Finding>] = &[
         header::check,
+        comment::check,
         unsafety::check,
         pair::check,
         name::check,

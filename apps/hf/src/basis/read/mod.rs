@@ -1,9 +1,9 @@
 //! Reads basis sets: what the forms have in common.
 //!
-//! Which form a text has, its lines, numbers and types of functions, and the contractions that are kept are here; the
-//! forms are in [`nwchem`] and [`gaussian`]. A file may hold more than a molecule needs: only what stands there for the
-//! wanted elements is judged and kept, of the others no more is read than where they end. Invariant: any text gives a
-//! basis set or an error that names the line, never a panic; of a wanted element nothing is passed over.
+//! Detects the form of a text and handles its lines, numbers, types of functions and the contractions that are kept;
+//! the forms are in [`nwchem`] and [`gaussian`]. A file may hold more than a molecule needs: only the entries of the
+//! wanted elements are checked and kept, and the others are read just far enough to find their ends. Invariant: any
+//! text gives a basis set or an error that names the line, never a panic; nothing of a wanted element is passed over.
 
 use super::super::element::Element;
 use super::super::input_error::{InputError, excerpt, number};
@@ -11,7 +11,7 @@ use super::{BasisSet, CONTRACTIONS_MAX, Contraction, MOMENTUM_MAX, PRIMITIVES_MA
 use super::{gaussian, nwchem};
 use isles_app::frame::count;
 
-/// What stands between the elements in Gaussian's form.
+/// Separator between the elements in Gaussian's form.
 pub(super) const SEPARATOR: &str = "****";
 
 /// Exponents that are accepted, in bohr^-2: beyond them nothing of an atom lies.
@@ -20,10 +20,10 @@ const EXPONENTS: std::ops::RangeInclusive<f64> = 1e-6..=1e12;
 /// The letters of angular momenta that are computed, in order.
 const LETTERS: &str = "SPD";
 
-/// What may stand where a type must.
+/// Allowed types of functions.
 pub(super) const TYPE: &str = "a type of functions: S, P, D, SP, SPD or L, which is SP";
 
-/// What may stand where an element of a basis set must.
+/// Allowed names of an element of a basis set.
 pub(super) const ELEMENT: &str = "an element, as its symbol or its number";
 
 /// A line of the text without its comment: its index, and its words. What stands in quotation marks is one word.
@@ -34,12 +34,12 @@ pub(super) struct TextLine<'a> {
 }
 
 impl TextLine<'_> {
-    /// Whether the first word is `word`, in any case.
+    /// Returns `true` if the first word is `word`, in any case.
     pub(super) fn begins_with(&self, word: &str) -> bool {
         self.words[0].eq_ignore_ascii_case(word)
     }
 
-    /// Whether the first word is a number.
+    /// Returns `true` if the first word is a number.
     pub(super) fn is_numeric(&self) -> bool {
         number(self.words[0]).is_some()
     }
@@ -80,14 +80,14 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// What was found in a text.
+/// Entries found in a text.
 pub(super) struct Findings<'a> {
     source: &'a str,
     wanted: &'a [Element],
     elements: Vec<(Element, Vec<Contraction>)>,
-    /// What the text says of the d functions of wanted elements.
+    /// Kind of the d functions of wanted elements, if the text says it: `true` if Cartesian.
     is_cartesian: Option<bool>,
-    /// Whether no element has come yet.
+    /// `true` as long as no element has come.
     is_empty: bool,
 }
 
@@ -97,13 +97,13 @@ pub(super) struct ShellLines<'l, 'a> {
     pub(super) head: &'l TextLine<'a>,
     /// The type.
     pub(super) momenta: &'l str,
-    /// What the exponents are multiplied by.
+    /// Factor by which the exponents are multiplied.
     pub(super) factor: f64,
     /// The lines of the primitives.
     pub(super) rows: &'l [TextLine<'a>],
-    /// Whether a row may have several coefficients of one angular momentum.
+    /// `true` if a row may have several coefficients of one angular momentum.
     pub(super) has_columns: bool,
-    /// What the text says of d functions.
+    /// Kind of the d functions, if the text says it: `true` if Cartesian.
     pub(super) is_cartesian: Option<bool>,
 }
 
@@ -202,13 +202,13 @@ impl Findings<'_> {
         Ok(columns)
     }
 
-    /// That something else stands in a line.
+    /// Returns the error for a line with other contents than `allowed`.
     pub(super) fn malformed(&self, line: &TextLine<'_>, allowed: &str) -> InputError {
         let (source, found) = (self.source.to_owned(), excerpt(&line.words.join(" ")));
         InputError::Malformed { source, line: line.index + 1, found, allowed: allowed.to_owned() }
     }
 
-    /// That something is missing: at the end of the text, or where another line stands.
+    /// Returns the error for a missing part: at the end of the text, or at the line that stands in its place.
     pub(super) fn missing(&self, next: Option<&TextLine<'_>>, missing: String) -> InputError {
         match next {
             Some(line) => self.malformed(line, &missing),

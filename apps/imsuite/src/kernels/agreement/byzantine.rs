@@ -2,11 +2,11 @@
 //!
 //! Rabin's algorithm with a coin that all nodes see (24th FOCS, 1983), with the thresholds of Motwani and Raghavan
 //! (Randomized Algorithms, 1995, section 12.6). In each turn all nodes send their votes through the network, hop by
-//! hop; a traitor sends each neighbour another one, but passes on what it gets. Who counts as many equal votes as the
-//! coin's threshold says takes that value, else 0; who counts as many as the last threshold has decided. When all
-//! loyal nodes have decided it ends. Of several votes that are passed on for one node the one of the neighbour of the
-//! lowest number counts. Invariant: loyal nodes count the same votes of loyal nodes, so their counts differ by the
-//! traitors' at most.
+//! hop; a traitor sends each neighbour another one, but passes on what it gets. A node that counts at least as many
+//! equal votes as the coin's threshold takes that value, else 0; a node that counts at least as many as the last
+//! threshold has decided. The algorithm ends when all loyal nodes have decided. Of several votes that are passed on for
+//! one node, the one of the neighbour of the lowest number counts. Invariant: loyal nodes count the same votes of loyal
+//! nodes, so their counts differ by the traitors' at most.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
@@ -28,15 +28,15 @@ pub struct Node {
     is_traitor: bool,
     /// The votes of this turn, by the node that they are of.
     votes: Vec<Option<bool>>,
-    /// What a traitor draws.
+    /// Random numbers of a traitor.
     random: Random,
-    /// What all nodes see.
+    /// Common coin, the same at all nodes.
     coin: Random,
     decision: Option<bool>,
 }
 
 impl Node {
-    /// A hop of the votes' way, of as many as the diameter; the last one only listens.
+    /// Performs one hop of the votes, of `diameter` in all; the last one only listens.
     fn spread(turn: &mut Turn<'_, Byzantine>, hop: u32, diameter: u32) {
         if hop == 0 {
             let index = turn.index;
@@ -74,8 +74,8 @@ impl Node {
     }
 }
 
-/// How many votes of `nodes` for one value a node needs: two bounds to take it, of which the coin chooses one, and the
-/// bound to decide.
+/// Returns the numbers of votes of `nodes` for one value that a node needs: two bounds to take it, of which the coin
+/// chooses one, and the bound to decide.
 fn thresholds(nodes: usize) -> [usize; 3] {
     [5 * nodes / 8 + 1, 3 * nodes / 4 + 1, 7 * nodes / 8]
 }

@@ -24,14 +24,14 @@ pub struct Node {
     greatest: u64,
     /// The greatest distance that it knows that one to have come, in hops.
     farthest: u32,
-    /// Whether the identifier is its own.
+    /// `true` if the greatest identifier is its own.
     is_candidate: bool,
     /// Pulses in which the distance has not grown.
     quiet: u32,
     leader: Option<u32>,
 }
 
-/// What nodes of DP tell their neighbours.
+/// Messages of DP to neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PulseMessage {
     /// The greatest identifier, and the greatest distance that it is known to have come.
@@ -46,7 +46,7 @@ pub enum PulseMessage {
 }
 
 impl Node {
-    /// Takes what the neighbours know at the end of a pulse.
+    /// Takes the identifiers and distances known to the neighbours at the end of a pulse.
     fn learn(&mut self, pulse: u32, known: &[(u64, u32)]) {
         let greatest = known.iter().map(|(greatest, _)| *greatest).max().unwrap_or(0);
         let is_overtaken = greatest > self.greatest;

@@ -1,9 +1,9 @@
 //! LCR: a leader in a ring with one direction.
 //!
-//! The algorithm of Le Lann (IFIP Congress 1977) as Chang and Roberts improved it (Communications of the ACM 22,
-//! 1979): each node sends its identifier on; a node passes on what is greater than its own and swallows the rest.
-//! Whose identifier comes back is the leader, and says so once around. Invariant: the greatest identifier is the only
-//! one that comes back.
+//! The algorithm of Le Lann (IFIP Congress 1977) as Chang and Roberts improved it (Communications of the ACM 22, 1979):
+//! each node sends its identifier on; a node passes on identifiers greater than its own and swallows the rest. The node
+//! whose identifier comes back is the leader, and announces this once around. Invariant: the greatest identifier is the
+//! only one that comes back.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -20,7 +20,7 @@ pub struct Node {
     leader: Option<u32>,
 }
 
-/// What nodes of LCR tell the next one.
+/// Messages of LCR to the next node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RingMessage {
     /// The identifier of a node that may become the leader.
@@ -30,7 +30,7 @@ pub enum RingMessage {
 }
 
 impl Node {
-    /// What a node passes on of a message, if anything.
+    /// Returns the message that a node passes on, if any.
     fn passed_on(&mut self, index: u32, message: RingMessage) -> Option<RingMessage> {
         match message {
             RingMessage::Identifier(other) if other > self.identifier => Some(RingMessage::Identifier(other)),

@@ -1,9 +1,9 @@
 //! HS: a leader in a ring both of whose directions are used.
 //!
-//! The algorithm of Hirschberg and Sinclair (Communications of the ACM 23, 1980). A candidate sends its identifier
-//! 2^k hops in both directions; a greater identifier on the way stops it, else it is turned back at the end. When
-//! both have come back the candidate goes on with twice the hops. Whose identifier has come all the way around is the
-//! leader, and says so. Invariant: an identifier that comes back has met no greater one.
+//! The algorithm of Hirschberg and Sinclair (Communications of the ACM 23, 1980). A candidate sends its identifier 2^k
+//! hops in both directions; a greater identifier on the way stops it, else it is turned back at the end. When both have
+//! come back the candidate goes on with twice the hops. The node whose identifier has come all the way around is the
+//! leader, and announces this. Invariant: an identifier that comes back has met no greater one.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -24,7 +24,7 @@ pub struct Node {
     leader: Option<u32>,
 }
 
-/// What nodes of HS tell their neighbours.
+/// Messages of HS to neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProbeMessage {
     /// The identifier of a candidate on its way out.

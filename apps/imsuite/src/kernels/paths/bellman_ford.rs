@@ -17,7 +17,7 @@ pub struct BellmanFord;
 pub struct Node {
     /// The least distance that it knows of.
     distance: Option<u32>,
-    /// Whether the distance came in this round.
+    /// `true` if the distance came in this round.
     is_new: bool,
 }
 

@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 /// The kernel DR. Its nodes send no messages; they ask for edges.
 pub struct RoutingTables;
 
-/// What a node knows of another one.
+/// Route to another node, as far as it is known.
 #[derive(Clone, Copy, Default)]
 struct KnownRoute {
     /// The length of the shortest path that was found.
@@ -29,7 +29,7 @@ struct KnownRoute {
 pub struct Node {
     /// Its edges: neighbour and weight.
     edges: Vec<(u32, u64)>,
-    /// What it knows of each node.
+    /// Known route to each node.
     routes: Vec<KnownRoute>,
     /// The node that it settles next.
     nearest: Option<u32>,

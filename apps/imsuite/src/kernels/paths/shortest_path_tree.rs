@@ -20,15 +20,15 @@ pub struct ShortestPathTree;
 pub struct Node {
     is_root: bool,
     parent: Option<u32>,
-    /// Whether it is of the youngest layer.
+    /// `true` if the node is of the youngest layer.
     is_youngest: bool,
     /// Its children below which the tree grew in this phase or, before that, in the last one.
     growing: Vec<u32>,
-    /// How many neighbours or children have not answered yet in this phase.
+    /// Number of neighbours or children that have not answered yet in this phase.
     awaited: usize,
 }
 
-/// What nodes of DST tell each other.
+/// Messages of DST.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TreeMessage {
     /// From a parent: a phase begins.

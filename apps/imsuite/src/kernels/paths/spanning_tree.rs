@@ -38,15 +38,15 @@ pub struct Node {
     fragment: u32,
     /// The lightest edge that leaves the fragment here or below, and the child below which it is; none for an own edge.
     blue: Option<(WeightedEdge, Option<u32>)>,
-    /// How many children have not told their blue edge yet.
+    /// Number of children that have not told their blue edge yet.
     awaited: usize,
     /// The node to which it connects.
     connects_to: Option<u32>,
-    /// Whether the part of the phase that goes on needs another round because of this node.
+    /// `true` if the current part of the phase needs another round because of this node.
     is_busy: bool,
 }
 
-/// What nodes of MST tell each other.
+/// Messages of MST.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FragmentMessage {
     /// To neighbours: the fragment that I am in. To children: the fragment that we are in now.

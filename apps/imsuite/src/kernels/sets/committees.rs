@@ -34,7 +34,7 @@ pub struct Node {
     invited_by: Option<Ranked>,
 }
 
-/// What nodes of KC tell each other.
+/// Messages of KC.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CommitteeMessage {
     /// The least node without a committee that I have heard of.
@@ -43,7 +43,7 @@ pub enum CommitteeMessage {
     Invitation {
         /// The leader.
         leader: Ranked,
-        /// Whom it invites.
+        /// Node that it invites.
         whom: u32,
     },
 }

@@ -2,9 +2,9 @@
 //!
 //! Luby's algorithm (SIAM Journal on Computing 15, 1986) in the form of Metivier, Robson, Saheb-Djahromi and Zemmari
 //! (Distributed Computing 23, 2011): in each turn every undecided node draws a number and tells its undecided
-//! neighbours. Who has drawn less than all of them joins and says so; its neighbours leave and say so. Equal numbers
-//! are told apart by the nodes. Invariant: no two neighbours join in one turn, and a neighbour of a member is never
-//! undecided after it.
+//! neighbours. A node that has drawn less than all of them joins and announces this; its neighbours leave and announce
+//! it. Equal numbers are told apart by the nodes. Invariant: no two neighbours join in one turn, and a neighbour of a
+//! member is never undecided after it.
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The kernel MIS.
 pub struct IndependentSet;
 
-/// What has become of a node.
+/// State of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Membership {
     Undecided,
@@ -34,10 +34,10 @@ pub struct Node {
     drawn: u64,
 }
 
-/// What nodes of MIS tell each other.
+/// Messages of MIS.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SetMessage {
-    /// What was drawn.
+    /// Random number drawn by the sender.
     Drawn(u64),
     /// I am in the set.
     Joined,

@@ -1,8 +1,7 @@
 //! Kernels that choose nodes or divide them: DS, MIS, VC and KC.
 //!
-//! Which answer they come to is a matter of chance, or of the order in which their rules are applied, so they are
-//! checked for being valid: what was promised of the answer is looked up in the graph. Invariant: a check looks at
-//! every node.
+//! The answer depends on random numbers, or on the order in which rules are applied, so it is checked for validity: its
+//! promised properties are verified in the graph. Invariant: a check looks at every node.
 
 mod committees;
 mod dominating_set;
@@ -14,7 +13,7 @@ pub use dominating_set::DominatingSet;
 pub use independent_set::IndependentSet;
 pub use tree_colouring::TreeColouring;
 
-/// Which nodes answer that they are in the set.
+/// Returns, for each node, whether it answers that it is in the set.
 ///
 /// # Errors
 /// A node answers something else than 0 or 1.

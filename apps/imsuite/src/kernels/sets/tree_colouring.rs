@@ -21,7 +21,7 @@ const THREE: u32 = 3;
 /// A node of it.
 pub struct Node {
     colour: u32,
-    /// None at the root.
+    /// Parent; `None` at the root.
     parent: Option<u32>,
 }
 

@@ -12,7 +12,7 @@ use oxrdf::{NamedNode, Term};
 use spareval::{InternalQuad, QueryableDataset};
 use std::convert::Infallible;
 
-/// What the IRIs of columns begin with; no data set can have it, since it is no IRI that a reader accepts.
+/// Prefix of the IRIs of columns; no data set contains it, because readers reject it as an IRI.
 const COLUMN: &str = "isles table ";
 
 /// The name of the column with this position of the table with this position; without one, that of its rows.

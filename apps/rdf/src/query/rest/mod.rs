@@ -23,7 +23,7 @@ use split::Needs;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// What is left of a query.
+/// Part of a query that is left for one place.
 pub(super) struct Rest<'a> {
     /// The query, for its base.
     pub query: &'a Query,
@@ -31,7 +31,7 @@ pub(super) struct Rest<'a> {
     pub pattern: &'a GraphPattern,
     /// The triples that it asks for.
     pub needs: &'a Needs,
-    /// What its parts have become: the rows of this place.
+    /// Results of the parts already evaluated: the rows of this place.
     pub tables: Vec<Table>,
 }
 
@@ -108,12 +108,12 @@ impl Queries<'_> {
     }
 }
 
-/// What `spareval` answers a query with over the triples of one place.
+/// Reference answer by `spareval` over the triples of one place.
 #[derive(Debug)]
 pub enum Reference {
     /// An answer that this program's must be equal to.
     Answer(Answer),
-    /// Of a query that leaves open which solutions it has: how many.
+    /// Number of solutions of a query that leaves open which solutions it has.
     Rows(u64),
 }
 

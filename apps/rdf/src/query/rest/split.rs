@@ -109,7 +109,7 @@ pub fn ordered(pattern: GraphPattern) -> GraphPattern {
     }
 }
 
-/// Whether the solutions of a query have an order.
+/// Returns `true` if the solutions of a query are ordered.
 pub fn is_ordered(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::OrderBy { .. } => true,
@@ -121,7 +121,7 @@ pub fn is_ordered(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// Whether some solutions of a part are left out, and not by an order: which ones is open.
+/// Returns `true` if a part drops some of its solutions without an order, so that the choice of them is open.
 pub fn is_cut_anywhere(pattern: &GraphPattern) -> bool {
     let mut is_cut = false;
     rewritten(pattern, &mut |part| {
@@ -159,16 +159,16 @@ fn table_pattern(position: usize, table: &Table, names: &[String]) -> GraphPatte
 /// The triples that the rest of a query asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Those of these predicates.
+    /// Triples of these predicates.
     pub predicates: BTreeSet<String>,
-    /// All of them.
+    /// True if all triples are needed.
     pub all: bool,
-    /// What it asks for that there is not: named graphs, other services.
+    /// Feature the query needs that is not supported: named graphs, other services.
     pub unsupported: Option<&'static str>,
 }
 
 impl Needs {
-    /// Those of the parts of `pattern` that are not evaluated by all places.
+    /// Returns the needs of the parts of `pattern` that are not evaluated by all places.
     pub fn of(pattern: &GraphPattern, translation: &mut Translation) -> Needs {
         let mut needs = Needs::default();
         let rest = rewritten(pattern, &mut |part| {

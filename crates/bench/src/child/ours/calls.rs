@@ -78,7 +78,7 @@ async fn there_and_back(effort: Effort, pause: Duration) -> isles::Result<f64> {
     Ok(median(seconds))
 }
 
-/// How long the places sleep before a round of calls, and the calls of a round.
+/// Sleep of the places before a round of calls, and number of calls of a round.
 const NAP: Duration = Duration::from_millis(30);
 const CALLS_A_ROUND: u32 = 100_000;
 
@@ -246,7 +246,7 @@ const ELEMENTS: usize = 1_024;
 
 const MIB: usize = 1 << 20;
 
-/// What the tasks add to; a plain sum, it orders nothing.
+/// Sum to which the tasks add; its accesses order nothing.
 static SUM: AtomicU64 = AtomicU64::new(0);
 
 /// Prints `generic_us` and `concrete_us`: an `at!` that takes along a vector of 1,024 numbers, by a function that
@@ -291,7 +291,7 @@ async fn send_vector(there: Place, value: &Vec<f64>) -> isles::Result<()> {
     .await
 }
 
-/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes a second of a slice of so many MiB moved by `at!`.
+/// Prints `of_33_mib_gb` and `of_30_mib_gb`: 10⁹ bytes a second of a slice of 33 or 30 MiB moved by `at!`.
 pub fn sizes(effort: Effort) {
     run(move || async move {
         let there = here().next();

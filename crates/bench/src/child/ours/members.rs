@@ -8,7 +8,7 @@ use crate::child::timing::Effort;
 use crate::child::timing::say;
 use isles::prelude::*;
 
-/// As much as travels in the rows of the suite `core`.
+/// Words of a transfer, the same number as in the rows of the suite `core`.
 const WORDS: usize = (2 << 20) / size_of::<u64>();
 
 /// Ends the partner; each other message comes back.

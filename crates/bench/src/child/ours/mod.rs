@@ -6,6 +6,7 @@
 pub mod betweenness;
 pub mod calls;
 pub mod channels;
+pub mod hubs;
 pub mod members;
 pub mod pipelines;
 pub mod places;
@@ -29,7 +30,7 @@ where
     report
 }
 
-/// As [`crate::child::timing::seconds_per_step`], for steps that wait for other places.
+/// Same as [`crate::child::timing::seconds_per_step`], for steps that wait for other places.
 async fn seconds_per_step(
     effort: Effort,
     mut step: impl AsyncFnMut(u64) -> isles::Result<()>,
@@ -57,7 +58,7 @@ async fn seconds_of_both(
     Ok((median(of_one), median(of_other)))
 }
 
-/// How many steps fill a batch.
+/// Returns the number of steps that fill a batch.
 async fn calibrate(
     effort: Effort,
     step: &mut impl AsyncFnMut(u64) -> isles::Result<()>,
@@ -69,7 +70,7 @@ async fn calibrate(
     Ok(count)
 }
 
-/// The seconds of one of so many steps.
+/// Returns the mean seconds of one of `count` steps.
 async fn seconds_of(step: &mut impl AsyncFnMut(u64) -> isles::Result<()>, count: u64) -> isles::Result<f64> {
     let start = Instant::now();
     step(count).await?;

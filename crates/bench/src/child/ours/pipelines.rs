@@ -36,7 +36,7 @@ const STATE_BYTES: usize = 38_000;
 /// Resizes that are measured.
 const RESIZES: u64 = 1_000;
 
-/// What the stages do.
+/// Kinds of stages.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum Staged {
     Short,
@@ -45,7 +45,7 @@ enum Staged {
     Heavy,
 }
 
-/// What a long stage does with an item.
+/// Processes an item in a long stage.
 pub fn long_step(stage: u64, value: u64) -> u64 {
     (0..ROUNDS).fold(value ^ stage, |value, round| (value ^ round).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }

@@ -1,9 +1,9 @@
-//! What places cost while they are there: many more of them than cores, and the memory of one.
+//! Costs of idle places: many more places than cores, and the memory of one place.
 //!
-//! What counts for the first is how places wait, not how they send; the forms are those of `peers/mpi.c`, section
-//! `oversubscribed`. Memory is read in the kernel's books: pages resident in the process of one place, shared ones
-//! included, less those of the same program without places. The invariants: while the token travels, every other place
-//! waits; the place that is looked at does nothing else.
+//! The first depends on how places wait, not on how they send; the forms are those of `peers/mpi.c`, section
+//! `oversubscribed`. Memory is read from the accounts of the kernel: pages resident in the process of one place, shared
+//! ones included, less those of the same program without places. The invariants: while the token travels, every other
+//! place waits; the place that is looked at does nothing else.
 
 use super::{run, seconds_per_step, transfers};
 use crate::child::timing::Effort;
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 const IDLE: Duration = Duration::from_secs(2);
 
-/// How long the token travels before it is timed, as in `peers/mpi.c`: until new processes are spread over the
-/// processors a hop takes up to twice as long.
+/// Time for which the token travels before it is timed, as in `peers/mpi.c`: until new processes are spread over the
+/// processors, a hop takes up to twice as long.
 const SETTLING: Duration = Duration::from_millis(500);
 
 /// Prints `hop_us`, `barrier_us` and `idle_percent`.

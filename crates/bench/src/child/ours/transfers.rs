@@ -66,7 +66,7 @@ fn gigabytes(arrays: u64, seconds: f64) -> f64 {
 const WORDS_8K: usize = (8 << 10) / size_of::<u64>();
 const WORDS_1M: usize = (1 << 20) / size_of::<u64>();
 
-/// What is measured.
+/// Collectives that are measured.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 enum Collective {
     Barrier,

@@ -14,7 +14,7 @@ use isles::prelude::*;
 /// Rows that a place may be ahead of the next one, as in the listing.
 const CAPACITY: usize = 16;
 
-/// How wide and how high a grid is, the given column and row included.
+/// Size of a grid, the given column and row included.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct Extent {
     columns: usize,
@@ -38,7 +38,7 @@ async fn both_grids(effort: Effort, has_channels: bool) -> isles::Result<()> {
     Ok(())
 }
 
-/// How a place gets its values from the left and gives them to the right.
+/// Links of a place to its neighbours, from the left and to the right.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 enum Neighbors {
     Members(Team),
@@ -46,7 +46,7 @@ enum Neighbors {
 }
 
 impl Neighbors {
-    /// From the last place to the first one, too.
+    /// Receives a cell from the place to the left; the first place receives from the last.
     async fn receive_left(&self) -> isles::Result<f64> {
         match self {
             Neighbors::Members(team) => {

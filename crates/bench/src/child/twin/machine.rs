@@ -23,14 +23,14 @@ const BROADCAST: usize = 1_024;
 /// Children of a place in the tree.
 const CHILDREN: u32 = 4;
 
-/// What one place of the machine knows: how far its barrier and its broadcast are.
+/// State of one place of the machine: the progress of its barrier and its broadcast.
 struct MachinePlace {
     endpoint: ChipEndpoint,
     /// Children that have not come to the barrier.
     missing: u32,
-    /// What it still has to send to its children: the release, then the broadcast.
+    /// Messages still to be sent to its children: the release, then the broadcast.
     owes: Vec<(HandlerId, u32)>,
-    /// Whether its parent does not know yet that all have come.
+    /// `true` as long as its parent does not know that all have come.
     silent: bool,
     done: bool,
 }

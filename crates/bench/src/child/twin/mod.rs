@@ -52,7 +52,7 @@ impl Player {
     }
 }
 
-/// Whether there was room.
+/// Sends a message; returns `true` if there was room.
 fn send(endpoint: &ChipEndpoint, to: PlaceId, bytes: usize) -> bool {
     send_as(endpoint, to, HandlerId(1), bytes)
 }

@@ -65,7 +65,7 @@ const RANDOM_ACCESS: Group = Group {
 const OF_HPCC: &str = "hpcc";
 const GUPS_OF_HPCC: AppTask = AppTask { words: "--bits 24 --updates 67108864", ..GUPS };
 
-/// What both rows beside HPCC have in common.
+/// Common part of both rows beside HPCC.
 const BESIDE_HPCC: Row = Row {
     name: "",
     question: "",

@@ -154,7 +154,7 @@ const QUALITY: Row = Row {
     ..ROW
 };
 
-/// What most rows have in common.
+/// Common part of most rows.
 const ROW: Row = Row {
     name: "",
     question: "",

@@ -60,7 +60,7 @@ const ACCESSES: Group = Group {
     ],
 };
 
-/// What the rows of accesses have in common.
+/// Common part of the rows of accesses.
 const ACCESS: Row = Row {
     name: "",
     question: "",

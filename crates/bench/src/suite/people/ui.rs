@@ -14,7 +14,7 @@ const PAGE: &str = "with a page";
 const RECORD: &str = "recorded";
 const TRACE: &str = "traced";
 
-/// What a page may cost.
+/// Largest cost of a page: 2 % over the run that nobody looks at.
 const OF_NOBODY: &[Target] = &[Target::BestPeer(1.02)];
 
 /// All groups, in the order in which they are run.

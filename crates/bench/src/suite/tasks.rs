@@ -1,18 +1,24 @@
-//! The suite `pipeline`: stages that run at one place, at two and at more than there are cores, and resizes.
+//! The suites `pipeline` and `hubs`: tasks that interact, as stages of a pipeline or by the hubs of a real-time kernel.
 //!
-//! Its own file because its peers are those of no other suite: a chain of tasks with channels, and the loop that a
-//! program has before it has stages. It holds no code but the table.
+//! It holds no code but the tables. The peers of a pipeline are a chain of tasks with channels, and the loop that a
+//! program has before it has stages. A loop of hubs is compared with the switches and messages that it consists of,
+//! measured in the same run.
 
-use super::{ONE_PLACE, TWO_PLACES, figure, ours};
+use super::{ONE_PLACE, PAIR, TWO_PLACES, figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;
 
 const TOKIO: &str = "tokio, 1 thread";
 const LOOP: &str = "plain loop";
+const HUBS: &str = "isles";
+const TOKIO_SEMAPHORES: &str = "tokio";
 const ALL_PLACES: &str = "isles, 18 places";
 
-/// All groups, in the order in which they are run.
+/// The groups of `pipeline`, in the order in which they are run.
 pub const GROUPS: &[Group] = &[SHORT, LONG, RESIZES];
+
+/// The groups of `hubs`.
+pub const HUB_GROUPS: &[Group] = &[HUBS_ONE, HUBS_TWO];
 
 const SHORT: Group = Group {
     name: "pipeline-short",
@@ -98,4 +104,70 @@ const RESIZES: Group = Group {
         targets: &[Target::Value(2.0)],
         quoted_with: None,
     }],
+};
+
+/// Two tasks and two semaphores; a loop is four requests. Tokio's has neither priorities nor places.
+const HUBS_ONE: Group = Group {
+    name: "hubs-1",
+    setting: "a semaphore loop on 1 place; a switch is a turn of yield_now between two tasks of the place",
+    slow: false,
+    contenders: &[
+        Contender { label: HUBS, program: ours("isles-hub-loop", 1) },
+        Contender { label: TOKIO_SEMAPHORES, program: Program::Peer("tokio-semaphore-loop") },
+    ],
+    rows: &[
+        Row {
+            name: "loop-1",
+            question: "semaphore loop, 1 place",
+            unit: "µs",
+            better: Better::Less,
+            ours: figure(HUBS, "loop_us"),
+            peers: &[figure(TOKIO_SEMAPHORES, "loop_us")],
+            beside: &[],
+            targets: &[],
+            quoted_with: None,
+        },
+        Row {
+            name: "loop-switches",
+            question: "semaphore loop, 1 place, in switches of a local task",
+            unit: "switches",
+            better: Better::Less,
+            ours: figure(HUBS, "loop_parts"),
+            peers: &[],
+            beside: &[],
+            targets: &[Target::Value(8.0)],
+            quoted_with: None,
+        },
+    ],
+};
+
+const HUBS_TWO: Group = Group {
+    name: "hubs-2",
+    setting: PAIR,
+    slow: false,
+    contenders: &[Contender { label: HUBS, program: ours("isles-hub-loop", 2) }],
+    rows: &[
+        Row {
+            name: "loop-2",
+            question: "semaphore loop, a task and a semaphore at each of 2 places",
+            unit: "µs",
+            better: Better::Less,
+            ours: figure(HUBS, "loop_us"),
+            peers: &[],
+            beside: &[],
+            targets: &[],
+            quoted_with: None,
+        },
+        Row {
+            name: "loop-messages",
+            question: "semaphore loop between 2 places, in half round trips of an empty at!",
+            unit: "messages",
+            better: Better::Less,
+            ours: figure(HUBS, "loop_parts"),
+            peers: &[],
+            beside: &[],
+            targets: &[Target::Value(4.8)],
+            quoted_with: None,
+        },
+    ],
 };
