@@ -68,7 +68,7 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Suite; 19] = [
+    pub const ALL: [Suite; 20] = [
         Suite::Core,
         Suite::Twin,
         Suite::Hf,
