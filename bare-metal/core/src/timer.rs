@@ -81,7 +81,7 @@ pub fn start() {
 pub fn nanoseconds() -> u64 {
     let cycles = machine::cycles().wrapping_sub(CYCLES_AT_START.load(Ordering::Relaxed));
     // A division of 128 bits takes an emulator as long as a short message.
-    let since = u128::from(cycles) * u128::from(RATE.load(Ordering::Relaxed)) >> 32;
+    let since = (u128::from(cycles) * u128::from(RATE.load(Ordering::Relaxed))) >> 32;
     NANOSECONDS_AT_START.load(Ordering::Relaxed) + since as u64
 }
 
