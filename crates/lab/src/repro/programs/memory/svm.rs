@@ -55,7 +55,7 @@ const ROWS: [TableRow; 4] = [
 ];
 
 const MEASURED: Family =
-    Family { deck: "", unit: "ticks", band: Band::AtMost, basis: Basis::Measured, source: "" };
+    Family { deck: "", unit: "ticks", band: Band::AtMost, basis: Basis::Measured, source: "", reading: "" };
 const ALONE: Family = Family { band: Band::Unpublished, ..MEASURED };
 
 /// Least ticks of a context switch of MetalSVM and of Linux on the SCC.
