@@ -25,13 +25,13 @@ const FROM_RIGHT: u64 = 3;
 /// The size of an automaton.
 #[derive(Clone, Copy, Debug)]
 pub struct Automaton {
-    /// How many cores.
+    /// Number of cores.
     pub participants: u32,
-    /// How many cells in all.
+    /// Total number of cells.
     pub cells: usize,
     /// Cycles of work of a round, in all.
     pub work: u64,
-    /// How many rounds.
+    /// Number of rounds.
     pub rounds: u32,
 }
 

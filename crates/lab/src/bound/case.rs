@@ -31,7 +31,7 @@ pub struct BoundCase<'a> {
 /// The bound of a case.
 pub struct Bound {
     pub terms: Terms,
-    /// Where private lines are taken to be.
+    /// Memory level that is assumed to hold private lines.
     pub data: DataIn,
 }
 
@@ -117,7 +117,8 @@ impl<'a> BoundCase<'a> {
         self.target.pattern().map_or(4 * self.line_bytes(), |pattern| pattern.data_bytes(self.size))
     }
 
-    /// Whether the cells of an automaton are right after a run on the model; none for what has no cells.
+    /// Runs an automaton on the model and returns whether its cells are right; `None` if the target has no cells or the
+    /// chip no bare cores.
     pub fn has_right_cells(&self) -> Option<bool> {
         let (_, is_right) = self.automaton()?.run((self.chip, self.preset), self.library)?;
         Some(is_right)
@@ -183,7 +184,7 @@ impl<'a> BoundCase<'a> {
         model.worst(subject, runs, SEED)
     }
 
-    /// What one core alone takes for all the work, in picoseconds.
+    /// Returns the time of all the work on one core, in picoseconds, or `None` if the target has no work.
     pub fn serial(&self) -> Option<Picoseconds> {
         let work = match self.target.pattern().filter(|pattern| pattern.works()) {
             Some(pattern) => pattern.all_work(self.size),

@@ -58,7 +58,7 @@ pub struct BoundArguments {
     /// The lock of a mutex [default: tickets]
     #[arg(long, value_enum)]
     pub lock: Option<LockName>,
-    /// How a farm deals work out [default: fixed]
+    /// Distribution of the work of a farm [default: fixed]
     #[arg(long, value_enum)]
     pub shares: Option<Shares>,
     /// Lines from one core to another, at least a period apart, such as 0-47@100ns; for flows, one or more
@@ -234,7 +234,7 @@ fn speed_ups(case: &BoundCase<'_>) -> Result<Vec<SpeedUp>, Failure> {
         .collect()
 }
 
-/// Where the result goes besides the text for people.
+/// Destinations of the result, besides the text for people.
 struct OutputFiles {
     svg: Option<Destination>,
     json: Option<Destination>,

@@ -72,20 +72,21 @@ pub struct Measurement {
     pub rates: Rates,
     /// Their voltage, if it was noted; above zero.
     pub volts: Option<f64>,
-    /// What all cores did.
+    /// Load of all cores.
     pub load: Load,
-    /// What the chip drew, above zero.
+    /// Power of the chip in watts, above zero.
     pub watts: f64,
 }
 
 impl Measurement {
-    /// What is left out together: a repeated measurement is no prediction of itself.
+    /// Returns the operating point. Its measurements are left out together: a repeated measurement does not predict
+    /// itself.
     fn operating_point(&self) -> ([u64; DOMAINS_MAX], Option<u64>) {
         (self.rates.megahertz.map(f64::to_bits), self.volts.map(f64::to_bits))
     }
 }
 
-/// How the power of a chip follows from frequency and voltage.
+/// Model of a chip's power by frequency and voltage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
     /// `b·f^a + s·f + c`, with means over the domains where they differ. It knows neither load nor voltage: fit each
@@ -123,18 +124,18 @@ pub struct Errors {
 /// A measurement beside what the model says of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// What was measured.
+    /// The measurement.
     pub measured: Measurement,
-    /// What the model says, fitted to all.
+    /// Power in watts by the model fitted to all measurements.
     pub fitted: f64,
-    /// What it says when it was fitted without this operating point.
+    /// Power in watts by the model fitted without this operating point; `None` if the others determine no model.
     pub predicted: Option<f64>,
 }
 
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// What was fitted.
+    /// The form that was fitted.
     pub form: Form,
     /// The coefficients, in the order of the form.
     pub coefficients: Vec<Coefficient>,
@@ -168,9 +169,9 @@ pub enum Warning {
 pub enum FitError {
     /// As many coefficients as measurements, or more: there would be no errors.
     TooFew {
-        /// How many there are.
+        /// Number of measurements.
         measurements: usize,
-        /// How many are needed.
+        /// Number of measurements needed.
         needed: usize,
     },
     /// The form needs voltages.
@@ -230,7 +231,7 @@ impl fmt::Display for FitError {
 impl std::error::Error for FitError {}
 
 impl Fit {
-    /// What to keep in mind when the figures are used.
+    /// Returns the warnings for users of the figures.
     pub fn warnings(&self) -> Vec<Warning> {
         let of = |name: &str| self.coefficients.iter().find(|coefficient| coefficient.name == name);
         let correlated =

@@ -17,7 +17,7 @@ const FAULTS_MAX: usize = 20;
 /// The longest value that is shown in full, in characters.
 const SHOWN_MAX: usize = 40;
 
-/// What a column says.
+/// Quantity in a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Quantity {
     Frequency,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What was to be fitted, and what came of it.
+/// A requested fit and its result.
 pub struct Attempt {
     /// The form.
     pub form: Form,
@@ -28,7 +28,7 @@ impl Attempt {
         }
     }
 
-    /// What is computed from what.
+    /// Returns the formula of the form, with the load if the fit is of one load.
     fn title(&self) -> String {
         let form = match self.form {
             Form::Rate { .. } => "rising·f^exponent + linear·f + constant",

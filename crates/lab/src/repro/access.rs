@@ -108,7 +108,7 @@ fn bandwidth(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// What the slides say in words of buffers and the first cache, and by the slope of a line.
+/// Returns the rows on buffers and the first cache, from words of the slides and from the slope of a line.
 fn read_and_write(chip: &Chip) -> [Row; 3] {
     let times = preset(chip, STANDARD).times();
     let of = |mode, hops| nanoseconds(times.read(mode, hops));

@@ -45,7 +45,7 @@ pub const INTERRUPTS: Experiment = Experiment {
 const CORES: u32 = 48;
 const FIRST_MASK: u32 = 32;
 
-/// What a core does that is interrupted.
+/// Reaction of a core to an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reaction {
     /// Reads and resets the registers of the controller, as figure 2a has it.

@@ -139,7 +139,8 @@ fn with_a_switch(chip: &Chip) -> Vec<Row> {
     ASYNCHRONOUS.into_iter().map(row).collect()
 }
 
-/// What the paper says of its table, of the rows of the synchronous form and then of the asynchronous one.
+/// Returns the rows on the paper's remarks about its table; `rows` are those of the synchronous form, then those of the
+/// asynchronous one.
 fn told_of_latency(rows: &[Row]) -> Vec<Row> {
     let (one, other) = rows.split_at(rows.len() / 2);
     let (band, basis) = (Band::Within(15.0), Basis::Predicted);
@@ -168,7 +169,7 @@ const OTHERS: [(&str, Algorithm); 5] = [
     ("scatter-allgather", Algorithm::ScatterAllGather),
 ];
 
-/// What nobody has published.
+/// Family of the figures that nobody has published.
 const ALONE: Family = Family {
     deck: "",
     unit: "µs",
@@ -202,7 +203,7 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
     rows
 }
 
-/// What the paper measured, with the instructions of a library.
+/// Returns the rows of the paper's measurements, with the instructions of a library.
 fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), "004:1228");
     let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
@@ -303,7 +304,7 @@ fn throughput(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// What is told of figure 3, as ratios; `rates` are by source and children.
+/// Returns the rows on the paper's remarks about figure 3, as ratios; `rates` are by source and children.
 fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
     let [one, five, all] = rates else { unreachable!("there are three numbers of sources") };
     let (band, basis) = (Band::AtMost, Basis::Predicted);
@@ -356,17 +357,17 @@ pub struct RequestArguments {
     children: Option<String>,
 }
 
-/// What is asked for, at least one of each.
+/// Requested lengths and numbers of children, at least one of each.
 pub struct Request {
     lines: Vec<u32>,
     children: Vec<u32>,
 }
 
 impl RequestArguments {
-    /// What they ask for, of the experiments of these names; nothing if they say nothing.
+    /// Returns the broadcasts requested for the experiments `names`, or `None` if no option requests any.
     ///
     /// # Errors
-    /// What cannot be, or has no meaning.
+    /// A number that is not allowed, or an option that has no meaning without another one or without the experiment.
     pub fn read(&self, names: &[String]) -> Result<Option<Request>, Failure> {
         let most = CORES - 1;
         let children = self.children.as_deref();

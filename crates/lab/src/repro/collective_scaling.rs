@@ -119,7 +119,7 @@ impl Collective {
         1..=(self.lines / PIECE) as u8
     }
 
-    /// Where a piece lies in a buffer.
+    /// Returns the first line of a piece in a buffer.
     fn half(piece: u8) -> u32 {
         u32::from(piece % 2) * PIECE
     }

@@ -9,11 +9,11 @@ use std::fmt;
 /// One value that a figure is over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantity {
-    /// What it is.
+    /// Name of the quantity.
     pub quantity: &'static str,
     /// Its unit, or nothing for a number.
     pub unit: &'static str,
-    /// How much or many, in that unit.
+    /// Value in that unit.
     pub value: f64,
     /// The part of the title that says it.
     pub title: String,
@@ -97,7 +97,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What a figure is, with all that it is over.
+/// Title of a figure, with all quantities that it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Title {
     /// The parts, with commas between them.

@@ -1,4 +1,4 @@
-//! What the paper on BareMichael and Xipx says of its measurements, by programs on bare cores that QEMU runs.
+//! Measurements of the paper on BareMichael and Xipx, repeated by programs on bare cores that QEMU runs.
 //!
 //! `isles bare` builds and runs the images, `isles rccerun` the same C programs as processes beside them. All figures
 //! are of this host: a translator runs the bare cores, so only ratios are compared with the paper. A time is the least
@@ -251,7 +251,7 @@ fn two_to_one(programs: &Programs) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What happens or does not, whatever the time.
+/// Returns the rows on events that occur or do not, whatever the time.
 fn counted(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let exact = Family { band: Band::Within(0.0), ..RATIO }.at("004:2593-2595");
     let at_once = exact.reading("2: “one core runs two simultaneous ping-X benchmarks”");

@@ -24,7 +24,7 @@ pub const BISECTION: Experiment = Experiment {
 /// Bytes of a message.
 const BYTES: usize = 2_048;
 
-/// Who plays: the outermost cores of the first row.
+/// Cores of the message: the outermost ones of the first row.
 const PLAYERS: [u32; 2] = [0, 10];
 
 /// Rows of cores, the cores of one, and those of its half.

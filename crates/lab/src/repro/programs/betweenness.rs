@@ -32,7 +32,7 @@ const SMALLER: [&str; 2] = ["small", "medium"];
 /// The greater one of the cluster, which is `low` there as `large` is on the chip.
 const HIGH: &str = "high";
 
-/// How a row is computed.
+/// Parameters of the run behind a row.
 #[derive(Clone, Copy)]
 struct BcRun {
     machine: &'static str,
@@ -72,7 +72,7 @@ const ALONE: Family = Family { band: Band::Unpublished, ..SHAPE };
 /// Speed-ups by number of cores.
 type Curve = [f64; X10_CORES.len()];
 
-/// Where the chip's places are and what a memory controller gives: the words of a title, placement and preset.
+/// Placements on the chip and rates of a memory controller: the words of a title, placement and preset.
 const SETUPS: [(&str, &str, Option<&str>); 4] = [
     ("", LINEAR, None),
     ("spread", SPREAD, None),

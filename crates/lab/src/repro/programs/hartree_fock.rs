@@ -20,7 +20,7 @@ pub const HARTREE_FOCK: Experiment = Experiment {
     rows: RowSource::Runs(hartree_fock),
 };
 
-/// How units are assigned, in words of the command.
+/// Assignments of units, in words of the command.
 const BALANCES: [&str; 2] = [BEFOREHAND, BY_COUNTER];
 const BEFOREHAND: &str = "static";
 const BY_COUNTER: &str = "dynamic";
@@ -139,7 +139,8 @@ fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     rows
 }
 
-/// What a counter costs on few cores and on all, and how smoothly both assignments scale.
+/// Returns the rows on the cost of a counter on few cores and on all, and on the smoothness with which both assignments
+/// scale.
 fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     let ratio = |at: usize| dynamic[at][0] / beforehand[at][0];
     let mean = (0..X10_CORES.len()).map(ratio).sum::<f64>() / X10_CORES.len() as f64;
@@ -167,7 +168,7 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     ]
 }
 
-/// How much slower the chip is than as many cores of the cluster, with rcce-x10.
+/// Returns the rows on the slowdown of the chip against as many cores of the cluster, with rcce-x10.
 fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     // "An order of magnitude."
     let order = Family { band: Band::Within(50.0), basis: Basis::Derived, ..SHAPE };
@@ -183,7 +184,7 @@ fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
         .collect()
 }
 
-/// What the paper ran on its cluster alone.
+/// Runs that the paper made on its cluster alone.
 struct ClusterRuns;
 
 impl ClusterRuns {
@@ -242,7 +243,7 @@ impl ClusterRuns {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 struct Found {
     /// From the first build to the last.
     seconds: f64,

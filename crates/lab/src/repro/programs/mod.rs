@@ -41,7 +41,7 @@ const X10_CORES: [u32; 5] = [8, 16, 24, 36, CORES];
 const TRANSPORTS: [Protocol; 4] =
     [Protocol::RcceX10, Protocol::Sections, Protocol::MpiSockets, Protocol::Sockets];
 
-/// What the X10 paper calls a transport.
+/// Returns the X10 paper's name for a transport.
 fn transport(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Sections => "mpi-mpb",

@@ -25,8 +25,8 @@ pub const PIPELINE: Experiment = Experiment {
     rows: RowSource::Runs(rows),
 };
 
-/// What each stage costs, in units of [`UNIT`]: two captures, twice the six stages of a pair, and four behind them.
-/// Their sum is 9.7 times the greatest.
+/// Cost of each stage, in units of [`UNIT`]: two captures, twice the six stages of a pair, and four behind them. Their
+/// sum is 9.7 times the greatest.
 const COSTS: [u64; 18] = [29, 20, 53, 17, 31, 2, 34, 39, 53, 17, 31, 2, 34, 39, 60, 58, 31, 32];
 
 /// Cycles of a unit: the costliest stage takes a ninth of a second, as of a robot that sees a frame in a second on one
@@ -92,7 +92,8 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What the costs allow with 1, 2, .. cores: their sum over the slowest group of the best partition.
+/// Returns the speed-ups that the costs allow with 1, 2, .. cores: their sum over the slowest group of the best
+/// partition.
 fn speed_ups_of_costs() -> Vec<f64> {
     let total: u64 = COSTS.iter().sum();
     let fits = |cores: usize, most: u64| {
@@ -125,7 +126,7 @@ fn run_of(cores: usize, frames: u32, more: &str) -> Result<Value, Failure> {
     document("pipeline", words.trim_end())
 }
 
-/// What a change of groups came to.
+/// Cost of a change of groups.
 struct ResizeCost {
     moved_bytes: f64,
     /// Seconds between the results before and after it.

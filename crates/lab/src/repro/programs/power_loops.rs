@@ -40,7 +40,7 @@ const MILLISECONDS: u32 = 5_000;
 /// The model whose powers are fitted.
 const MODEL: &str = "manyman";
 
-/// How many domains take which divider, the others which.
+/// Dividers of the clock domains: `high` for the first `number` of them, `low` for the others.
 #[derive(Clone, Copy)]
 struct MixedDomains {
     number: u32,

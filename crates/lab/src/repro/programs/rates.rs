@@ -37,7 +37,7 @@ fn rates() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy)]
 struct RunResult {
     seconds: f64,
@@ -93,7 +93,7 @@ where
 const ITEMS: u32 = 20;
 const ITEM: u64 = 5_000_000;
 
-/// How long a place that finds nothing to do sleeps, if it does.
+/// Time that a place with nothing to do sleeps, if it does.
 const NAP: Picoseconds = Picoseconds(100_000_000);
 
 fn planner() -> Result<Vec<Row>, Failure> {
@@ -152,7 +152,7 @@ const GRID: [u64; 3] = [512, 64, 30];
 const STEPS: u32 = 4;
 const PASSES: u32 = 16;
 
-/// Where its cells are.
+/// Memory that holds the cells.
 #[derive(Clone, Copy)]
 enum CellMemory {
     Memory,
@@ -222,7 +222,7 @@ async fn steps(cells: CellMemory) -> isles::Result<()> {
     .await
 }
 
-/// What a pass over so many cells takes: a value of each of five arrays.
+/// Returns the work of a pass over `cells` cells, with a value of each of five arrays.
 fn strip(cells: u64, is_memory: bool) -> Work {
     let work = Work::new().integers(40 * cells).floats(40 * cells).branches(2 * cells);
     if is_memory { work.streamed(40 * cells).of(40 * cells) } else { work }

@@ -28,7 +28,7 @@ pub const RDF: Experiment = Experiment {
 /// Cycles of a core in a second.
 const HERTZ: f64 = 800e6;
 
-/// How much of a file is read between two slices of work.
+/// Bytes of a file that are read between two slices of work.
 const SLICE_BYTES: usize = 1 << 20;
 
 /// A query of table II: its name, its footprint in KiB, its share of the processor in per cent, its serial time.
@@ -54,7 +54,7 @@ struct DataSet {
     small_speedup: f64,
 }
 
-/// How often small queries are in the pool of a run.
+/// Number of times that small queries are in the pool of a run.
 const SMALL_ROUNDS: usize = 100;
 
 /// The query on which what a core needs of the server of files was calibrated.

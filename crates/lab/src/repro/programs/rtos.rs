@@ -26,7 +26,7 @@ pub const RTOS: Experiment = Experiment {
 /// Lengths of packets.
 const LENGTHS: [u32; 8] = [32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-/// Where sender and receiver are, and what the paper calls that.
+/// Cores of sender and receiver, and the paper's name for their distance.
 const PAIRS: [(&str, &str); 3] = [("10,11", "0 hops"), ("10,8", "1 hop"), ("10,36", "8 hops")];
 
 const NEAR: Family = Family {
@@ -153,7 +153,7 @@ fn figures(rates: &[Rates]) -> Vec<Row> {
     ]
 }
 
-/// What the paper says of its figure 4.
+/// Returns the rows on the paper's remarks about its figure 4.
 fn shapes(rates: &[Rates]) -> Vec<Row> {
     let shape = SHAPE.at("004:2151");
     let saturated = shape.reading("at most 5 % more: “the single core example goes into saturation”");

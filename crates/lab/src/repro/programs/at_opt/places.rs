@@ -15,7 +15,7 @@ use isles_app::console;
 const PLACES: [u32; 4] = [2, 4, 8, 16];
 const NODES: usize = 64;
 
-/// How often each is run.
+/// Number of runs of each configuration.
 const REPEATS: usize = 3;
 
 /// Nodes of a network of the order of the paper's, for the optimised form alone, and the kernels that are run on it:
@@ -109,7 +109,7 @@ fn means(by_places: &[Vec<Compared>]) -> Vec<Row> {
     rows
 }
 
-/// How gains move with the number of places: the two back ends say the contrary of each other.
+/// Returns the rows on the gains by number of places; the paper's two back ends contradict each other.
 fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
     let [two, four, eight, sixteen] = by_places else { unreachable!("there are four") };
     let mean_of = |compared: &[Compared]| geometric_mean(compared.iter().map(gain));
@@ -191,7 +191,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// What a call would have to take beside its bytes, in both forms, for the paper's mean gain.
+/// Returns the row of the cost of a call beside its bytes, in both forms, that would yield the paper's mean gain.
 fn call_cost(by_places: &[Vec<Compared>]) -> Row {
     const MEAN: f64 = 3.25;
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;

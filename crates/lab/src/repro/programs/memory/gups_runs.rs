@@ -175,7 +175,7 @@ fn by_nodes(rates: &Rates) -> Vec<Row> {
     rows
 }
 
-/// What the paper observes of table 4.
+/// Returns the rows on the paper's remarks about table 4.
 fn one_against_roles(rates: &Rates) -> Vec<Row> {
     let factor = RATIO.at("003:309").reading("3: “approximately a factor of 3 boost in performance”");
     let (shape, ..) = &TABLE_4[TABLE_4.len() - 1];
@@ -275,7 +275,8 @@ fn loads() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What a packet takes to receive: the chip file has that of one, the paper's program took four together.
+/// Returns the rows on the cycles to receive a packet: the chip file has that of one, the paper's program received four
+/// together.
 fn receives() -> [Row; 2] {
     let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"));
     let preset = chip.default_preset();

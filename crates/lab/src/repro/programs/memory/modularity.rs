@@ -95,7 +95,7 @@ impl Clustering {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy)]
 struct ClusteringRun {
     seconds: f64,
@@ -169,7 +169,7 @@ fn figure(times: &[&[f64]]) -> Vec<Row> {
         .collect()
 }
 
-/// What the paper says of figure 6.
+/// Returns the rows on the paper's remarks about figure 6.
 fn shapes(times: &[&[f64]]) -> Vec<Row> {
     let speed = |memory: usize, cores: u32| times[CACHED][0] / times[memory][index_of(cores)];
     let best = |memory: usize| times[CACHED][0] / times[memory].iter().copied().fold(f64::INFINITY, f64::min);
@@ -323,7 +323,7 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
     rows
 }
 
-/// What a modified line costs to flush, and what a collective costs.
+/// Measures the costs of flushing a modified line and of a collective.
 fn costs() -> Result<Vec<Row>, Failure> {
     let modified = cycles(1, modified_line)?;
     let collective = cycles(CORES, collective)?;
@@ -342,7 +342,7 @@ fn costs() -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// What `main` returns, in microseconds, as cycles of a core.
+/// Runs `main` on the modelled SCC and converts its result from microseconds to cycles of a core.
 fn cycles<F>(places: u32, main: impl FnOnce() -> F + 'static) -> Result<f64, Failure>
 where
     F: Future<Output = isles::Result<f64>> + 'static,
