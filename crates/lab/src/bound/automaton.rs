@@ -70,8 +70,8 @@ impl Automaton {
         edge(core)..edge(core + 1)
     }
 
-    /// Runs it on the model: how long it takes, and whether the cells are those of a run without cores. None if the
-    /// model has no bare cores for the chip.
+    /// Runs the automaton on the model. Returns the time taken, and whether the cells are those of a run without cores;
+    /// `None` if the model has no bare cores for the chip.
     pub fn run(
         &self,
         (chip, preset): (&Chip, &Preset),

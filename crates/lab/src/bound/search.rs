@@ -30,16 +30,16 @@ pub enum Subject<'a> {
     Program(&'a StaticProgram),
     /// A read of a line of another core's buffer, again and again; its time is that of the longest.
     Read {
-        /// By whom.
+        /// Core that reads.
         core: u32,
-        /// Of whose buffer.
+        /// Core whose buffer is read.
         of: u32,
     },
     /// A lock by tickets among the first cores; its time is the longest wait.
     Lock {
         /// Number of cores that want it.
         participants: u32,
-        /// For how many cycles each holds it.
+        /// Cycles for which each holds it.
         hold: u64,
     },
 }

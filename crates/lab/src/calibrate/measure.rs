@@ -42,9 +42,9 @@ impl Figures {
 /// Figures measured, by the way in which two places are joined; `None` for a way that the places do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ways {
-    /// Through memory, within a host.
+    /// Figures through memory, within a host.
     pub near: Option<Figures>,
-    /// From host to host.
+    /// Figures from host to host.
     pub far: Option<Figures>,
 }
 
@@ -57,7 +57,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Those of `rounds`, of which there is one or more, all over the same ways.
+    /// Summarizes `rounds`, one or more, all over the same ways.
     pub fn of(rounds: &[Ways]) -> Rounds {
         let ways = |pick: fn(&[f64]) -> f64| Ways {
             near: picked(rounds.iter().filter_map(|ways| ways.near), pick),

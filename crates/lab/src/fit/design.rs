@@ -181,13 +181,13 @@ fn best_exponent(squares: impl Fn(f64) -> f64) -> f64 {
 struct Uncertainty {
     /// The columns that are free, the exponent behind them all.
     free: Vec<usize>,
-    /// Nothing where they are not determined.
+    /// Covariance of the free columns; `None` if they are not determined.
     covariance: Option<Vec<Vec<f64>>>,
 }
 
 impl Uncertainty {
-    /// From the curvature of the sum of squares at its least, the exponent included; coefficients held at zero are
-    /// taken as known.
+    /// Computes the errors from the curvature of the sum of squares at its least, the exponent included; coefficients
+    /// held at zero are taken as known.
     fn new(design: &Design, measurements: &[Measurement], exponent: f64, solution: &Solution) -> Self {
         let columns = solution.values.len();
         assert!(columns < COLUMNS_MAX || design.form == Form::Voltage, "room for the exponent");

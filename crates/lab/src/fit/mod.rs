@@ -34,7 +34,7 @@ pub const DOMAINS_MAX: usize = 8;
 /// The frequencies of the domains of a chip in MHz, above zero; of equally many cores each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Those behind `domains` are zero.
+    /// Frequencies by domain; zero from index `domains` on.
     megahertz: [f64; DOMAINS_MAX],
     domains: usize,
 }
@@ -45,14 +45,14 @@ impl Rates {
         Rates::of(&[megahertz])
     }
 
-    /// Those of the domains, from one to [`DOMAINS_MAX`]; of more only the first count.
+    /// Returns the frequencies of `domains`, one to [`DOMAINS_MAX`]; further ones are ignored.
     pub fn of(domains: &[f64]) -> Rates {
         let mut megahertz = [0.0; DOMAINS_MAX];
         megahertz.iter_mut().zip(domains).for_each(|(own, domain)| *own = *domain);
         Rates { megahertz, domains: domains.len().clamp(1, DOMAINS_MAX) }
     }
 
-    /// By domain.
+    /// Returns the frequency of each domain.
     pub fn megahertz(&self) -> &[f64] {
         &self.megahertz[..self.domains]
     }
@@ -151,23 +151,23 @@ pub struct Fit {
     pub correlation: Option<f64>,
 }
 
-/// Why a fit says less than its figures seem to.
+/// Caveat on the figures of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warning {
     /// Frequency and voltage rise together, with this correlation.
     Correlated(f64),
     /// The best exponent is at this end of what is tried.
     ExponentAtEnd(f64),
-    /// There is no part that rises by a power, so its exponent is no result.
+    /// No part rises by a power of the frequency, so the exponent is no result.
     ExponentIdle,
     /// Without some operating point the rest does not determine the coefficients.
     NotLeftOut,
 }
 
-/// Why nothing was fitted.
+/// Error of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FitError {
-    /// As many coefficients as measurements, or more: there would be no errors.
+    /// Too few measurements for the errors of the coefficients: they must outnumber the coefficients.
     TooFew {
         /// Number of measurements.
         measurements: usize,
@@ -181,7 +181,7 @@ pub enum FitError {
 }
 
 impl Errors {
-    /// Of pairs of what the model says and what was measured; at least one.
+    /// Returns the errors of pairs of a figure of the model and a measured one; at least one pair.
     fn of(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> Self {
         let count = pairs.len() as f64;
         let errors = pairs.map(|(model, measured)| (model / measured - 1.0).abs());

@@ -55,7 +55,7 @@ const LOADS: [(&str, Load); 6] = [
 #[derive(Clone, Copy, Debug)]
 struct Column {
     name: &'static str,
-    /// Of which domain, from 0; of all cores it is 0, too.
+    /// Index of the domain, from 0; also 0 for a column of all cores.
     domain: usize,
     quantity: Quantity,
     scale: f64,

@@ -294,7 +294,7 @@ fn all_controllers(chip: &Chip, family: Family) -> [Row; 3] {
     ]
 }
 
-/// Nanoseconds that a line of the buffer of core 0 takes the farthest of so many readers, all at once.
+/// Returns the nanoseconds that a line of the buffer of core 0 takes the farthest of `count` readers, all at once.
 fn buffer_readers(chip: &Chip, count: u32) -> f64 {
     let took = run(&bare(chip, FAST), (48 - count)..48, |core| async move {
         for line in 0..READER_LINES {
@@ -349,7 +349,7 @@ fn flush(chip: &Chip) -> Vec<Row> {
     ]
 }
 
-/// V12, what of it the file can hold.
+/// V12, as far as the chip file can hold it.
 pub const C6678: Experiment = Experiment {
     name: "c6678",
     about: "an interrupt and the shared memory of the C6678",

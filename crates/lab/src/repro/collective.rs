@@ -1,7 +1,7 @@
 //! Broadcasts and reductions among all cores, against the forms that they replaced and against what was measured; and
 //! broadcasts of the lengths and with the trees that somebody asks for.
 //!
-//! What is asked for are rows without a published figure.
+//! Requested broadcasts become rows without a published figure.
 
 use super::access::STANDARD;
 use super::bare::{bare, pattern, run};

@@ -49,7 +49,7 @@ const OWN: u32 = 128;
 /// Cycles of adding a line of eight words, with loads and stores in the first cache: as the reductions have it.
 const ADD_CYCLES: u64 = 48;
 
-/// A collective of so many lines among so many cores, at one core.
+/// A collective of `lines` lines among `cores` cores, at one core.
 #[derive(Clone, Copy)]
 struct Collective {
     cores: u32,

@@ -66,16 +66,16 @@ pub struct Experiment {
     source: &'static str,
     /// Instruction costs of its programs beside their accesses, and the reason for them; empty if they have none.
     instructions: &'static str,
-    /// Runs it.
+    /// Source of the rows.
     rows: RowSource,
 }
 
 /// Source of the rows of an experiment.
 enum RowSource {
-    /// Out of the chip file, and of programs on bare cores.
+    /// Computed from the chip file and programs on bare cores.
     Model(fn(&Chip) -> Vec<Row>),
-    /// Out of runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes and
-    /// changes with the runtime.
+    /// Computed from runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes
+    /// and changes with the runtime.
     Runs(fn() -> Result<Vec<Row>, Failure>),
 }
 
@@ -266,7 +266,7 @@ mod tests {
     use super::row::{Band, Basis, Family};
     use super::*;
 
-    /// A figure of this number of the deck that is twice what was published.
+    /// Returns the row of a figure of the deck number `deck`, twice the published one.
     fn doubled(deck: &'static str) -> Row {
         let (band, basis) = (Band::Within(5.0), Basis::Predicted);
         Family { deck, unit: "", band, basis, source: "000:293", reading: "" }.row("doubled", 1.0, 2.0)

@@ -16,11 +16,11 @@ const REQUIRED: [&str; 10] = ["V1", "V2", "V3", "V4", "V7", "V8", "V9", "V10", "
 pub enum Basis {
     /// The chip file or a library was fitted to it, or a choice of the model made with it in view: no evidence.
     Calibrated,
-    /// It comes out of other figures.
+    /// Follows from other figures.
     Predicted,
-    /// Nobody printed its digits: they were worked out of what the source says in words or by a formula.
+    /// Not printed as digits, but worked out of words or a formula of the source.
     Derived,
-    /// It is of a run on this host, and changes with it.
+    /// Measured in a run on this host, and changes with it.
     Measured,
 }
 
@@ -39,11 +39,11 @@ impl Basis {
 /// Tolerance of the model against the published figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// Within so many per cent of the published figure.
+    /// Within this many per cent of the published figure.
     Within(f64),
     /// Not above it.
     AtMost,
-    /// Nobody has published the figure: ours stands alone.
+    /// Nobody has published the figure: ours has no counterpart.
     Unpublished,
 }
 
@@ -54,7 +54,7 @@ pub enum RowVerdict {
     In,
     /// Out of its band.
     Out,
-    /// There is nothing to compare with.
+    /// No published figure to compare with.
     Alone,
 }
 
@@ -128,20 +128,20 @@ impl Row {
     }
 }
 
-/// A family of rows that share all but their figure: what an experiment makes its rows with.
+/// A family of rows that share all but their figure; experiments make their rows with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// As in [`Row`].
+    /// See [`Row::deck`].
     pub deck: &'static str,
-    /// As in [`Row`].
+    /// See [`Row::unit`].
     pub unit: &'static str,
-    /// As in [`Row`].
+    /// See [`Row::band`].
     pub band: Band,
-    /// As in [`Row`].
+    /// See [`Row::basis`].
     pub basis: Basis,
-    /// As in [`Row`].
+    /// See [`Row::source`].
     pub source: &'static str,
-    /// As in [`Row`].
+    /// See [`Row::reading`].
     pub reading: &'static str,
 }
 
@@ -171,7 +171,7 @@ impl Family {
         }
     }
 
-    /// The family whose published figures stand in `source`, as digits.
+    /// Returns the family with published figures from `source`, as digits.
     pub fn at(self, source: &'static str) -> Family {
         Family { source, reading: "", ..self }
     }
@@ -286,7 +286,7 @@ pub fn missed(outcomes: &[ExperimentOutcome]) -> usize {
     outcomes.iter().flat_map(|outcome| &outcome.rows).filter(|row| row.is_missed()).count()
 }
 
-/// For people, in columns; with a line on what is not there.
+/// Returns the rows as a text for people, in columns, with a line on the experiments left out.
 pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     let mut text = String::new();
     for ExperimentOutcome { experiment, rows } in outcomes {

@@ -87,7 +87,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Runs an application on so many cores at these clocks; `region` is the part of the run whose time counts.
+/// Runs an application on `cores` cores at these clocks; `region` is the part of the run whose time counts.
 fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> Result<Ran, Failure> {
     let Clocks { divider, mesh, memory } = clocks;
     let words = format!(
@@ -348,7 +348,7 @@ fn optimum() -> Result<Row, Failure> {
     ))
 }
 
-/// Workers that sleep against those that block, and what launching costs.
+/// Returns the rows on workers that sleep against those that block, and on the cost of launching.
 fn idle(blocking: Ran, blocking_few: Ran) -> Result<Vec<Row>, Failure> {
     let [sleeping, sleeping_few] =
         [run_path(CORES, HIGHEST, " --idle sleep")?, run_path(30, HIGHEST, " --idle sleep")?];

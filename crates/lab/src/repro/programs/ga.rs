@@ -112,7 +112,7 @@ fn shapes(migrating: &[f64], resting: &[f64]) -> Vec<Row> {
 /// Result of a run.
 #[derive(Clone, Copy)]
 struct Evolved {
-    /// Of the chip.
+    /// Seconds on the chip.
     seconds: f64,
     generations: u32,
 }

@@ -144,7 +144,7 @@ fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
 fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     let ratio = |at: usize| dynamic[at][0] / beforehand[at][0];
     let mean = (0..X10_CORES.len()).map(ratio).sum::<f64>() / X10_CORES.len() as f64;
-    // How often a place gives way was chosen with the counter's cost on all cores in view.
+    // The frequency with which a place gives way was chosen with the counter's cost on all cores in view.
     let level = Family { band: Band::Within(10.0), basis: Basis::Calibrated, ..SHAPE };
     let level = level.reading("1: “at 48 places it gives similar performance to static load balancing”");
     let costly = SHAPE.reading("at most 1: “Dynamic load balancing is costly for few places”");
@@ -245,7 +245,7 @@ impl ClusterRuns {
 
 /// Result of a run.
 struct Found {
-    /// From the first build to the last.
+    /// Seconds from the first build to the last.
     seconds: f64,
     units: f64,
     /// The most bytes that a place says it holds.

@@ -112,13 +112,13 @@ fn speed_ups_of_costs() -> Vec<f64> {
     (1..=COSTS.len()).map(|cores| total as f64 / slowest(cores) as f64).collect()
 }
 
-/// Seconds between two results in the stable state of so many cores: of the second half of the frames.
+/// Returns the seconds between two results in the stable state on `cores` cores: of the second half of the frames.
 fn period_of(cores: usize) -> Result<f64, Failure> {
     let seconds_of = |frames| seconds("pipeline", &run_of(cores, frames, "")?);
     Ok((seconds_of(FRAMES)? - seconds_of(FRAMES / 2)?) / f64::from(FRAMES / 2))
 }
 
-/// The run of a pipeline on so many cores.
+/// Runs the pipeline on `cores` cores and returns the JSON report.
 fn run_of(cores: usize, frames: u32, more: &str) -> Result<Value, Failure> {
     let costs: Vec<String> = COSTS.iter().map(|cost| (cost * UNIT).to_string()).collect();
     let costs = costs.join(",");

@@ -34,7 +34,7 @@ const CLOCK: f64 = 1_600.0;
 /// The programs.
 const PROGRAMS: [&str; 4] = ["increment", "zeros", "most", "seventh"];
 
-/// For how long a run loops, in milliseconds; half of what theirs do.
+/// Duration of the loop of a run, in milliseconds; half of theirs.
 const MILLISECONDS: u32 = 5_000;
 
 /// The model whose powers are fitted.

@@ -50,7 +50,7 @@ impl RunResult {
     }
 }
 
-/// Runs a program on so many cores, the first ones, at 1,600 MHz by a divider.
+/// Runs a program on the first `places` cores, at 1,600 MHz over `divider`.
 fn run<F>(places: u32, divider: u32, rest: IdlePolicy, main: impl FnOnce() -> F) -> Result<RunResult, Failure>
 where
     F: Future<Output = isles::Result<()>> + 'static,
@@ -232,7 +232,7 @@ fn strip(cells: u64, is_memory: bool) -> Work {
 const WORDS: u64 = 128 << 10;
 const ROUNDS: u32 = 32;
 
-/// All cores, by the other reading of what a memory controller gives.
+/// All cores, with the other reading of a memory controller's rate.
 const QUADRANTS: Cores = Cores { places: CORES, placement: Placement::Linear, preset: Some(QUADRANT) };
 
 /// A program on all cores by a divider.

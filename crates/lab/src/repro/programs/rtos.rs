@@ -59,7 +59,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The time of a loop and what it consists of.
+/// Returns the rows on the time of a loop and its parts.
 fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     let found = document("semaphore-loop", "--machine chip:scc --places 1 --loops 1000")?;
     let between = document("semaphore-loop", "--machine chip:scc --places 2 --protocol ring --loops 200")?;
@@ -161,7 +161,7 @@ fn shapes(rates: &[Rates]) -> Vec<Row> {
     let far = shape.reading("at most 1: “strong influence of the routing network”");
     let jump = shape.reading("at most 1: “strange jump in throughput from payload sizes 128 B to 256 B”");
     let none = shape.reading("at most 1: “which we do not observe in the single core version”");
-    // How many times the rate grows when the length doubles.
+    // Growth of the rate when the length doubles.
     let growth = |rates: &Rates, bytes: u32| at(rates, bytes) / at(rates, bytes / 2);
     let mut rows = vec![
         saturated.row(

@@ -25,7 +25,7 @@ pub const TEAMS: Experiment = Experiment {
 /// Bytes of a slice.
 const LENGTHS: [usize; 5] = [32, 1 << 10, 2 << 10, 4 << 10, 16 << 10];
 
-/// Trees, and what the model chooses.
+/// Trees, and the choice of the model.
 const BROADCASTS: [Broadcast; 10] = [
     Broadcast::By(Shape::Flat),
     Broadcast::By(Shape::Binomial),
@@ -94,7 +94,7 @@ async fn took(bytes: usize, is_reduction: bool) -> isles::Result<u64> {
         for place in places() {
             spawn_at!(place, {
                 let (team, mut slice) = (Team::world(), vec![7_u64; bytes / 8]);
-                // What the model is asked for the first time takes no modelled time.
+                // The first question to the model takes no modelled time.
                 team.barrier().await?;
                 let began = now();
                 if is_reduction {

@@ -29,7 +29,7 @@ const OUT_OF_MEMORY: [&str; 3] = ["DR", "DS", "MST"];
 /// Kernels whose gain with x10c++ on Intel does not rise with the number of places (001:63).
 const FLAT: [&str; 2] = ["MIS", "MST"];
 
-/// Kernels whose gain "is not substantial", and what of a gain is read as such.
+/// Kernels whose gain "is not substantial", and the greatest gain that is read as such.
 const SMALL_GAINS: [&str; 3] = ["KC", "HS", "LCR"];
 const SMALL_GAIN: f64 = 1.5;
 
@@ -152,7 +152,7 @@ fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
 }
 
 fn small_gains(by_places: &[Vec<Compared>]) -> Vec<Row> {
-    // What is not substantial nobody has said in digits.
+    // The paper gives no digits for a gain that is not substantial.
     let shape = Family { band: Band::AtMost, basis: Basis::Derived, ..MEASURED }.at("001:31, 65");
     let shape = shape.reading("at most 1.5: “the speedups are not substantial”");
     let of_kernel = |kernel: &str| {

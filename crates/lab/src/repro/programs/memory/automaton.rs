@@ -50,7 +50,7 @@ const DIRECT: Variant = Variant { name: "direct", machine: SCC, exchange: "one-s
 const INFINIBAND: Variant = Variant { name: "InfiniBand, direct", machine: CLUSTER, exchange: "one-sided" };
 const VARIANTS: [Variant; 4] = [TWO_SIDED, QUEUED, DIRECT, INFINIBAND];
 
-/// Of what the paper says in words.
+/// Family of the paper's remarks in words.
 const SAID: Family = Family {
     deck: "",
     unit: "",

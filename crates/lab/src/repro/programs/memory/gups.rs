@@ -9,7 +9,7 @@ use crate::repro::row::{Band, Basis, Family, Row};
 use crate::repro::{Experiment, RowSource};
 use isles_app::Failure;
 
-/// Tables 3 and 4 of the paper, and what it says beside them.
+/// Tables 3 and 4 of the paper, and its remarks beside them.
 pub const RANDOM_ACCESS: Experiment = Experiment {
     name: "gups",
     about: "RandomAccess on Blue Gene/P: updates a nanosecond on 64 to 2,048 nodes, by one core and by roles of four",

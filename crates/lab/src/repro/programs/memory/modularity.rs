@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The figures 6 and 7 of the paper, and what it says of its controllers.
+/// The figures 6 and 7 of the paper, and its remarks about its controllers.
 pub const MODULARITY: Experiment = Experiment {
     name: "modularity",
     about: "clustering over shared objects, by memory: how many times faster than 1 core cached, at 800/1600/1066",
@@ -52,10 +52,10 @@ const LARGE_STEPS: f64 = 500.0;
 /// Cycles a second of a core, in cycles a microsecond.
 const MEGAHERTZ: f64 = 800.0;
 
-/// Lines that are flushed to see what a modified one costs: a page.
+/// Lines flushed to find the cost of a modified one: a page.
 const LINES: u32 = 128;
 
-/// Of what the paper says in words.
+/// Family of the paper's remarks in words.
 const SAID: Family = Family {
     deck: "",
     unit: "",
@@ -149,7 +149,7 @@ fn title(what: &str, cores: u32) -> Title {
     Title::from(what).over(Quantity::cores(cores))
 }
 
-/// The title of what compares speed-ups, which is no point of the figure.
+/// Returns the title of a comparison of speed-ups, which is no point of the figure.
 fn comparison(what: &str, cores: u32) -> Title {
     Title::from(format!("{what}, {cores} {}", if cores == 1 { "core" } else { "cores" }))
 }

@@ -21,7 +21,7 @@ pub const SVM: Experiment = Experiment {
     rows: RowSource::Runs(rows),
 };
 
-/// A row of the tables: what it is, the name of ours, and MetalSVM's ticks with the line of each.
+/// A row of the tables: the operation, the name of ours, and MetalSVM's ticks with the line of each.
 struct TableRow {
     what: &'static str,
     ours: &'static str,
