@@ -107,7 +107,7 @@ impl Row {
         self.published().map(|published| (self.ours - published) * 100.0 / published)
     }
 
-    /// Returns whether the figure is in its band.
+    /// Returns the verdict of the figure against its band.
     pub fn verdict(&self) -> RowVerdict {
         let is_in = match (self.band, self.error()) {
             (Band::Unpublished, _) | (_, None) => return RowVerdict::Alone,
