@@ -213,12 +213,12 @@ pub fn carry_out(arguments: &BoundArguments) -> Result<(), Failure> {
     Failure::first_of([told, json, svg, met])
 }
 
-/// That there is no bound, as an error of the command.
+/// Converts the reason for a missing bound into an error of the command.
 fn no_bound(reason: NoBound) -> Failure {
     Failure::Usage(reason.to_string())
 }
 
-/// The worst-case speed-up over one core for 1, 2, 4 .. cores; nothing for what does no work.
+/// Returns the worst-case speed-ups over one core for 1, 2, 4 .. cores; empty for a target without work.
 fn speed_ups(case: &BoundCase<'_>) -> Result<Vec<SpeedUp>, Failure> {
     let Some(serial) = case.serial() else { return Ok(Vec::new()) };
     let most = case.size.participants;

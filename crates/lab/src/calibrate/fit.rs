@@ -25,7 +25,7 @@ pub struct Constants {
     pub flit: f64,
 }
 
-/// Those of one way.
+/// Message costs of one way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Time that each of the two cores is busy with a packet.
@@ -95,7 +95,7 @@ fn per_byte(figures: &Figures) -> f64 {
     (figures.sizes[last] - figures.latency).max(1.0) / SIZES[last] as f64
 }
 
-/// By how much `shown` is off, as a part of `measured`: the middle of all figures, and the worst of them.
+/// Returns the relative errors of `shown` against `measured`: the median of all figures, and the largest.
 pub fn errors(measured: &Figures, shown: &Figures) -> (f64, f64) {
     let mut errors: Vec<f64> =
         measured.rows().zip(shown.rows()).map(|((_, wanted), (_, got))| (got / wanted - 1.0).abs()).collect();

@@ -195,7 +195,7 @@ fn fitted(launch: &Launch, origin: &Origin, measured: &Ways) -> Result<(Constant
     Ok((constants, shown))
 }
 
-/// The same figures of the chip.
+/// Measures the same figures on the chip.
 fn on_chip(
     launch: &Launch,
     origin: &Origin,

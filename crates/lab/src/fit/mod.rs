@@ -24,8 +24,8 @@ pub const MEASUREMENTS_MAX: usize = 500;
 /// The exponents that are tried when none is given.
 pub const EXPONENTS: [f64; 2] = [1.5, 5.0];
 
-/// From this correlation of frequency and voltage on, the variance of what depends on both is inflated tenfold, the
-/// usual limit.
+/// Correlation of frequency and voltage from which on the variance of a term of both is inflated tenfold, the usual
+/// limit.
 const CORRELATION_MAX: f64 = 0.95;
 
 /// The most domains of a chip whose cores have frequencies of their own.

@@ -52,7 +52,7 @@ impl TriangularSystem {
         Self { columns: reduced.r(), target: target.rows_range(..columns).into_owned(), squares }
     }
 
-    /// The same equations with these columns only.
+    /// Returns the same equations with these columns only.
     fn restricted(&self, to: &[usize]) -> Self {
         let mut triangle = Self::reduced(self.columns.select_columns(to), self.target.clone());
         triangle.squares += self.squares;

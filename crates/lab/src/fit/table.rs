@@ -8,10 +8,10 @@ use super::{DOMAINS_MAX, MEASUREMENTS_MAX, Measurement, Rates};
 use isles_chip::energy::Load;
 use isles_chip::file::Fault;
 
-/// The longest text that is read, in bytes: a hundred times what so many measurements need.
+/// The longest text that is read, in bytes: a hundred times the need of the allowed measurements.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// After so many faults nobody reads on.
+/// Number of faults after which reading stops.
 const FAULTS_MAX: usize = 20;
 
 /// The longest value that is shown in full, in characters.

@@ -51,12 +51,12 @@ pub fn preset<'a>(chip: &'a Chip, name: &str) -> &'a Preset {
     chip.preset(name).expect("the chip file of the SCC has the presets of the papers")
 }
 
-/// A time of the chip file of the SCC.
+/// Returns a time of the chip file of the SCC in nanoseconds.
 pub fn nanoseconds(time: Option<Picoseconds>) -> f64 {
     time.expect("the chip file of the SCC has this cost").nanoseconds()
 }
 
-/// The same in cycles of the core.
+/// Returns a time of the chip file of the SCC in cycles of the core.
 pub fn core_cycles(time: Option<Picoseconds>, preset: &Preset) -> f64 {
     nanoseconds(time) * preset.clocks().core.megahertz() / 1e3
 }

@@ -56,20 +56,20 @@ pub const THROUGHPUT: Experiment = Experiment {
     rows: RowSource::Model(throughput),
 };
 
-/// Microseconds of one broadcast of so many lines that no cache holds.
+/// Returns the microseconds of one broadcast of `lines` lines that no cache holds.
 fn once(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     broadcast_on(&bare, algorithm, library, lines)
 }
 
-/// The same of lines that each core has read before.
+/// Returns the microseconds of one broadcast of `lines` lines that each core has read before.
 fn cached(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     read_all(&bare, &[0], lines);
     broadcast_on(&bare, algorithm, library, lines)
 }
 
-/// Each core reads so many lines of its memory from each of these on.
+/// Reads, on each core, `lines` lines of its memory from each of `places` on.
 fn read_all(bare: &BareChip, places: &'static [u64], lines: u32) {
     run(bare, 0..CORES, |core| async move {
         for place in places {
@@ -189,7 +189,7 @@ fn tree(chip: &Chip, fanout: u32, lines: u32) -> Row {
     alone(chip, title, Algorithm::Tree { fanout }, lines)
 }
 
-/// A broadcast of so many lines in every form, with these numbers of children where it has one.
+/// Returns the rows of a broadcast of `lines` lines in every form, with these numbers of children if it has one.
 pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
     let mut rows: Vec<Row> =
         OTHERS.into_iter().map(|(name, algorithm)| alone(chip, name, algorithm, lines)).collect();
@@ -254,7 +254,7 @@ fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, ba
     rows
 }
 
-/// Microseconds of a sum of so many lines of words that each core has read before.
+/// Returns the microseconds of a sum of `lines` lines of words that each core has read before.
 fn reduction(chip: &Chip, is_serial: bool, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     let bytes = lines as usize * LINE_BYTES;

@@ -82,13 +82,13 @@ impl Quantity {
         Quantity { quantity, unit: "", value: f64::from(number), title }
     }
 
-    /// The same quantity, said in other words.
+    /// Returns the same quantity with another title.
     pub fn said(self, title: impl Into<String>) -> Quantity {
         Quantity { title: title.into(), ..self }
     }
 }
 
-/// As in a column of CSV: `Length = 1024 B (1 KiB)`.
+/// Formats the quantity as in a column of CSV: `Length = 1024 B (1 KiB)`.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Quantity { quantity, unit, value, title } = self;

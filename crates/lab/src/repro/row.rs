@@ -52,7 +52,7 @@ pub enum Band {
 pub enum RowVerdict {
     /// In its band.
     In,
-    /// Out of its band.
+    /// Outside its band.
     Out,
     /// No published figure to compare with.
     Alone,

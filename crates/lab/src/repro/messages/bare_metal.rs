@@ -36,7 +36,7 @@ const ROUNDS: &str = "200";
 /// Rounds of a batch where each message is an interrupt.
 const INTERRUPT_ROUNDS: &str = "20";
 
-/// Nothing but the ratio is compared with the paper.
+/// Family of ratios; nothing else is compared with the paper.
 const RATIO: Family = Family {
     deck: "",
     unit: "",
@@ -121,7 +121,7 @@ impl Programs {
         Ok(run)
     }
 
-    /// The least time in µs that a C program prints for a length, on bare cores.
+    /// Returns the least time in µs that a C program prints for a length, on bare cores.
     fn bare(&self, image: &str, bytes: usize, words: [&str; 2]) -> Result<f64, Failure> {
         let length = bytes.to_string();
         least(|| {
@@ -130,7 +130,7 @@ impl Programs {
         })
     }
 
-    /// The same of processes.
+    /// Returns the least time in µs that a C program prints for a length, as processes.
     fn hosted(&self, name: &str, bytes: usize, words: [&str; 2]) -> Result<f64, Failure> {
         let length = bytes.to_string();
         least(|| {

@@ -65,7 +65,7 @@ const ONE: HfRun = HfRun {
     protocol: Protocol::RcceX10,
 };
 
-/// The same on one core of the cluster.
+/// The same run on one core of the cluster.
 const ONE_OF_CLUSTER: HfRun = HfRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
 
 fn hartree_fock() -> Result<Vec<Row>, Failure> {
@@ -109,7 +109,8 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// That X10's own transport is ahead on all numbers of cores and the sockets are last, as ratios that are at most one.
+/// Returns the rows on the order of transports: X10's own is ahead on all numbers of cores and the sockets are last, as
+/// ratios that are at most one.
 fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     let mut rows = Vec::new();
     let first =

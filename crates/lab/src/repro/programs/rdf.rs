@@ -144,8 +144,8 @@ fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
     })
 }
 
-/// The seconds that so many cores, of which the first one deals, take for a pool of queries in order: algorithm 1 of
-/// 004:423, where each worker asks for the next when it has answered one.
+/// Returns the seconds that `cores` cores, of which the first one deals, take for a pool of queries in order: algorithm
+/// 1 of 004:423, where each worker asks for the next when it has answered one.
 fn pool(
     data: &'static str,
     queries: &'static [TableQuery],

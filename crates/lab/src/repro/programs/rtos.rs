@@ -78,7 +78,8 @@ fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// From an interrupt to the first instruction of a task, unloaded: the chip files have both.
+/// Returns the rows on the time from an interrupt to the first instruction of a task, unloaded: the chip files have
+/// both.
 fn interrupts() -> Vec<Row> {
     let family = Family { unit: "us", source: "004:2087", ..NEAR };
     let wake = |name: &str, time: fn(TimingTable<HopCost>) -> Option<HopCost>| {
@@ -95,7 +96,7 @@ fn interrupts() -> Vec<Row> {
     ]
 }
 
-/// The same programs on the C6678 at 1 GHz, whose messages are descriptors of queues.
+/// Returns the rows of the same programs on the C6678 at 1 GHz, whose messages are descriptors of queues.
 fn texas() -> Result<Vec<Row>, Failure> {
     const CHIP: &str = "--machine chip:c6678 --kernel c6678";
     let found = document("semaphore-loop", &format!("{CHIP} --places 1 --loops 1000"))?;

@@ -87,7 +87,7 @@ fn run(broadcast: Broadcast, reduce: Reduce) -> Result<Vec<(u64, u64)>, Failure>
     Ok(found.take())
 }
 
-/// From when the first member begins to when the last one ends, in nanoseconds.
+/// Returns the time from the start of the first member to the end of the last one, in nanoseconds.
 async fn took(bytes: usize, is_reduction: bool) -> isles::Result<u64> {
     let spans = PlaceLocal::new(|| (0, 0)).await?;
     finish(async {

@@ -235,7 +235,7 @@ fn memory() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// That the optimised form runs on networks of thousands of nodes (001:57).
+/// Returns the rows on runs of the optimised form on networks of thousands of nodes (001:57).
 fn many_nodes() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for kernel in KERNELS_OF_MANY {

@@ -42,7 +42,7 @@ const MIXED: usize = 3;
 /// Numbers of cores of the small graph.
 const FEW: [u32; 14] = [1, 2, 3, 4, 6, 8, 10, 12, 13, 14, 15, 20, 30, CORES];
 
-/// Those of the large one, and the memories of its figure.
+/// Numbers of cores of the large graph, and the memories of its figure.
 const MANY: [u32; 4] = [1, 8, 15, CORES];
 const LARGE_MEMORIES: [usize; 2] = [CACHED, MIXED];
 
