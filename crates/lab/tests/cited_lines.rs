@@ -63,7 +63,7 @@ impl PageRow {
         })
     }
 
-    /// What is wrong with it, against the text of the lines that it cites.
+    /// Returns the fault of the row against the text of the lines that it cites, or `None`.
     fn fault(&self, text: &str) -> Option<String> {
         if self.basis == "derived" && self.reading.is_empty() {
             return Some("is derived, and no formula says how".to_owned());
@@ -87,7 +87,7 @@ impl PageRow {
     }
 }
 
-/// What stands between quotation marks.
+/// Returns the texts between quotation marks.
 fn quotes(reading: &str) -> Vec<&str> {
     reading.split('“').skip(1).filter_map(|rest| rest.split_once('”')).map(|(quote, _)| quote).collect()
 }
@@ -122,7 +122,7 @@ fn figures(text: &str) -> Vec<f64> {
     found
 }
 
-/// Whether a letter is a point of a number, or stands before three of its digits as a comma or a blank does.
+/// Returns `true` if a letter is the point of a number, or a comma or a blank before three of its digits.
 fn is_inner(letters: &[char], at: usize) -> bool {
     let digit = |at: usize| letters.get(at).is_some_and(char::is_ascii_digit);
     match letters[at] {
@@ -132,8 +132,8 @@ fn is_inner(letters: &[char], at: usize) -> bool {
     }
 }
 
-/// Whether a figure of four digits is a printed one, in its unit or one of a thousand or a million of it, or in per
-/// cent.
+/// Returns `true` if a figure of four digits is a printed one, in its unit, in one that differs by a factor of a
+/// thousand, a million or a billion, or in per cent.
 fn is_same(figure: f64, printed: f64) -> bool {
     let units = [1.0, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9, 1e2, 1e-2];
     units.into_iter().any(|unit| (printed * unit - figure.abs()).abs() <= figure.abs() * 6e-4)

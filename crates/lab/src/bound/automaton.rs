@@ -25,13 +25,13 @@ const FROM_RIGHT: u64 = 3;
 /// The size of an automaton.
 #[derive(Clone, Copy, Debug)]
 pub struct Automaton {
-    /// How many cores.
+    /// Number of cores.
     pub participants: u32,
-    /// How many cells in all.
+    /// Total number of cells.
     pub cells: usize,
     /// Cycles of work of a round, in all.
     pub work: u64,
-    /// How many rounds.
+    /// Number of rounds.
     pub rounds: u32,
 }
 
@@ -70,8 +70,8 @@ impl Automaton {
         edge(core)..edge(core + 1)
     }
 
-    /// Runs it on the model: how long it takes, and whether the cells are those of a run without cores. None if the
-    /// model has no bare cores for the chip.
+    /// Runs the automaton on the model. Returns the time taken, and whether the cells are those of a run without cores;
+    /// `None` if the model has no bare cores for the chip.
     pub fn run(
         &self,
         (chip, preset): (&Chip, &Preset),

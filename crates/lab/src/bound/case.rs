@@ -31,7 +31,7 @@ pub struct BoundCase<'a> {
 /// The bound of a case.
 pub struct Bound {
     pub terms: Terms,
-    /// Where private lines are taken to be.
+    /// Memory level that is assumed to hold private lines.
     pub data: DataIn,
 }
 
@@ -88,12 +88,12 @@ impl<'a> BoundCase<'a> {
         Ok(BoundCase { chip, preset, constants, target: arguments.target, size, library, others })
     }
 
-    /// The same with another number of participants.
+    /// Returns the same case with another number of participants.
     pub fn of_participants(&self, participants: u32) -> BoundCase<'a> {
         BoundCase { size: PatternSize { participants, ..self.size }, ..self.clone() }
     }
 
-    /// The same with messages of another length.
+    /// Returns the same case with messages of another length.
     pub fn of_bytes(&self, bytes: usize) -> BoundCase<'a> {
         BoundCase { size: PatternSize { bytes, ..self.size }, ..self.clone() }
     }
@@ -117,7 +117,8 @@ impl<'a> BoundCase<'a> {
         self.target.pattern().map_or(4 * self.line_bytes(), |pattern| pattern.data_bytes(self.size))
     }
 
-    /// Whether the cells of an automaton are right after a run on the model; none for what has no cells.
+    /// Runs an automaton on the model and returns whether its cells are right; `None` if the target has no cells or the
+    /// chip no bare cores.
     pub fn has_right_cells(&self) -> Option<bool> {
         let (_, is_right) = self.automaton()?.run((self.chip, self.preset), self.library)?;
         Some(is_right)
@@ -127,10 +128,10 @@ impl<'a> BoundCase<'a> {
         self.chip.caches().line.0 as usize
     }
 
-    /// The longest that it takes.
+    /// Returns the upper bound of the time of the case.
     ///
     /// # Errors
-    /// There is no bound.
+    /// [`NoBound`] if the case has no bound.
     pub fn bound(&self) -> Result<Bound, NoBound> {
         let at = (self.chip, self.preset, self.constants);
         let Some(program) = self.program() else {
@@ -160,8 +161,8 @@ impl<'a> BoundCase<'a> {
         Ok(bounds.read(reader, owner))
     }
 
-    /// The longest that the model took in so many runs; none if it has no bare cores for this chip, or no run was asked
-    /// for. The model has the constants as they are written.
+    /// Returns the longest time of the model in `runs` runs; `None` if it has no bare cores for this chip, or if `runs`
+    /// is 0. The model has the constants as they are written.
     pub fn seen(&self, runs: u32) -> Option<Picoseconds> {
         if runs == 0 {
             return None;
@@ -183,7 +184,7 @@ impl<'a> BoundCase<'a> {
         model.worst(subject, runs, SEED)
     }
 
-    /// What one core alone takes for all the work, in picoseconds.
+    /// Returns the time of all the work on one core, in picoseconds, or `None` if the target has no work.
     pub fn serial(&self) -> Option<Picoseconds> {
         let work = match self.target.pattern().filter(|pattern| pattern.works()) {
             Some(pattern) => pattern.all_work(self.size),

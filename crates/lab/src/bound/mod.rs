@@ -58,7 +58,7 @@ pub struct BoundArguments {
     /// The lock of a mutex [default: tickets]
     #[arg(long, value_enum)]
     pub lock: Option<LockName>,
-    /// How a farm deals work out [default: fixed]
+    /// Distribution of the work of a farm [default: fixed]
     #[arg(long, value_enum)]
     pub shares: Option<Shares>,
     /// Lines from one core to another, at least a period apart, such as 0-47@100ns; for flows, one or more
@@ -213,12 +213,12 @@ pub fn carry_out(arguments: &BoundArguments) -> Result<(), Failure> {
     Failure::first_of([told, json, svg, met])
 }
 
-/// That there is no bound, as an error of the command.
+/// Converts the reason for a missing bound into an error of the command.
 fn no_bound(reason: NoBound) -> Failure {
     Failure::Usage(reason.to_string())
 }
 
-/// The worst-case speed-up over one core for 1, 2, 4 .. cores; nothing for what does no work.
+/// Returns the worst-case speed-ups over one core for 1, 2, 4 .. cores; empty for a target without work.
 fn speed_ups(case: &BoundCase<'_>) -> Result<Vec<SpeedUp>, Failure> {
     let Some(serial) = case.serial() else { return Ok(Vec::new()) };
     let most = case.size.participants;
@@ -234,7 +234,7 @@ fn speed_ups(case: &BoundCase<'_>) -> Result<Vec<SpeedUp>, Failure> {
         .collect()
 }
 
-/// Where the result goes besides the text for people.
+/// Destinations of the result, besides the text for people.
 struct OutputFiles {
     svg: Option<Destination>,
     json: Option<Destination>,

@@ -23,12 +23,12 @@ pub struct BoundReport {
     deadline_ns: Option<f64>,
     slack_ns: Option<f64>,
     speed_ups: Vec<SpeedUp>,
-    /// Whether the cells of an automaton are those of a run without cores.
+    /// `true` if the cells of an automaton are those of a run without cores.
     has_right_cells: Option<bool>,
     assumptions: Vec<String>,
 }
 
-/// How many times faster than one core so many are in the worst case.
+/// Worst-case speed-up of `participants` cores over one core.
 #[derive(Serialize)]
 pub struct SpeedUp {
     pub participants: u32,
@@ -64,7 +64,7 @@ impl BoundReport {
         }
     }
 
-    /// Whether the deadline is met in the worst case.
+    /// Returns `true` if the deadline is met in the worst case, or if there is none.
     pub fn meets_deadline(&self) -> bool {
         self.slack_ns.is_none_or(|slack| slack >= 0.0)
     }

@@ -30,22 +30,22 @@ pub enum Subject<'a> {
     Program(&'a StaticProgram),
     /// A read of a line of another core's buffer, again and again; its time is that of the longest.
     Read {
-        /// By whom.
+        /// Core that reads.
         core: u32,
-        /// Of whose buffer.
+        /// Core whose buffer is read.
         of: u32,
     },
     /// A lock by tickets among the first cores; its time is the longest wait.
     Lock {
-        /// How many want it.
+        /// Number of cores that want it.
         participants: u32,
-        /// For how many cycles each holds it.
+        /// Cycles for which each holds it.
         hold: u64,
     },
 }
 
 impl Subject<'_> {
-    /// Whether a core takes part.
+    /// Returns `true` if `core` takes part.
     fn has(&self, core: u32) -> bool {
         match *self {
             Subject::Program(program) => core < program.participants(),
@@ -54,7 +54,8 @@ impl Subject<'_> {
         }
     }
 
-    /// What all others do at once to begin with: access the buffer of the first or the last core again and again.
+    /// Returns the disturbances to start with, each by all other cores at once: repeated accesses to the buffer of the
+    /// first or the last core.
     fn hammers(&self) -> impl Iterator<Item = Disturbance> + use<> {
         let last = match *self {
             Subject::Program(program) => program.participants() - 1,
@@ -177,7 +178,7 @@ impl BareRuns<'_> {
     }
 }
 
-/// How long the subject has taken, and how many cores are still at it.
+/// Longest time of the subject so far, and the number of cores that still run.
 struct LongestRun {
     start: Picoseconds,
     left: Cell<usize>,

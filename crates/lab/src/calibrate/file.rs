@@ -7,7 +7,7 @@ use super::fit::{self, Constants, Level};
 use super::measure::{Figures, Rounds, Ways};
 use std::fmt::Write;
 
-/// Where the figures come from.
+/// Source of the figures.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The machine, its places and processors, for the file's list of sources.
@@ -118,7 +118,7 @@ fn picoseconds(nanoseconds: f64) -> u64 {
 /// One figure: of the rounds the median, the least and the most, and what the chip shows; in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct TableRow {
-    /// Whether it is of places of one host.
+    /// `true` if both places are on one host.
     pub is_near: bool,
     pub figure: String,
     pub measured: f64,
@@ -151,7 +151,7 @@ pub fn rows(rounds: &Rounds, shown: &Ways) -> Vec<TableRow> {
     rows
 }
 
-/// What was measured beside what the chip shows.
+/// Returns the table of the measured figures, in microseconds, beside those of the chip.
 pub fn table(rounds: &Rounds, shown: &Ways) -> String {
     let mut text = format!(
         "{:<10}  {:<20} {:>12} {:>10} {:>10} {:>12} {:>8}\n",

@@ -14,23 +14,23 @@ const PACKET_MAX: f64 = 4096.0;
 /// A core takes at least this long for a packet, in nanoseconds; a chip on which messages are free tells nothing.
 const BUSY_MIN: f64 = 1.0;
 
-/// What a chip file says of messages; times in nanoseconds.
+/// Message costs of a chip file; times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     /// Bytes that a packet carries.
     pub packet: f64,
     pub near: Level,
     pub far: Level,
-    /// How long a link between hosts is busy with [`Constants::FLIT`] bytes.
+    /// Time that a link between hosts is busy with [`Constants::FLIT`] bytes.
     pub flit: f64,
 }
 
-/// Those of one way.
+/// Message costs of one way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// How long each of the two cores is busy with a packet.
+    /// Time that each of the two cores is busy with a packet.
     pub busy: f64,
-    /// How long a packet is under way.
+    /// Time that a packet is in transit.
     pub transit: f64,
 }
 
@@ -79,7 +79,8 @@ impl Constants {
     }
 }
 
-/// How long a core is busy with a tiny message: as with each of many, but less than half of a single one's time.
+/// Returns the time that a core is busy with a tiny message: the gap of a stream of them, but less than half of the
+/// latency of a single one.
 fn busy(figures: &Figures) -> f64 {
     figures.gap.min(figures.latency / 2.5)
 }
@@ -94,7 +95,7 @@ fn per_byte(figures: &Figures) -> f64 {
     (figures.sizes[last] - figures.latency).max(1.0) / SIZES[last] as f64
 }
 
-/// By how much `shown` is off, as a part of `measured`: the middle of all figures, and the worst of them.
+/// Returns the relative errors of `shown` against `measured`: the median of all figures, and the largest.
 pub fn errors(measured: &Figures, shown: &Figures) -> (f64, f64) {
     let mut errors: Vec<f64> =
         measured.rows().zip(shown.rows()).map(|((_, wanted), (_, got))| (got / wanted - 1.0).abs()).collect();
@@ -106,7 +107,8 @@ pub fn errors(measured: &Figures, shown: &Figures) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// What the form itself gives, without a chip: packets behind each other at the slowest of core and link.
+    /// Returns the figures of the form itself, without a chip: packets follow each other at the pace of the slowest of
+    /// core and link.
     fn form(level: &Level, packet: f64, flit: f64) -> Figures {
         let time = |bytes: usize| {
             let packets = (bytes as f64 / packet).ceil().max(1.0);

@@ -1,4 +1,4 @@
-//! What messages take between two places: one alone, many at once, and long ones.
+//! Times of messages between two places: one alone, many at once, and long ones.
 //!
 //! The same program measures the machine at hand and the chip that is to be like it, so the two tables can be laid
 //! side by side. Invariant: it charges no work, so on a modelled chip only messages take time.
@@ -6,7 +6,7 @@
 use isles::prelude::*;
 use std::time::Duration;
 
-/// How long a batch takes at least, so that the clock and a single interruption do not matter.
+/// Least time of a batch, so that the clock and a single interruption do not matter.
 const BATCH: Duration = Duration::from_millis(4);
 
 /// Most messages of a batch.
@@ -18,7 +18,7 @@ pub const SIZES: [usize; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20
 /// Ends the partner.
 const LAST: u64 = u64::MAX;
 
-/// What was measured between two places, in nanoseconds.
+/// Times measured between two places, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     /// Half of an empty `at!`, there and back.
@@ -39,16 +39,16 @@ impl Figures {
     }
 }
 
-/// What was measured, by the way in which two places are joined; one that the places do not have is left out.
+/// Figures measured, by the way in which two places are joined; `None` for a way that the places do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ways {
-    /// Through memory, within a host.
+    /// Figures through memory, within a host.
     pub near: Option<Figures>,
-    /// From host to host.
+    /// Figures from host to host.
     pub far: Option<Figures>,
 }
 
-/// What several rounds of measuring found: of each figure the median, the least and the most.
+/// Summary of several rounds of measuring: the median, the least and the most of each figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounds {
     pub median: Ways,
@@ -57,7 +57,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Those of `rounds`, of which there is one or more, all over the same ways.
+    /// Summarizes `rounds`, one or more, all over the same ways.
     pub fn of(rounds: &[Ways]) -> Rounds {
         let ways = |pick: fn(&[f64]) -> f64| Ways {
             near: picked(rounds.iter().filter_map(|ways| ways.near), pick),

@@ -23,7 +23,7 @@ use std::sync::mpsc;
 /// Batches of which the median is taken.
 const BATCHES: usize = 9;
 
-/// How often all is measured.
+/// Number of rounds of measuring.
 const ROUNDS: usize = 5;
 
 /// Rounds in which a figure differs by more than this factor say nothing of the places: the host was busy.
@@ -32,7 +32,7 @@ const SPREAD_MAX: f64 = 2.0;
 /// A chip repeats itself: one batch says all.
 const CHIP_BATCHES: usize = 1;
 
-/// How often the constants are corrected.
+/// Number of corrections of the constants.
 const CORRECTIONS: usize = 4;
 
 /// Places of a chip for which no other number is asked, if all places measured are of one host.
@@ -65,7 +65,7 @@ pub struct CalibrateArguments {
     places: PlaceArguments,
 }
 
-/// What the run over the places found.
+/// Result of the run over the places.
 struct Found {
     rounds: Rounds,
     /// Places of the first host.
@@ -195,7 +195,7 @@ fn fitted(launch: &Launch, origin: &Origin, measured: &Ways) -> Result<(Constant
     Ok((constants, shown))
 }
 
-/// The same figures of the chip.
+/// Measures the same figures on the chip.
 fn on_chip(
     launch: &Launch,
     origin: &Origin,

@@ -11,11 +11,11 @@ use isles_chip::energy::Load;
 pub(super) const RISING: &str = "rising";
 pub(super) const EXPONENT: &str = "exponent";
 
-/// How much of a column must be no sum of the others. Measurements have three or four digits; what differs by less
-/// is not in them.
+/// Least part of a column that must be independent of the others. Measurements have three or four digits, so they do
+/// not resolve a smaller difference.
 const DISTINCT_MIN: f64 = 1e-3;
 
-/// Which columns stand for a form: the linear system, once the exponent is known.
+/// Columns of a form: the linear system, once the exponent is known.
 pub(super) struct Design {
     form: Form,
     /// The loads that were measured, in the order of [`Load::ALL`].
@@ -31,7 +31,7 @@ impl Design {
         Ok(Self { form, loads: Load::ALL.into_iter().filter(measured).collect() })
     }
 
-    /// How many numbers are fitted.
+    /// Returns the number of fitted values.
     pub fn unknowns(&self) -> usize {
         self.names().len() + usize::from(matches!(self.form, Form::Rate { exponent: None }))
     }
@@ -47,7 +47,7 @@ impl Design {
         }
     }
 
-    /// What the coefficients are multiplied with. The exponent is that of the rate form.
+    /// Returns the terms that the coefficients multiply; `exponent` is that of the rate form.
     fn terms(&self, point: &Measurement, exponent: f64) -> Vec<f64> {
         match (self.form, point.volts) {
             (Form::Voltage, Some(volts)) => {
@@ -88,7 +88,8 @@ impl Design {
         if mixed.is_empty() { Ok((exponent, triangle.solve())) } else { Err(FitError::Undetermined(mixed)) }
     }
 
-    /// What is predicted for a measurement by all others at other operating points.
+    /// Predicts the power of a measurement from all others at other operating points; `None` if they determine no
+    /// model.
     pub fn without(&self, point: &Measurement, measurements: &[Measurement]) -> Option<f64> {
         let others = measurements.iter().filter(|other| other.operating_point() != point.operating_point());
         let others: Vec<Measurement> = others.copied().collect();
@@ -176,17 +177,17 @@ fn best_exponent(squares: impl Fn(f64) -> f64) -> f64 {
     EXPONENTS.into_iter().find(|end| (middle - end).abs() < 1e-5).unwrap_or(middle)
 }
 
-/// How far the free coefficients may be off, and how they go together.
+/// Errors of the free coefficients, and their covariance.
 struct Uncertainty {
     /// The columns that are free, the exponent behind them all.
     free: Vec<usize>,
-    /// Nothing where they are not determined.
+    /// Covariance of the free columns; `None` if they are not determined.
     covariance: Option<Vec<Vec<f64>>>,
 }
 
 impl Uncertainty {
-    /// From the curvature of the sum of squares at its least, the exponent included; coefficients held at zero are
-    /// taken as known.
+    /// Computes the errors from the curvature of the sum of squares at its least, the exponent included; coefficients
+    /// held at zero are taken as known.
     fn new(design: &Design, measurements: &[Measurement], exponent: f64, solution: &Solution) -> Self {
         let columns = solution.values.len();
         assert!(columns < COLUMNS_MAX || design.form == Form::Voltage, "room for the exponent");

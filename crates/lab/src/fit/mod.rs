@@ -24,8 +24,8 @@ pub const MEASUREMENTS_MAX: usize = 500;
 /// The exponents that are tried when none is given.
 pub const EXPONENTS: [f64; 2] = [1.5, 5.0];
 
-/// From this correlation of frequency and voltage on, the variance of what depends on both is inflated tenfold, the
-/// usual limit.
+/// Correlation of frequency and voltage from which on the variance of a term of both is inflated tenfold, the usual
+/// limit.
 const CORRELATION_MAX: f64 = 0.95;
 
 /// The most domains of a chip whose cores have frequencies of their own.
@@ -34,7 +34,7 @@ pub const DOMAINS_MAX: usize = 8;
 /// The frequencies of the domains of a chip in MHz, above zero; of equally many cores each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Those behind `domains` are zero.
+    /// Frequencies by domain; zero from index `domains` on.
     megahertz: [f64; DOMAINS_MAX],
     domains: usize,
 }
@@ -45,14 +45,14 @@ impl Rates {
         Rates::of(&[megahertz])
     }
 
-    /// Those of the domains, from one to [`DOMAINS_MAX`]; of more only the first count.
+    /// Returns the frequencies of `domains`, one to [`DOMAINS_MAX`]; further ones are ignored.
     pub fn of(domains: &[f64]) -> Rates {
         let mut megahertz = [0.0; DOMAINS_MAX];
         megahertz.iter_mut().zip(domains).for_each(|(own, domain)| *own = *domain);
         Rates { megahertz, domains: domains.len().clamp(1, DOMAINS_MAX) }
     }
 
-    /// By domain.
+    /// Returns the frequency of each domain.
     pub fn megahertz(&self) -> &[f64] {
         &self.megahertz[..self.domains]
     }
@@ -72,20 +72,21 @@ pub struct Measurement {
     pub rates: Rates,
     /// Their voltage, if it was noted; above zero.
     pub volts: Option<f64>,
-    /// What all cores did.
+    /// Load of all cores.
     pub load: Load,
-    /// What the chip drew, above zero.
+    /// Power of the chip in watts, above zero.
     pub watts: f64,
 }
 
 impl Measurement {
-    /// What is left out together: a repeated measurement is no prediction of itself.
+    /// Returns the operating point. Its measurements are left out together: a repeated measurement does not predict
+    /// itself.
     fn operating_point(&self) -> ([u64; DOMAINS_MAX], Option<u64>) {
         (self.rates.megahertz.map(f64::to_bits), self.volts.map(f64::to_bits))
     }
 }
 
-/// How the power of a chip follows from frequency and voltage.
+/// Model of a chip's power by frequency and voltage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
     /// `b·f^a + s·f + c`, with means over the domains where they differ. It knows neither load nor voltage: fit each
@@ -123,18 +124,18 @@ pub struct Errors {
 /// A measurement beside what the model says of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// What was measured.
+    /// The measurement.
     pub measured: Measurement,
-    /// What the model says, fitted to all.
+    /// Power in watts by the model fitted to all measurements.
     pub fitted: f64,
-    /// What it says when it was fitted without this operating point.
+    /// Power in watts by the model fitted without this operating point; `None` if the others determine no model.
     pub predicted: Option<f64>,
 }
 
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// What was fitted.
+    /// The form that was fitted.
     pub form: Form,
     /// The coefficients, in the order of the form.
     pub coefficients: Vec<Coefficient>,
@@ -150,27 +151,27 @@ pub struct Fit {
     pub correlation: Option<f64>,
 }
 
-/// Why a fit says less than its figures seem to.
+/// Caveat on the figures of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warning {
     /// Frequency and voltage rise together, with this correlation.
     Correlated(f64),
     /// The best exponent is at this end of what is tried.
     ExponentAtEnd(f64),
-    /// There is no part that rises by a power, so its exponent is no result.
+    /// No part rises by a power of the frequency, so the exponent is no result.
     ExponentIdle,
     /// Without some operating point the rest does not determine the coefficients.
     NotLeftOut,
 }
 
-/// Why nothing was fitted.
+/// Error of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FitError {
-    /// As many coefficients as measurements, or more: there would be no errors.
+    /// Too few measurements for the errors of the coefficients: they must outnumber the coefficients.
     TooFew {
-        /// How many there are.
+        /// Number of measurements.
         measurements: usize,
-        /// How many are needed.
+        /// Number of measurements needed.
         needed: usize,
     },
     /// The form needs voltages.
@@ -180,7 +181,7 @@ pub enum FitError {
 }
 
 impl Errors {
-    /// Of pairs of what the model says and what was measured; at least one.
+    /// Returns the errors of pairs of a figure of the model and a measured one; at least one pair.
     fn of(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> Self {
         let count = pairs.len() as f64;
         let errors = pairs.map(|(model, measured)| (model / measured - 1.0).abs());
@@ -230,7 +231,7 @@ impl fmt::Display for FitError {
 impl std::error::Error for FitError {}
 
 impl Fit {
-    /// What to keep in mind when the figures are used.
+    /// Returns the warnings for users of the figures.
     pub fn warnings(&self) -> Vec<Warning> {
         let of = |name: &str| self.coefficients.iter().find(|coefficient| coefficient.name == name);
         let correlated =

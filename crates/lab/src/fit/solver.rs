@@ -16,7 +16,7 @@ pub(super) struct TriangularSystem {
     /// Zero below its diagonal.
     columns: DMatrix<f64>,
     target: DVector<f64>,
-    /// What no choice of coefficients can take away.
+    /// Sum of squares that no choice of coefficients can remove.
     squares: f64,
 }
 
@@ -52,7 +52,7 @@ impl TriangularSystem {
         Self { columns: reduced.r(), target: target.rows_range(..columns).into_owned(), squares }
     }
 
-    /// The same equations with these columns only.
+    /// Returns the same equations with these columns only.
     fn restricted(&self, to: &[usize]) -> Self {
         let mut triangle = Self::reduced(self.columns.select_columns(to), self.target.clone());
         triangle.squares += self.squares;
@@ -102,7 +102,7 @@ impl TriangularSystem {
         best
     }
 
-    /// How the errors of the coefficients go together if each target has the variance one; nothing where they are not
+    /// Returns the covariance of the coefficients if each target has variance one, or `None` if they are not
     /// determined.
     pub fn covariance(&self) -> Option<Vec<Vec<f64>>> {
         let inverse = self.inverse()?;

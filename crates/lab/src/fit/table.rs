@@ -8,16 +8,16 @@ use super::{DOMAINS_MAX, MEASUREMENTS_MAX, Measurement, Rates};
 use isles_chip::energy::Load;
 use isles_chip::file::Fault;
 
-/// The longest text that is read, in bytes: a hundred times what so many measurements need.
+/// The longest text that is read, in bytes: a hundred times the need of the allowed measurements.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// After so many faults nobody reads on.
+/// Number of faults after which reading stops.
 const FAULTS_MAX: usize = 20;
 
 /// The longest value that is shown in full, in characters.
 const SHOWN_MAX: usize = 40;
 
-/// What a column says.
+/// Quantity in a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Quantity {
     Frequency,
@@ -55,7 +55,7 @@ const LOADS: [(&str, Load); 6] = [
 #[derive(Clone, Copy, Debug)]
 struct Column {
     name: &'static str,
-    /// Of which domain, from 0; of all cores it is 0, too.
+    /// Index of the domain, from 0; also 0 for a column of all cores.
     domain: usize,
     quantity: Quantity,
     scale: f64,

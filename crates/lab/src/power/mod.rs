@@ -21,7 +21,7 @@ use std::path::Path;
 const BUILT_IN: &str = "scc-power";
 pub const MEASURED: &str = include_str!("../../../../chips/scc-power.csv");
 
-/// What to do with measured powers.
+/// Commands on measured powers
 #[derive(Subcommand)]
 pub enum PowerVerb {
     /// Fits power models to a table of measured powers, with errors
@@ -87,7 +87,7 @@ fn exponent(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|number| (low..=high).contains(number)).ok_or_else(allowed)
 }
 
-/// What a file is called in lines for people.
+/// Returns the name of a file as shown to people.
 fn shown(file: &str) -> &str {
     if file == "-" { "standard input" } else { file }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What was to be fitted, and what came of it.
+/// A requested fit and its result.
 pub struct Attempt {
     /// The form.
     pub form: Form,
@@ -28,7 +28,7 @@ impl Attempt {
         }
     }
 
-    /// What is computed from what.
+    /// Returns the formula of the form, with the load if the fit is of one load.
     fn title(&self) -> String {
         let form = match self.form {
             Form::Rate { .. } => "rising·f^exponent + linear·f + constant",
@@ -40,7 +40,7 @@ impl Attempt {
         }
     }
 
-    /// Why it failed, in a line.
+    /// Returns the reason of the failure in one line, with the form and the load.
     pub fn line(&self) -> String {
         let reason = self.result.as_ref().err().map(FitError::to_string).unwrap_or_default();
         let of = self.load.map(|load| format!(" of cores {}", doing(load))).unwrap_or_default();
@@ -249,7 +249,7 @@ fn point_row(point: &Point) -> PointRow {
 /// Writes all attempts as one object.
 ///
 /// # Errors
-/// What `out` returns.
+/// Any error of `out`.
 pub fn write_json(mut out: impl Write, file: &str, attempts: &[Attempt]) -> io::Result<()> {
     let fits = attempts.iter().map(FitRow::of).collect();
     serde_json::to_writer_pretty(&mut out, &Document { schema: "isles.power-fit.1", file, fits })?;

@@ -51,12 +51,12 @@ pub fn preset<'a>(chip: &'a Chip, name: &str) -> &'a Preset {
     chip.preset(name).expect("the chip file of the SCC has the presets of the papers")
 }
 
-/// A time of the chip file of the SCC.
+/// Returns a time of the chip file of the SCC in nanoseconds.
 pub fn nanoseconds(time: Option<Picoseconds>) -> f64 {
     time.expect("the chip file of the SCC has this cost").nanoseconds()
 }
 
-/// The same in cycles of the core.
+/// Returns a time of the chip file of the SCC in cycles of the core.
 pub fn core_cycles(time: Option<Picoseconds>, preset: &Preset) -> f64 {
     nanoseconds(time) * preset.clocks().core.megahertz() / 1e3
 }
@@ -108,7 +108,7 @@ fn bandwidth(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// What the slides say in words of buffers and the first cache, and by the slope of a line.
+/// Returns the rows on buffers and the first cache, from words of the slides and from the slope of a line.
 fn read_and_write(chip: &Chip) -> [Row; 3] {
     let times = preset(chip, STANDARD).times();
     let of = |mode, hops| nanoseconds(times.read(mode, hops));
@@ -294,7 +294,7 @@ fn all_controllers(chip: &Chip, family: Family) -> [Row; 3] {
     ]
 }
 
-/// Nanoseconds that a line of the buffer of core 0 takes the farthest of so many readers, all at once.
+/// Returns the nanoseconds that a line of the buffer of core 0 takes the farthest of `count` readers, all at once.
 fn buffer_readers(chip: &Chip, count: u32) -> f64 {
     let took = run(&bare(chip, FAST), (48 - count)..48, |core| async move {
         for line in 0..READER_LINES {
@@ -349,7 +349,7 @@ fn flush(chip: &Chip) -> Vec<Row> {
     ]
 }
 
-/// V12, what of it the file can hold.
+/// V12, as far as the chip file can hold it.
 pub const C6678: Experiment = Experiment {
     name: "c6678",
     about: "an interrupt and the shared memory of the C6678",

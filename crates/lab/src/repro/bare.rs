@@ -45,7 +45,7 @@ pub const INTERRUPTS: Experiment = Experiment {
 const CORES: u32 = 48;
 const FIRST_MASK: u32 = 32;
 
-/// What a core does that is interrupted.
+/// Reaction of a core to an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reaction {
     /// Reads and resets the registers of the controller, as figure 2a has it.
@@ -71,7 +71,8 @@ fn interrupts(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// Figure 2b: that nobody waits where nobody asks for registers, and what of the little difference is told.
+/// Returns the rows on figure 2b: no core waits if none accesses the registers, and the remark on the little
+/// difference.
 fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     let had = had_by(chip, CORES, Reaction::Nothing);
     let (first, second) = had.split_at(FIRST_MASK as usize);
@@ -98,7 +99,8 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     ]
 }
 
-/// When each of the first so many cores has the interrupt that core 0 raises for them and itself, in core cycles.
+/// Returns the time at which each of the first `targets` cores has the interrupt that core 0 raises for them and
+/// itself, in core cycles.
 fn had_by(chip: &Chip, targets: u32, reaction: Reaction) -> Vec<f64> {
     let bare = bare(chip, STANDARD);
     let had = Rc::new(RefCell::new(vec![0.0; targets as usize]));

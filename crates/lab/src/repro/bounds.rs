@@ -146,7 +146,7 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
 /// The moments at which packets may enter: as long as all of them hold a link.
 const MOMENTS: u64 = 48 * 15_000;
 
-/// How long the last packet takes.
+/// Returns the time that the last packet takes.
 fn took(order: LinkOrder, (links, pace): (usize, LinkTiming), packets: &[Packet]) -> Picoseconds {
     let last = packets.len() - 1;
     if order == LinkOrder::Arrival {
@@ -238,7 +238,7 @@ fn mesh_of_64() -> Chip {
     Chip::parse("mesh", &text).expect("the file of the mesh has these lines")
 }
 
-/// How many times faster than one core a pattern is in the worst case: of the SCC, and of an invented mesh.
+/// Returns the rows on the worst-case speed-ups of patterns over one core, on the SCC and on an invented mesh.
 fn speed_ups(chip: &Chip) -> Vec<Row> {
     let family = Family {
         deck: "",

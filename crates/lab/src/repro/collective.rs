@@ -1,7 +1,7 @@
 //! Broadcasts and reductions among all cores, against the forms that they replaced and against what was measured; and
 //! broadcasts of the lengths and with the trees that somebody asks for.
 //!
-//! What is asked for are rows without a published figure.
+//! Requested broadcasts become rows without a published figure.
 
 use super::access::STANDARD;
 use super::bare::{bare, pattern, run};
@@ -56,20 +56,20 @@ pub const THROUGHPUT: Experiment = Experiment {
     rows: RowSource::Model(throughput),
 };
 
-/// Microseconds of one broadcast of so many lines that no cache holds.
+/// Returns the microseconds of one broadcast of `lines` lines that no cache holds.
 fn once(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     broadcast_on(&bare, algorithm, library, lines)
 }
 
-/// The same of lines that each core has read before.
+/// Returns the microseconds of one broadcast of `lines` lines that each core has read before.
 fn cached(chip: &Chip, algorithm: Algorithm, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     read_all(&bare, &[0], lines);
     broadcast_on(&bare, algorithm, library, lines)
 }
 
-/// Each core reads so many lines of its memory from each of these on.
+/// Reads, on each core, `lines` lines of its memory from each of `places` on.
 fn read_all(bare: &BareChip, places: &'static [u64], lines: u32) {
     run(bare, 0..CORES, |core| async move {
         for place in places {
@@ -139,7 +139,8 @@ fn with_a_switch(chip: &Chip) -> Vec<Row> {
     ASYNCHRONOUS.into_iter().map(row).collect()
 }
 
-/// What the paper says of its table, of the rows of the synchronous form and then of the asynchronous one.
+/// Returns the rows on the paper's remarks about its table; `rows` are those of the synchronous form, then those of the
+/// asynchronous one.
 fn told_of_latency(rows: &[Row]) -> Vec<Row> {
     let (one, other) = rows.split_at(rows.len() / 2);
     let (band, basis) = (Band::Within(15.0), Basis::Predicted);
@@ -168,7 +169,7 @@ const OTHERS: [(&str, Algorithm); 5] = [
     ("scatter-allgather", Algorithm::ScatterAllGather),
 ];
 
-/// What nobody has published.
+/// Family of the figures that nobody has published.
 const ALONE: Family = Family {
     deck: "",
     unit: "µs",
@@ -188,7 +189,7 @@ fn tree(chip: &Chip, fanout: u32, lines: u32) -> Row {
     alone(chip, title, Algorithm::Tree { fanout }, lines)
 }
 
-/// A broadcast of so many lines in every form, with these numbers of children where it has one.
+/// Returns the rows of a broadcast of `lines` lines in every form, with these numbers of children if it has one.
 pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
     let mut rows: Vec<Row> =
         OTHERS.into_iter().map(|(name, algorithm)| alone(chip, name, algorithm, lines)).collect();
@@ -202,7 +203,7 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
     rows
 }
 
-/// What the paper measured, with the instructions of a library.
+/// Returns the rows of the paper's measurements, with the instructions of a library.
 fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), "004:1228");
     let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
@@ -253,7 +254,7 @@ fn gained(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, ba
     rows
 }
 
-/// Microseconds of a sum of so many lines of words that each core has read before.
+/// Returns the microseconds of a sum of `lines` lines of words that each core has read before.
 fn reduction(chip: &Chip, is_serial: bool, library: LibraryCosts, lines: u32) -> f64 {
     let bare = bare(chip, STANDARD);
     let bytes = lines as usize * LINE_BYTES;
@@ -303,7 +304,7 @@ fn throughput(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// What is told of figure 3, as ratios; `rates` are by source and children.
+/// Returns the rows on the paper's remarks about figure 3, as ratios; `rates` are by source and children.
 fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
     let [one, five, all] = rates else { unreachable!("there are three numbers of sources") };
     let (band, basis) = (Band::AtMost, Basis::Predicted);
@@ -356,17 +357,17 @@ pub struct RequestArguments {
     children: Option<String>,
 }
 
-/// What is asked for, at least one of each.
+/// Requested lengths and numbers of children, at least one of each.
 pub struct Request {
     lines: Vec<u32>,
     children: Vec<u32>,
 }
 
 impl RequestArguments {
-    /// What they ask for, of the experiments of these names; nothing if they say nothing.
+    /// Returns the broadcasts requested for the experiments `names`, or `None` if no option requests any.
     ///
     /// # Errors
-    /// What cannot be, or has no meaning.
+    /// A number that is not allowed, or an option that has no meaning without another one or without the experiment.
     pub fn read(&self, names: &[String]) -> Result<Option<Request>, Failure> {
         let most = CORES - 1;
         let children = self.children.as_deref();

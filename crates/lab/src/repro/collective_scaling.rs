@@ -49,7 +49,7 @@ const OWN: u32 = 128;
 /// Cycles of adding a line of eight words, with loads and stores in the first cache: as the reductions have it.
 const ADD_CYCLES: u64 = 48;
 
-/// A collective of so many lines among so many cores, at one core.
+/// A collective of `lines` lines among `cores` cores, at one core.
 #[derive(Clone, Copy)]
 struct Collective {
     cores: u32,
@@ -112,19 +112,19 @@ impl Collective {
     }
 }
 
-/// The same forms for messages that do not fit: in pieces, with flags between who has one and who fetches it.
+/// The same forms for messages that do not fit: in pieces, with flags between the core that has one and its reader.
 impl Collective {
-    /// Numbers of the pieces, from 1, as flags say them.
+    /// Returns the numbers of the pieces, from 1, as in flags.
     fn pieces(self) -> impl Iterator<Item = u8> {
         1..=(self.lines / PIECE) as u8
     }
 
-    /// Where a piece lies in a buffer.
+    /// Returns the first line of a piece in a buffer.
     fn half(piece: u8) -> u32 {
         u32::from(piece % 2) * PIECE
     }
 
-    /// Says `piece` in the line `flag` of another core.
+    /// Writes `piece` into the line `flag` of another core.
     async fn say(core: &BareCore, to: CoreId, flag: u32, piece: u8) {
         core.write_line(to, flag, [piece; LINE_BYTES]).await;
     }
@@ -209,7 +209,7 @@ impl Collective {
         }
     }
 
-    /// Says to `to` that a piece is there, which takes the place of the one before the last.
+    /// Tells `to` that a piece is there, which replaces the one before the last.
     async fn offer_piece(core: &BareCore, to: CoreId, piece: u8) {
         Self::heard(core, FLAG_OF_SOURCE, piece.saturating_sub(2)).await;
         Self::say(core, to, FLAGS + core.id().0, piece).await;

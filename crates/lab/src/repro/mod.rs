@@ -60,22 +60,22 @@ pub struct ReproArguments {
 pub struct Experiment {
     /// Its name on the command line.
     name: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     about: &'static str,
-    /// Where its figures were published.
+    /// Publication of its figures.
     source: &'static str,
-    /// Which set of instruction costs its programs have beside their accesses, and why; empty if they have none.
+    /// Instruction costs of its programs beside their accesses, and the reason for them; empty if they have none.
     instructions: &'static str,
-    /// Runs it.
+    /// Source of the rows.
     rows: RowSource,
 }
 
-/// How an experiment comes by its rows.
+/// Source of the rows of an experiment.
 enum RowSource {
-    /// Out of the chip file, and of programs on bare cores.
+    /// Computed from the chip file and programs on bare cores.
     Model(fn(&Chip) -> Vec<Row>),
-    /// Out of runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes and
-    /// changes with the runtime.
+    /// Computed from runs of Isles on the modelled chip: only if it is asked for by name, because it may take minutes
+    /// and changes with the runtime.
     Runs(fn() -> Result<Vec<Row>, Failure>),
 }
 
@@ -143,7 +143,7 @@ pub struct ExperimentOutcome {
     rows: Vec<Row>,
 }
 
-/// How the rows can be written.
+/// Function that formats the rows.
 type Format = fn(&[ExperimentOutcome]) -> String;
 
 /// Carries it out.
@@ -173,7 +173,7 @@ pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
     Failure::first_of([told].into_iter().chain(texts).chain(drawn).chain([ended]))
 }
 
-/// How a run ends that found so many figures out of their bands that must be in them.
+/// Returns an error if `is_strict` is set and any figure is out of a band that it must be in; `missed` is their number.
 fn ending(is_strict: bool, missed: usize) -> Result<(), Failure> {
     match missed {
         1.. if is_strict => {
@@ -220,7 +220,7 @@ fn left_out(names: &[String]) -> Option<String> {
     names.is_empty().then(line)
 }
 
-/// Where the rows go besides the table for people, each place once.
+/// Destinations of the rows, besides the table for people; each occurs once.
 struct RowFiles {
     texts: Vec<(Destination, Format)>,
     svg: Option<Destination>,
@@ -266,7 +266,7 @@ mod tests {
     use super::row::{Band, Basis, Family};
     use super::*;
 
-    /// A figure of this number of the deck that is twice what was published.
+    /// Returns the row of a figure of the deck number `deck`, twice the published one.
     fn doubled(deck: &'static str) -> Row {
         let (band, basis) = (Band::Within(5.0), Basis::Predicted);
         Family { deck, unit: "", band, basis, source: "000:293", reading: "" }.row("doubled", 1.0, 2.0)

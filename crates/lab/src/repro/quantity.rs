@@ -9,11 +9,11 @@ use std::fmt;
 /// One value that a figure is over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantity {
-    /// What it is.
+    /// Name of the quantity.
     pub quantity: &'static str,
     /// Its unit, or nothing for a number.
     pub unit: &'static str,
-    /// How much or many, in that unit.
+    /// Value in that unit.
     pub value: f64,
     /// The part of the title that says it.
     pub title: String,
@@ -82,13 +82,13 @@ impl Quantity {
         Quantity { quantity, unit: "", value: f64::from(number), title }
     }
 
-    /// The same quantity, said in other words.
+    /// Returns the same quantity with another title.
     pub fn said(self, title: impl Into<String>) -> Quantity {
         Quantity { title: title.into(), ..self }
     }
 }
 
-/// As in a column of CSV: `Length = 1024 B (1 KiB)`.
+/// Formats the quantity as in a column of CSV: `Length = 1024 B (1 KiB)`.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Quantity { quantity, unit, value, title } = self;
@@ -97,7 +97,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What a figure is, with all that it is over.
+/// Title of a figure, with all quantities that it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Title {
     /// The parts, with commas between them.

@@ -11,16 +11,16 @@ use serde::Serialize;
 /// The numbers of the validation deck whose rows must be in their bands.
 const REQUIRED: [&str; 10] = ["V1", "V2", "V3", "V4", "V7", "V8", "V9", "V10", "V16", "V17"];
 
-/// Whether the model was made with the figure.
+/// Relation of the model to the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The chip file or a library was fitted to it, or a choice of the model made with it in view: no evidence.
     Calibrated,
-    /// It comes out of other figures.
+    /// Follows from other figures.
     Predicted,
-    /// Nobody printed its digits: they were worked out of what the source says in words or by a formula.
+    /// Not printed as digits, but worked out of words or a formula of the source.
     Derived,
-    /// It is of a run on this host, and changes with it.
+    /// Measured in a run on this host, and changes with it.
     Measured,
 }
 
@@ -36,25 +36,25 @@ impl Basis {
     }
 }
 
-/// How near the model must come.
+/// Tolerance of the model against the published figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// Within so many per cent of the published figure.
+    /// Within this many per cent of the published figure.
     Within(f64),
     /// Not above it.
     AtMost,
-    /// Nobody has published the figure: ours stands alone.
+    /// Nobody has published the figure: ours has no counterpart.
     Unpublished,
 }
 
-/// What a row comes to.
+/// Verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowVerdict {
     /// In its band.
     In,
-    /// Out of its band.
+    /// Outside its band.
     Out,
-    /// There is nothing to compare with.
+    /// No published figure to compare with.
     Alone,
 }
 
@@ -74,25 +74,25 @@ impl RowVerdict {
 pub struct Row {
     /// The number in the validation deck, or nothing.
     pub deck: &'static str,
-    /// What it is.
+    /// Title of the figure.
     pub figure: String,
-    /// What it is over, as values.
+    /// Quantities that the figure is over, as values.
     pub over: Vec<Quantity>,
     /// Its unit, or nothing for a plain ratio.
     pub unit: &'static str,
-    /// What was published; of no meaning if the band says so.
+    /// Published figure; meaningless if the band is [`Band::Unpublished`].
     pub published: f64,
-    /// What the model says; not a number if it cannot say anything, which is out of every band.
+    /// Figure of the model; NaN if it has none, which is out of every band.
     pub ours: f64,
-    /// How near they must be.
+    /// Tolerance of `ours` against `published`.
     pub band: Band,
-    /// Whether it is evidence.
+    /// Relation of the model to the figure, which says whether the row is evidence.
     pub basis: Basis,
-    /// Where the published figure stands: the number of the paper and its line, such as `002:235`, or the name of
-    /// another source; nothing where nobody has published it.
+    /// Source of the published figure: the number of the paper and its line, such as `002:235`, or the name of another
+    /// source; empty if nobody has published it.
     pub source: &'static str,
-    /// How the published figure follows from words of the source, which stand here in quotation marks; nothing if the
-    /// source prints its digits.
+    /// Derivation of the published figure from words of the source, which are quoted here; empty if the source prints
+    /// its digits.
     pub reading: &'static str,
 }
 
@@ -102,12 +102,12 @@ impl Row {
         (self.band != Band::Unpublished).then_some(self.published)
     }
 
-    /// How far ours is off, in per cent of the published figure.
+    /// Returns the error of `ours`, in per cent of the published figure, or `None` if there is none.
     pub fn error(&self) -> Option<f64> {
         self.published().map(|published| (self.ours - published) * 100.0 / published)
     }
 
-    /// Whether it is in its band.
+    /// Returns the verdict of the figure against its band.
     pub fn verdict(&self) -> RowVerdict {
         let is_in = match (self.band, self.error()) {
             (Band::Unpublished, _) | (_, None) => return RowVerdict::Alone,
@@ -117,31 +117,31 @@ impl Row {
         if is_in { RowVerdict::In } else { RowVerdict::Out }
     }
 
-    /// Whether it must be in its band.
+    /// Returns `true` if the figure must be in its band.
     pub fn is_required(&self) -> bool {
         REQUIRED.contains(&self.deck) && self.verdict() != RowVerdict::Alone
     }
 
-    /// Whether it is out of its band and must not be.
+    /// Returns `true` if the figure is out of a band that it must be in.
     pub fn is_missed(&self) -> bool {
         self.verdict() == RowVerdict::Out && self.is_required()
     }
 }
 
-/// A family of rows that share all but their figure: what an experiment makes its rows with.
+/// A family of rows that share all but their figure; experiments make their rows with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// As in [`Row`].
+    /// See [`Row::deck`].
     pub deck: &'static str,
-    /// As in [`Row`].
+    /// See [`Row::unit`].
     pub unit: &'static str,
-    /// As in [`Row`].
+    /// See [`Row::band`].
     pub band: Band,
-    /// As in [`Row`].
+    /// See [`Row::basis`].
     pub basis: Basis,
-    /// As in [`Row`].
+    /// See [`Row::source`].
     pub source: &'static str,
-    /// As in [`Row`].
+    /// See [`Row::reading`].
     pub reading: &'static str,
 }
 
@@ -171,7 +171,7 @@ impl Family {
         }
     }
 
-    /// The family whose published figures stand in `source`, as digits.
+    /// Returns the family with published figures from `source`, as digits.
     pub fn at(self, source: &'static str) -> Family {
         Family { source, reading: "", ..self }
     }
@@ -191,7 +191,7 @@ pub const PAPERS: [(&str, &str); 5] = [
     ("004", "Proceedings of the 6th Many-core Applications Research Community Symposium, 2012"),
 ];
 
-/// Whether `source` is lines of a paper, as `002:235` or `004:784-786`, or the name of another source.
+/// Returns `true` if `source` cites lines of a paper, as `002:235` or `004:784-786`, or names another source.
 fn is_source(source: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match source.split_once(':') {
@@ -250,7 +250,7 @@ fn source_and_reading(row: &Row) -> String {
     format!("{}{mark}{}", row.source, row.reading)
 }
 
-/// Which rows are out of their bands although they must not be, and last how many are.
+/// Returns the lines of the summary: the rows that are out of a band that they must be in, and the counts.
 fn summary(outcomes: &[ExperimentOutcome]) -> Vec<String> {
     let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
     let count = |verdict| rows().filter(|row| row.verdict() == verdict).count();
@@ -281,12 +281,12 @@ fn summary(outcomes: &[ExperimentOutcome]) -> Vec<String> {
     lines
 }
 
-/// How many rows are out of their bands although they must not be.
+/// Returns the number of rows that are out of a band that they must be in.
 pub fn missed(outcomes: &[ExperimentOutcome]) -> usize {
     outcomes.iter().flat_map(|outcome| &outcome.rows).filter(|row| row.is_missed()).count()
 }
 
-/// For people, in columns; with a line on what is not there.
+/// Returns the rows as a text for people, in columns, with a line on the experiments left out.
 pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     let mut text = String::new();
     for ExperimentOutcome { experiment, rows } in outcomes {

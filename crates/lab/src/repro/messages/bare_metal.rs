@@ -1,4 +1,4 @@
-//! What the paper on BareMichael and Xipx says of its measurements, by programs on bare cores that QEMU runs.
+//! Measurements of the paper on BareMichael and Xipx, repeated by programs on bare cores that QEMU runs.
 //!
 //! `isles bare` builds and runs the images, `isles rccerun` the same C programs as processes beside them. All figures
 //! are of this host: a translator runs the bare cores, so only ratios are compared with the paper. A time is the least
@@ -36,7 +36,7 @@ const ROUNDS: &str = "200";
 /// Rounds of a batch where each message is an interrupt.
 const INTERRUPT_ROUNDS: &str = "20";
 
-/// Nothing but the ratio is compared with the paper.
+/// Family of ratios; nothing else is compared with the paper.
 const RATIO: Family = Family {
     deck: "",
     unit: "",
@@ -121,7 +121,7 @@ impl Programs {
         Ok(run)
     }
 
-    /// The least time in µs that a C program prints for a length, on bare cores.
+    /// Returns the least time in µs that a C program prints for a length, on bare cores.
     fn bare(&self, image: &str, bytes: usize, words: [&str; 2]) -> Result<f64, Failure> {
         let length = bytes.to_string();
         least(|| {
@@ -130,7 +130,7 @@ impl Programs {
         })
     }
 
-    /// The same of processes.
+    /// Returns the least time in µs that a C program prints for a length, as processes.
     fn hosted(&self, name: &str, bytes: usize, words: [&str; 2]) -> Result<f64, Failure> {
         let length = bytes.to_string();
         least(|| {
@@ -251,7 +251,7 @@ fn two_to_one(programs: &Programs) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What happens or does not, whatever the time.
+/// Returns the rows on events that occur or do not, whatever the time.
 fn counted(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let exact = Family { band: Band::Within(0.0), ..RATIO }.at("004:2593-2595");
     let at_once = exact.reading("2: “one core runs two simultaneous ping-X benchmarks”");

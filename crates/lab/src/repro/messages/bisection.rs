@@ -24,7 +24,7 @@ pub const BISECTION: Experiment = Experiment {
 /// Bytes of a message.
 const BYTES: usize = 2_048;
 
-/// Who plays: the outermost cores of the first row.
+/// Cores of the message: the outermost ones of the first row.
 const PLAYERS: [u32; 2] = [0, 10];
 
 /// Rows of cores, the cores of one, and those of its half.
@@ -43,7 +43,7 @@ fn bisection(chip: &Chip) -> Vec<Row> {
 fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
     let [alone, loaded] = [false, true].map(|is_loaded| message(chip, library, is_loaded));
     let family = Family { deck, unit: "µs", band: Band::Within(5.0), basis, source: "002:207", reading: "" };
-    // How long links recover after a packet was fitted to the ratio, and this load chosen with it in view.
+    // The recovery time of links after a packet was fitted to the ratio, and this load chosen with it in view.
     let fitted = Family { basis: Basis::Calibrated, source: "002:201", ..family };
     let ratio =
         Family { unit: "", band: Band::Within(2.0), basis: Basis::Derived, source: "002:201-207", ..fitted };

@@ -21,7 +21,7 @@ pub const PING_PONG: Experiment = Experiment {
     rows: RowSource::Model(ping_pong),
 };
 
-/// Where the times of both libraries stand, as a source of rows.
+/// Source of the times of both libraries, as rows cite it.
 pub const MEASUREMENT: &str = "iRCCE's measurement in tm2c-threads";
 
 #[allow(clippy::approx_constant)] // a time that happens to be near pi

@@ -73,7 +73,7 @@ pub(super) fn half(printed: &str, bytes: usize) -> Option<f64> {
     line[2].parse().ok()
 }
 
-/// What the command prints.
+/// Runs the command and returns its standard output; fails with its last line of standard error.
 pub(super) fn ended_well(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().map_err(|cause| companion::unstartable(command, &cause))?;
     if output.status.success() {

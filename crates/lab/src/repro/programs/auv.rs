@@ -58,7 +58,7 @@ const PATH: &str = "--case jet --columns 13 --rows 7 --spacing 4";
 /// Numbers of cores at which the planner is judged.
 const PLANNERS: [u32; 8] = [1, 2, 11, 12, 20, 21, 30, CORES];
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
 struct Ran {
     seconds: f64,
@@ -87,7 +87,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Runs an application on so many cores at these clocks; `region` is the part of the run whose time counts.
+/// Runs an application on `cores` cores at these clocks; `region` is the part of the run whose time counts.
 fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> Result<Ran, Failure> {
     let Clocks { divider, mesh, memory } = clocks;
     let words = format!(
@@ -317,7 +317,8 @@ fn planner() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What the paper says of the planner by its number of cores, at one setting; `ratio` is of the times of two numbers.
+/// Returns the rows on the paper's remarks about the planner by its number of cores, at one setting; `ratio` is of the
+/// times of two numbers.
 fn by_number_of_cores(name: &str, speed_up_of_two: f64, ratio: impl Fn(u32, u32) -> f64) -> [Row; 4] {
     let shape = SHAPE.at("004:1473");
     let first = shape.reading("at most 1: “There is an initial communication overhead for two cores”");
@@ -347,7 +348,7 @@ fn optimum() -> Result<Row, Failure> {
     ))
 }
 
-/// Workers that sleep against those that block, and what launching costs.
+/// Returns the rows on workers that sleep against those that block, and on the cost of launching.
 fn idle(blocking: Ran, blocking_few: Ran) -> Result<Vec<Row>, Failure> {
     let [sleeping, sleeping_few] =
         [run_path(CORES, HIGHEST, " --idle sleep")?, run_path(30, HIGHEST, " --idle sleep")?];
@@ -385,7 +386,7 @@ fn idle(blocking: Ran, blocking_few: Ran) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What the paper says of both programs.
+/// Returns the rows on the paper's remarks about both programs.
 fn both() -> Result<Vec<Row>, Failure> {
     let slower = |one: Ran, other: Ran| one.seconds / other.seconds;
     let ocean = slower(run_ocean(CORES, SLOW_MESH, "")?, run_ocean(CORES, HIGHEST, "")?);

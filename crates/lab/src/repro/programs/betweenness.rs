@@ -32,7 +32,7 @@ const SMALLER: [&str; 2] = ["small", "medium"];
 /// The greater one of the cluster, which is `low` there as `large` is on the chip.
 const HIGH: &str = "high";
 
-/// How a row is computed.
+/// Parameters of the run behind a row.
 #[derive(Clone, Copy)]
 struct BcRun {
     machine: &'static str,
@@ -72,7 +72,7 @@ const ALONE: Family = Family { band: Band::Unpublished, ..SHAPE };
 /// Speed-ups by number of cores.
 type Curve = [f64; X10_CORES.len()];
 
-/// Where the chip's places are and what a memory controller gives: the words of a title, placement and preset.
+/// Placements on the chip and rates of a memory controller: the words of a title, placement and preset.
 const SETUPS: [(&str, &str, Option<&str>); 4] = [
     ("", LINEAR, None),
     ("spread", SPREAD, None),
@@ -220,7 +220,7 @@ impl Transports {
         rows.push(similar.row(title, 1.0, slowest / self.last(Protocol::RcceX10)));
     }
 
-    /// By how much the efficiency moves at most from one number of cores to the next.
+    /// Returns the largest relative step of the efficiency from one number of cores to the next.
     fn roughness(&self, protocol: Protocol) -> f64 {
         let efficiency = |at: usize| self.of(protocol, X10_CORES[at]) / f64::from(X10_CORES[at]);
         (1..X10_CORES.len()).map(|at| (efficiency(at) / efficiency(at - 1) - 1.0).abs()).fold(0.0, f64::max)
@@ -230,10 +230,10 @@ impl Transports {
 /// The speed-ups of the published workload.
 struct Large {
     by_setup: [Curve; SETUPS.len()],
-    /// Of all cores, by transport.
+    /// Speed-up on all cores, by transport.
     by_transport: [f64; TRANSPORTS.len()],
     breadth_first: f64,
-    /// By number of cores; the last before all of them, so that a drop shows.
+    /// Speed-up by number of cores; the last before all of them, so that a drop shows.
     on_cluster: [f64; CLUSTER_CORES.len()],
 }
 

@@ -82,7 +82,7 @@ fn title(what: &str, islands: u32) -> Title {
     Title::from(what).over(Quantity::islands(islands))
 }
 
-/// What the paper says of its figure.
+/// Returns the rows on the paper's remarks about its figure.
 fn shapes(migrating: &[f64], resting: &[f64]) -> Vec<Row> {
     let of = |islands: u32| ISLANDS.iter().position(|other| *other == islands).expect("it was run");
     // "That can utilize all the cores of the SCC."
@@ -109,10 +109,10 @@ fn shapes(migrating: &[f64], resting: &[f64]) -> Vec<Row> {
     rows
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy)]
 struct Evolved {
-    /// Of the chip.
+    /// Seconds on the chip.
     seconds: f64,
     generations: u32,
 }

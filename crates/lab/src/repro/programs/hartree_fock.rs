@@ -20,7 +20,7 @@ pub const HARTREE_FOCK: Experiment = Experiment {
     rows: RowSource::Runs(hartree_fock),
 };
 
-/// How units are assigned, in words of the command.
+/// Assignments of units, in words of the command.
 const BALANCES: [&str; 2] = [BEFOREHAND, BY_COUNTER];
 const BEFOREHAND: &str = "static";
 const BY_COUNTER: &str = "dynamic";
@@ -65,7 +65,7 @@ const ONE: HfRun = HfRun {
     protocol: Protocol::RcceX10,
 };
 
-/// The same on one core of the cluster.
+/// The same run on one core of the cluster.
 const ONE_OF_CLUSTER: HfRun = HfRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
 
 fn hartree_fock() -> Result<Vec<Row>, Failure> {
@@ -109,7 +109,8 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// That X10's own transport is ahead on all numbers of cores and the sockets are last, as ratios that are at most one.
+/// Returns the rows on the order of transports: X10's own is ahead on all numbers of cores and the sockets are last, as
+/// ratios that are at most one.
 fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     let mut rows = Vec::new();
     let first =
@@ -139,11 +140,12 @@ fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     rows
 }
 
-/// What a counter costs on few cores and on all, and how smoothly both assignments scale.
+/// Returns the rows on the cost of a counter on few cores and on all, and on the smoothness with which both assignments
+/// scale.
 fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     let ratio = |at: usize| dynamic[at][0] / beforehand[at][0];
     let mean = (0..X10_CORES.len()).map(ratio).sum::<f64>() / X10_CORES.len() as f64;
-    // How often a place gives way was chosen with the counter's cost on all cores in view.
+    // The frequency with which a place gives way was chosen with the counter's cost on all cores in view.
     let level = Family { band: Band::Within(10.0), basis: Basis::Calibrated, ..SHAPE };
     let level = level.reading("1: “at 48 places it gives similar performance to static load balancing”");
     let costly = SHAPE.reading("at most 1: “Dynamic load balancing is costly for few places”");
@@ -167,7 +169,7 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     ]
 }
 
-/// How much slower the chip is than as many cores of the cluster, with rcce-x10.
+/// Returns the rows on the slowdown of the chip against as many cores of the cluster, with rcce-x10.
 fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     // "An order of magnitude."
     let order = Family { band: Band::Within(50.0), basis: Basis::Derived, ..SHAPE };
@@ -183,7 +185,7 @@ fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
         .collect()
 }
 
-/// What the paper ran on its cluster alone.
+/// Runs that the paper made on its cluster alone.
 struct ClusterRuns;
 
 impl ClusterRuns {
@@ -242,9 +244,9 @@ impl ClusterRuns {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 struct Found {
-    /// From the first build to the last.
+    /// Seconds from the first build to the last.
     seconds: f64,
     units: f64,
     /// The most bytes that a place says it holds.

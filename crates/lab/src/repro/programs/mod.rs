@@ -34,14 +34,14 @@ const QUADRANT: &str = "533/800/800 quadrant";
 /// All cores, of either.
 const CORES: u32 = 48;
 
-/// Numbers of cores at which what the X10 paper says of its figures is judged.
+/// Numbers of cores at which the X10 paper's remarks about its figures are judged.
 const X10_CORES: [u32; 5] = [8, 16, 24, 36, CORES];
 
 /// The transports of the X10 paper, its own first.
 const TRANSPORTS: [Protocol; 4] =
     [Protocol::RcceX10, Protocol::Sections, Protocol::MpiSockets, Protocol::Sockets];
 
-/// What the X10 paper calls a transport.
+/// Returns the X10 paper's name for a transport.
 fn transport(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Sections => "mpi-mpb",
@@ -54,7 +54,7 @@ fn document(app: &str, words: &str) -> Result<Value, Failure> {
     runs::result(app, words.split(' ').chain(["--json", "-", "--csv", "/dev/null"]))
 }
 
-/// The seconds that the computation of a run took, to the nanosecond, which is what a clock of places has.
+/// Returns the seconds of the computation of a run, to the nanosecond, which is the resolution of a place's clock.
 fn seconds(app: &str, document: &Value) -> Result<f64, Failure> {
     let seconds =
         document["run"]["seconds"].as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

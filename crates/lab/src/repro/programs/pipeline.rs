@@ -25,8 +25,8 @@ pub const PIPELINE: Experiment = Experiment {
     rows: RowSource::Runs(rows),
 };
 
-/// What each stage costs, in units of [`UNIT`]: two captures, twice the six stages of a pair, and four behind them.
-/// Their sum is 9.7 times the greatest.
+/// Cost of each stage, in units of [`UNIT`]: two captures, twice the six stages of a pair, and four behind them. Their
+/// sum is 9.7 times the greatest.
 const COSTS: [u64; 18] = [29, 20, 53, 17, 31, 2, 34, 39, 53, 17, 31, 2, 34, 39, 60, 58, 31, 32];
 
 /// Cycles of a unit: the costliest stage takes a ninth of a second, as of a robot that sees a frame in a second on one
@@ -92,7 +92,8 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What the costs allow with 1, 2, .. cores: their sum over the slowest group of the best partition.
+/// Returns the speed-ups that the costs allow with 1, 2, .. cores: their sum over the slowest group of the best
+/// partition.
 fn speed_ups_of_costs() -> Vec<f64> {
     let total: u64 = COSTS.iter().sum();
     let fits = |cores: usize, most: u64| {
@@ -111,13 +112,13 @@ fn speed_ups_of_costs() -> Vec<f64> {
     (1..=COSTS.len()).map(|cores| total as f64 / slowest(cores) as f64).collect()
 }
 
-/// Seconds between two results in the stable state of so many cores: of the second half of the frames.
+/// Returns the seconds between two results in the stable state on `cores` cores: of the second half of the frames.
 fn period_of(cores: usize) -> Result<f64, Failure> {
     let seconds_of = |frames| seconds("pipeline", &run_of(cores, frames, "")?);
     Ok((seconds_of(FRAMES)? - seconds_of(FRAMES / 2)?) / f64::from(FRAMES / 2))
 }
 
-/// The run of a pipeline on so many cores.
+/// Runs the pipeline on `cores` cores and returns the JSON report.
 fn run_of(cores: usize, frames: u32, more: &str) -> Result<Value, Failure> {
     let costs: Vec<String> = COSTS.iter().map(|cost| (cost * UNIT).to_string()).collect();
     let costs = costs.join(",");
@@ -125,7 +126,7 @@ fn run_of(cores: usize, frames: u32, more: &str) -> Result<Value, Failure> {
     document("pipeline", words.trim_end())
 }
 
-/// What a change of groups came to.
+/// Cost of a change of groups.
 struct ResizeCost {
     moved_bytes: f64,
     /// Seconds between the results before and after it.

@@ -34,13 +34,13 @@ const CLOCK: f64 = 1_600.0;
 /// The programs.
 const PROGRAMS: [&str; 4] = ["increment", "zeros", "most", "seventh"];
 
-/// For how long a run loops, in milliseconds; half of what theirs do.
+/// Duration of the loop of a run, in milliseconds; half of theirs.
 const MILLISECONDS: u32 = 5_000;
 
 /// The model whose powers are fitted.
 const MODEL: &str = "manyman";
 
-/// How many domains take which divider, the others which.
+/// Dividers of the clock domains: `high` for the first `number` of them, `low` for the others.
 #[derive(Clone, Copy)]
 struct MixedDomains {
     number: u32,

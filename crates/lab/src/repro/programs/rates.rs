@@ -37,7 +37,7 @@ fn rates() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy)]
 struct RunResult {
     seconds: f64,
@@ -50,7 +50,7 @@ impl RunResult {
     }
 }
 
-/// Runs a program on so many cores, the first ones, at 1,600 MHz by a divider.
+/// Runs a program on the first `places` cores, at 1,600 MHz over `divider`.
 fn run<F>(places: u32, divider: u32, rest: IdlePolicy, main: impl FnOnce() -> F) -> Result<RunResult, Failure>
 where
     F: Future<Output = isles::Result<()>> + 'static,
@@ -59,14 +59,14 @@ where
     run_on(cores, divider, rest, main)
 }
 
-/// Cores, and by which preset they are modelled if not by the chip's own.
+/// Cores, and the preset to model them with; the chip's own by default.
 struct Cores {
     places: u32,
     placement: Placement,
     preset: Option<&'static str>,
 }
 
-/// The same on any cores.
+/// Runs a program on any cores, at 1,600 MHz over `divider`.
 fn run_on<F>(
     Cores { places, placement, preset }: Cores,
     divider: u32,
@@ -93,7 +93,7 @@ where
 const ITEMS: u32 = 20;
 const ITEM: u64 = 5_000_000;
 
-/// How long a place that finds nothing to do sleeps, if it does.
+/// Time that a place with nothing to do sleeps, if it does.
 const NAP: Picoseconds = Picoseconds(100_000_000);
 
 fn planner() -> Result<Vec<Row>, Failure> {
@@ -152,7 +152,7 @@ const GRID: [u64; 3] = [512, 64, 30];
 const STEPS: u32 = 4;
 const PASSES: u32 = 16;
 
-/// Where its cells are.
+/// Memory that holds the cells.
 #[derive(Clone, Copy)]
 enum CellMemory {
     Memory,
@@ -222,7 +222,7 @@ async fn steps(cells: CellMemory) -> isles::Result<()> {
     .await
 }
 
-/// What a pass over so many cells takes: a value of each of five arrays.
+/// Returns the work of a pass over `cells` cells, with a value of each of five arrays.
 fn strip(cells: u64, is_memory: bool) -> Work {
     let work = Work::new().integers(40 * cells).floats(40 * cells).branches(2 * cells);
     if is_memory { work.streamed(40 * cells).of(40 * cells) } else { work }
@@ -232,7 +232,7 @@ fn strip(cells: u64, is_memory: bool) -> Work {
 const WORDS: u64 = 128 << 10;
 const ROUNDS: u32 = 32;
 
-/// All cores, by the other reading of what a memory controller gives.
+/// All cores, with the other reading of a memory controller's rate.
 const QUADRANTS: Cores = Cores { places: CORES, placement: Placement::Linear, preset: Some(QUADRANT) };
 
 /// A program on all cores by a divider.

@@ -28,7 +28,7 @@ pub const RDF: Experiment = Experiment {
 /// Cycles of a core in a second.
 const HERTZ: f64 = 800e6;
 
-/// How much of a file is read between two slices of work.
+/// Bytes of a file that are read between two slices of work.
 const SLICE_BYTES: usize = 1 << 20;
 
 /// A query of table II: its name, its footprint in KiB, its share of the processor in per cent, its serial time.
@@ -54,10 +54,10 @@ struct DataSet {
     small_speedup: f64,
 }
 
-/// How often small queries are in the pool of a run.
+/// Number of times that small queries are in the pool of a run.
 const SMALL_ROUNDS: usize = 100;
 
-/// The query on which what a core needs of the server of files was calibrated.
+/// Query on which a core's needs of the file server were calibrated.
 const CALIBRATION: (&str, u32) = ("YAGO", 5);
 
 const DATA_SETS: [DataSet; 3] = [
@@ -116,7 +116,7 @@ impl TableQuery {
     }
 }
 
-/// Runs a program on so many cores of the SCC; the seconds that it says.
+/// Runs a program on `places` cores of the SCC and returns the seconds that it reports.
 fn run<F>(places: u32, main: impl FnOnce(Rc<Cell<f64>>) -> F) -> Result<f64, Failure>
 where
     F: Future<Output = isles::Result<()>> + 'static,
@@ -144,8 +144,8 @@ fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
     })
 }
 
-/// The seconds that so many cores, of which the first one deals, take for a pool of queries in order: algorithm 1 of
-/// 004:423, where each worker asks for the next when it has answered one.
+/// Returns the seconds that `cores` cores, of which the first one deals, take for a pool of queries in order: algorithm
+/// 1 of 004:423, where each worker asks for the next when it has answered one.
 fn pool(
     data: &'static str,
     queries: &'static [TableQuery],
@@ -257,7 +257,7 @@ impl PoolRuns {
     fn rows(&self, rows: &mut Vec<Row>) {
         let data = self.data;
         let title = |what: &str| Title::from(format!("{}, {what}", data.name)).over(Quantity::cores(CORES));
-        // What the server gives all cores is the least that this speed-up of YAGO needs.
+        // The rate of the server for all cores is the least that this speed-up of YAGO needs.
         let basis = if data.name == CALIBRATION.0 { Basis::Calibrated } else { Basis::Predicted };
         let speedup = Family { basis, ..SPEEDUP };
         rows.push(speedup.row(title("small queries, speed-up"), data.small_speedup, self.speedup(0)));

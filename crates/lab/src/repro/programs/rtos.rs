@@ -26,7 +26,7 @@ pub const RTOS: Experiment = Experiment {
 /// Lengths of packets.
 const LENGTHS: [u32; 8] = [32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-/// Where sender and receiver are, and what the paper calls that.
+/// Cores of sender and receiver, and the paper's name for their distance.
 const PAIRS: [(&str, &str); 3] = [("10,11", "0 hops"), ("10,8", "1 hop"), ("10,36", "8 hops")];
 
 const NEAR: Family = Family {
@@ -59,7 +59,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The time of a loop and what it consists of.
+/// Returns the rows on the time of a loop and its parts.
 fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     let found = document("semaphore-loop", "--machine chip:scc --places 1 --loops 1000")?;
     let between = document("semaphore-loop", "--machine chip:scc --places 2 --protocol ring --loops 200")?;
@@ -78,7 +78,8 @@ fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// From an interrupt to the first instruction of a task, unloaded: the chip files have both.
+/// Returns the rows on the time from an interrupt to the first instruction of a task, unloaded: the chip files have
+/// both.
 fn interrupts() -> Vec<Row> {
     let family = Family { unit: "us", source: "004:2087", ..NEAR };
     let wake = |name: &str, time: fn(TimingTable<HopCost>) -> Option<HopCost>| {
@@ -95,7 +96,7 @@ fn interrupts() -> Vec<Row> {
     ]
 }
 
-/// The same programs on the C6678 at 1 GHz, whose messages are descriptors of queues.
+/// Returns the rows of the same programs on the C6678 at 1 GHz, whose messages are descriptors of queues.
 fn texas() -> Result<Vec<Row>, Failure> {
     const CHIP: &str = "--machine chip:c6678 --kernel c6678";
     let found = document("semaphore-loop", &format!("{CHIP} --places 1 --loops 1000"))?;
@@ -153,7 +154,7 @@ fn figures(rates: &[Rates]) -> Vec<Row> {
     ]
 }
 
-/// What the paper says of its figure 4.
+/// Returns the rows on the paper's remarks about its figure 4.
 fn shapes(rates: &[Rates]) -> Vec<Row> {
     let shape = SHAPE.at("004:2151");
     let saturated = shape.reading("at most 5 % more: “the single core example goes into saturation”");
@@ -161,7 +162,7 @@ fn shapes(rates: &[Rates]) -> Vec<Row> {
     let far = shape.reading("at most 1: “strong influence of the routing network”");
     let jump = shape.reading("at most 1: “strange jump in throughput from payload sizes 128 B to 256 B”");
     let none = shape.reading("at most 1: “which we do not observe in the single core version”");
-    // How many times the rate grows when the length doubles.
+    // Growth of the rate when the length doubles.
     let growth = |rates: &Rates, bytes: u32| at(rates, bytes) / at(rates, bytes / 2);
     let mut rows = vec![
         saturated.row(

@@ -25,7 +25,7 @@ pub const TEAMS: Experiment = Experiment {
 /// Bytes of a slice.
 const LENGTHS: [usize; 5] = [32, 1 << 10, 2 << 10, 4 << 10, 16 << 10];
 
-/// Trees, and what the model chooses.
+/// Trees, and the choice of the model.
 const BROADCASTS: [Broadcast; 10] = [
     Broadcast::By(Shape::Flat),
     Broadcast::By(Shape::Binomial),
@@ -87,14 +87,14 @@ fn run(broadcast: Broadcast, reduce: Reduce) -> Result<Vec<(u64, u64)>, Failure>
     Ok(found.take())
 }
 
-/// From when the first member begins to when the last one ends, in nanoseconds.
+/// Returns the time from the start of the first member to the end of the last one, in nanoseconds.
 async fn took(bytes: usize, is_reduction: bool) -> isles::Result<u64> {
     let spans = PlaceLocal::new(|| (0, 0)).await?;
     finish(async {
         for place in places() {
             spawn_at!(place, {
                 let (team, mut slice) = (Team::world(), vec![7_u64; bytes / 8]);
-                // What the model is asked for the first time takes no modelled time.
+                // The first question to the model takes no modelled time.
                 team.barrier().await?;
                 let began = now();
                 if is_reduction {

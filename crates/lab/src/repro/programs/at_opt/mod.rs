@@ -1,4 +1,4 @@
-//! What AT-Opt saves: the kernels of IMSuite with minimal captures, and with all that X10 would have shipped.
+//! Savings of AT-Opt: the kernels of IMSuite with minimal captures, and with all that X10 would have shipped.
 //!
 //! A row is a run of `isles run imsuite` on eight places, or two of them against each other, each run in a process of
 //! its own as a user starts it. On processes the time is that of this host, the least of a few runs, because whatever
@@ -29,7 +29,7 @@ pub const AT_OPT: Experiment = Experiment {
 pub(super) const KERNELS: [&str; 12] =
     ["BF", "DST", "BY", "DR", "DS", "KC", "DP", "HS", "LCR", "MIS", "MST", "VC"];
 
-/// What a run ships with its calls, as words of the command.
+/// Data that a run ships with its calls, as words of the command.
 pub(super) const MINIMAL: &str = "minimal";
 pub(super) const REACHABLE: &str = "reachable";
 
@@ -45,7 +45,7 @@ const NODES_OF_BY: usize = 32;
 const REPEATS: usize = 5;
 const SECONDS_MAX: f64 = 1.0;
 
-/// Where the kernels run.
+/// Machine on which the kernels run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Host {
     Processes,
@@ -72,7 +72,7 @@ pub(super) struct AtOptRun<'a> {
     pub(super) ship: &'static str,
 }
 
-/// What a run comes to.
+/// Result of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
     pub(super) seconds: f64,

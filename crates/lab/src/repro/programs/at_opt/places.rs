@@ -15,7 +15,7 @@ use isles_app::console;
 const PLACES: [u32; 4] = [2, 4, 8, 16];
 const NODES: usize = 64;
 
-/// How often each is run.
+/// Number of runs of each configuration.
 const REPEATS: usize = 3;
 
 /// Nodes of a network of the order of the paper's, for the optimised form alone, and the kernels that are run on it:
@@ -29,7 +29,7 @@ const OUT_OF_MEMORY: [&str; 3] = ["DR", "DS", "MST"];
 /// Kernels whose gain with x10c++ on Intel does not rise with the number of places (001:63).
 const FLAT: [&str; 2] = ["MIS", "MST"];
 
-/// Kernels whose gain "is not substantial", and what of a gain is read as such.
+/// Kernels whose gain "is not substantial", and the greatest gain that is read as such.
 const SMALL_GAINS: [&str; 3] = ["KC", "HS", "LCR"];
 const SMALL_GAIN: f64 = 1.5;
 
@@ -109,7 +109,7 @@ fn means(by_places: &[Vec<Compared>]) -> Vec<Row> {
     rows
 }
 
-/// How gains move with the number of places: the two back ends say the contrary of each other.
+/// Returns the rows on the gains by number of places; the paper's two back ends contradict each other.
 fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
     let [two, four, eight, sixteen] = by_places else { unreachable!("there are four") };
     let mean_of = |compared: &[Compared]| geometric_mean(compared.iter().map(gain));
@@ -152,7 +152,7 @@ fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
 }
 
 fn small_gains(by_places: &[Vec<Compared>]) -> Vec<Row> {
-    // What is not substantial nobody has said in digits.
+    // The paper gives no digits for a gain that is not substantial.
     let shape = Family { band: Band::AtMost, basis: Basis::Derived, ..MEASURED }.at("001:31, 65");
     let shape = shape.reading("at most 1.5: “the speedups are not substantial”");
     let of_kernel = |kernel: &str| {
@@ -191,7 +191,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// What a call would have to take beside its bytes, in both forms, for the paper's mean gain.
+/// Returns the row of the cost of a call beside its bytes, in both forms, that would yield the paper's mean gain.
 fn call_cost(by_places: &[Vec<Compared>]) -> Row {
     const MEAN: f64 = 3.25;
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
@@ -235,7 +235,7 @@ fn memory() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// That the optimised form runs on networks of thousands of nodes (001:57).
+/// Returns the rows on runs of the optimised form on networks of thousands of nodes (001:57).
 fn many_nodes() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for kernel in KERNELS_OF_MANY {

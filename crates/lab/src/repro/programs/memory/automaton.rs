@@ -35,7 +35,7 @@ const FEW_STEPS: u32 = 10;
 /// Messages of an edge that answer, in the queued form: the lock is granted, and the unlock acknowledged.
 const ANSWERS: f64 = 2.0;
 
-/// What was run: a machine, and how edges travel.
+/// Configuration of a run: a machine and a halo exchange method.
 #[derive(Clone, Copy)]
 struct Variant {
     name: &'static str,
@@ -50,7 +50,7 @@ const DIRECT: Variant = Variant { name: "direct", machine: SCC, exchange: "one-s
 const INFINIBAND: Variant = Variant { name: "InfiniBand, direct", machine: CLUSTER, exchange: "one-sided" };
 const VARIANTS: [Variant; 4] = [TWO_SIDED, QUEUED, DIRECT, INFINIBAND];
 
-/// Of what the paper says in words.
+/// Family of the paper's remarks in words.
 const SAID: Family = Family {
     deck: "",
     unit: "",
@@ -61,7 +61,7 @@ const SAID: Family = Family {
 };
 const UNPUBLISHED: Family = Family { band: Band::Unpublished, basis: Basis::Predicted, source: "", ..SAID };
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy)]
 struct Automaton {
     seconds: f64,
@@ -96,7 +96,7 @@ fn title(what: &str, cores: u32) -> Title {
     Title::from(what).over(Quantity::cores(cores))
 }
 
-/// What the paper says of its figure.
+/// Returns the rows on the paper's remarks about its figure.
 fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
     let [two_sided, queued, direct, infiniband] = curves else { unreachable!("there are four variants") };
     let mut rows = Vec::new();
@@ -144,7 +144,7 @@ fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
     rows
 }
 
-/// How many messages an edge costs: "at least three", against one.
+/// Returns the rows on the messages of an edge: "at least three", against one.
 fn messages(of_edge: &[f64]) -> Vec<Row> {
     let [two_sided, queued, direct, _] = of_edge else { unreachable!("there are four variants") };
     let count = Family { unit: "messages", ..SAID }.at("004:967");

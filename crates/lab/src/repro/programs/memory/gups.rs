@@ -9,7 +9,7 @@ use crate::repro::row::{Band, Basis, Family, Row};
 use crate::repro::{Experiment, RowSource};
 use isles_app::Failure;
 
-/// Tables 3 and 4 of the paper, and what it says beside them.
+/// Tables 3 and 4 of the paper, and its remarks beside them.
 pub const RANDOM_ACCESS: Experiment = Experiment {
     name: "gups",
     about: "RandomAccess on Blue Gene/P: updates a nanosecond on 64 to 2,048 nodes, by one core and by roles of four",
@@ -22,7 +22,8 @@ pub const RANDOM_ACCESS: Experiment = Experiment {
 /// of one core, where it stands.
 pub(super) type Line = ([u32; 3], [f64; 2], [f64; 2], Option<[f64; 2]>, Cited);
 
-/// Where a line of table 4 stands, alone and beside the formula of its buckets, of its bottlenecks, and of one core's.
+/// Source lines of a line of table 4, alone and beside the formula of its buckets, of its bottlenecks, and of one
+/// core's.
 pub(super) struct Cited {
     pub(super) line: &'static str,
     bucket: &'static str,
@@ -99,7 +100,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What table 4 prints of formulas.
+/// Returns the rows on the results of formulas in table 4.
 fn formulas() -> Vec<Row> {
     let mut rows = Vec::new();
     for (shape, [printed, receive], [bottleneck, _], single, cited) in &TABLE_4 {
@@ -147,7 +148,7 @@ fn crossover(cycles: impl Fn(f64) -> f64, bytes: impl Fn(f64) -> f64) -> f64 {
     (6..40).find(bound_by_network).map_or(f64::INFINITY, |exponent: u32| f64::from(exponent).exp2())
 }
 
-/// Where the network becomes the bottleneck.
+/// Returns the rows on the number of nodes at which the network becomes the bottleneck.
 fn crossovers() -> Vec<Row> {
     // An update alone in a packet: 8 bytes and a header of 16 in 32, and what acknowledges it.
     let alone = |_| FLIT + ACKNOWLEDGEMENT;

@@ -28,10 +28,10 @@ const ROUTE_CYCLES: u32 = 82;
 /// Cycles that a division takes on each core that hands on: with them a run of 96 nodes has the paper's 0.34.
 const DIVISION_CYCLES: u32 = 70;
 
-/// Nodes up to which each row is run; what is larger has no row of ours, and counts as out of its band.
+/// Largest number of nodes of a run; a larger row has no figure of ours, and counts as out of its band.
 const NODES_MAX: u32 = 2048;
 
-/// Nodes whose rows say what handing on would be worth if it were free.
+/// Numbers of nodes whose rows tell the gain if handing on were free.
 const FREE: [u32; 2] = [64, 512];
 
 /// Updates of a node.
@@ -65,7 +65,7 @@ impl GupsRun {
         GupsRun { route: 0, ..self }
     }
 
-    /// With owners that are found by a division, on each core that hands on.
+    /// Returns the run with owners found by a division, on each core that hands on.
     fn by_division(self) -> GupsRun {
         GupsRun { route: self.route + DIVISION_CYCLES, more: " --division".to_owned(), ..self }
     }
@@ -92,7 +92,7 @@ impl GupsRun {
     }
 }
 
-/// Updates of a bucket: what table 4 prints, or its formula.
+/// Returns the updates of a bucket, as table 4 prints them or by its formula.
 fn bucket_of(shape: [u32; 3]) -> u32 {
     let line = TABLE_4.iter().find(|(known, ..)| *known == shape);
     line.map_or(bucket(shape), |(_, [printed, _], ..)| *printed).round() as u32
@@ -127,7 +127,7 @@ impl Rates {
         found.map_or(f64::NAN, |found| self.gups[found])
     }
 
-    /// The rate by roles of so many nodes.
+    /// Returns the rate by roles of `number` nodes.
     fn of_nodes(&self, number: u32) -> f64 {
         let line = TABLE_4.iter().find(|(shape, ..)| nodes(*shape) == number);
         line.map_or(f64::NAN, |(shape, ..)| self.of(&GupsRun::roles(*shape)))
@@ -175,7 +175,7 @@ fn by_nodes(rates: &Rates) -> Vec<Row> {
     rows
 }
 
-/// What the paper observes of table 4.
+/// Returns the rows on the paper's remarks about table 4.
 fn one_against_roles(rates: &Rates) -> Vec<Row> {
     let factor = RATIO.at("003:309").reading("3: “approximately a factor of 3 boost in performance”");
     let (shape, ..) = &TABLE_4[TABLE_4.len() - 1];
@@ -275,7 +275,8 @@ fn loads() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What a packet takes to receive: the chip file has that of one, the paper's program took four together.
+/// Returns the rows on the cycles to receive a packet: the chip file has that of one, the paper's program received four
+/// together.
 fn receives() -> [Row; 2] {
     let chip = Chip::find("bluegene-p").unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"));
     let preset = chip.default_preset();

@@ -17,7 +17,7 @@ const BITS: u32 = 24;
 /// Updates of the runs whose time counts, enough for places to wait for locks often.
 const UPDATES: u64 = 4 << 20;
 
-/// How often each mode is run.
+/// Number of runs of each mode.
 const REPEATS: usize = 3;
 
 /// Part b: what is run, with which words, its rate against one core without locks, and where that stands.

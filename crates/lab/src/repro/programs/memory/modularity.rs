@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The figures 6 and 7 of the paper, and what it says of its controllers.
+/// The figures 6 and 7 of the paper, and its remarks about its controllers.
 pub const MODULARITY: Experiment = Experiment {
     name: "modularity",
     about: "clustering over shared objects, by memory: how many times faster than 1 core cached, at 800/1600/1066",
@@ -42,7 +42,7 @@ const MIXED: usize = 3;
 /// Numbers of cores of the small graph.
 const FEW: [u32; 14] = [1, 2, 3, 4, 6, 8, 10, 12, 13, 14, 15, 20, 30, CORES];
 
-/// Those of the large one, and the memories of its figure.
+/// Numbers of cores of the large graph, and the memories of its figure.
 const MANY: [u32; 4] = [1, 8, 15, CORES];
 const LARGE_MEMORIES: [usize; 2] = [CACHED, MIXED];
 
@@ -52,10 +52,10 @@ const LARGE_STEPS: f64 = 500.0;
 /// Cycles a second of a core, in cycles a microsecond.
 const MEGAHERTZ: f64 = 800.0;
 
-/// Lines that are flushed to see what a modified one costs: a page.
+/// Lines flushed to find the cost of a modified one: a page.
 const LINES: u32 = 128;
 
-/// Of what the paper says in words.
+/// Family of the paper's remarks in words.
 const SAID: Family = Family {
     deck: "",
     unit: "",
@@ -95,7 +95,7 @@ impl Clustering {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy)]
 struct ClusteringRun {
     seconds: f64,
@@ -149,7 +149,7 @@ fn title(what: &str, cores: u32) -> Title {
     Title::from(what).over(Quantity::cores(cores))
 }
 
-/// The title of what compares speed-ups, which is no point of the figure.
+/// Returns the title of a comparison of speed-ups, which is no point of the figure.
 fn comparison(what: &str, cores: u32) -> Title {
     Title::from(format!("{what}, {cores} {}", if cores == 1 { "core" } else { "cores" }))
 }
@@ -169,7 +169,7 @@ fn figure(times: &[&[f64]]) -> Vec<Row> {
         .collect()
 }
 
-/// What the paper says of figure 6.
+/// Returns the rows on the paper's remarks about figure 6.
 fn shapes(times: &[&[f64]]) -> Vec<Row> {
     let speed = |memory: usize, cores: u32| times[CACHED][0] / times[memory][index_of(cores)];
     let best = |memory: usize| times[CACHED][0] / times[memory].iter().copied().fold(f64::INFINITY, f64::min);
@@ -323,7 +323,7 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
     rows
 }
 
-/// What a modified line costs to flush, and what a collective costs.
+/// Measures the costs of flushing a modified line and of a collective.
 fn costs() -> Result<Vec<Row>, Failure> {
     let modified = cycles(1, modified_line)?;
     let collective = cycles(CORES, collective)?;
@@ -342,7 +342,7 @@ fn costs() -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// What `main` returns, in microseconds, as cycles of a core.
+/// Runs `main` on the modelled SCC and converts its result from microseconds to cycles of a core.
 fn cycles<F>(places: u32, main: impl FnOnce() -> F + 'static) -> Result<f64, Failure>
 where
     F: Future<Output = isles::Result<f64>> + 'static,

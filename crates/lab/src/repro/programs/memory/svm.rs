@@ -1,4 +1,4 @@
-//! What a guest costs: the tables of the MetalSVM paper, beside a guest of the hypervisor on this host.
+//! Cost of a guest: the tables of the MetalSVM paper, beside a guest of the hypervisor on this host.
 //!
 //! The paper counts ticks of its processors, on a Celeron and on the SCC; ours are ticks of this host's. All rows are
 //! measured here and change with the host. Of the eight rows of each table a guest of ours has six: `fork` and `vfork`
@@ -21,7 +21,7 @@ pub const SVM: Experiment = Experiment {
     rows: RowSource::Runs(rows),
 };
 
-/// A row of the tables: what it is, the name of ours, and MetalSVM's ticks with the line of each.
+/// A row of the tables: the operation, the name of ours, and MetalSVM's ticks with the line of each.
 struct TableRow {
     what: &'static str,
     ours: &'static str,
@@ -98,7 +98,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What the program of the hypervisor has measured.
+/// Runs the program of the hypervisor and returns its measurements.
 fn measured() -> Result<Value, Failure> {
     let mut command = GUEST.command()?;
     let output = command.output().map_err(|cause| unstartable(&command, &cause))?;
