@@ -29,7 +29,7 @@ pub(crate) fn start() {
     REGISTERS.store(device.registers, Ordering::Relaxed);
 }
 
-/// Whether the chip has doorbells.
+/// Returns `true` if the chip has doorbells.
 pub fn has_bells() -> bool {
     REGISTERS.load(Ordering::Relaxed) != 0
 }

@@ -17,14 +17,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 pub const DEVICES_MAX: usize = 4;
 /// Messages that a device can hold beside those in the ring.
 pub const BUFFERS: usize = 4;
-/// How long a reader that polls looks before it waits for the doorbell: longer than a sleep.
+/// Time for which a polling reader spins before it waits for the doorbell; longer than a sleep.
 const POLL_NANOSECONDS: u64 = 1_500_000;
 /// Looks into the ring between two at the clock.
 const LOOKS: u32 = 50;
 /// Ticks of the timer between two looks of a waiting reader whether its program has stopped.
 const TICKS_TO_CHECK: u32 = 16;
 
-/// How a reader learns of a message.
+/// Notification mode of a reader: the way in which it learns of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It looks into the ring for some time, and waits for an interrupt if nothing comes.

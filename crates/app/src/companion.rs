@@ -31,9 +31,9 @@ pub const VERSION: &str = match (cfg!(feature = "mpi"), cfg!(feature = "guests")
 /// A machine that a feature adds to programs.
 struct FeatureMachine {
     feature: &'static str,
-    /// What it is called in a version and in messages.
+    /// Name of the machine in a version and in messages.
     name: &'static str,
-    /// Whether this program has it.
+    /// True if this program has it.
     is_built: bool,
 }
 
@@ -81,7 +81,7 @@ pub const RCCE: Companion = Companion::new("isles-rcce", "isles-rcce", "crates/r
 /// Images for bare cores.
 pub const BARE: Companion = Companion::new("isles-bare", "isles-bare", "crates/bare", false);
 
-/// What a guest of the hypervisor costs on this host.
+/// Measurement of the cost of a guest of the hypervisor on this host.
 pub const GUEST: Companion =
     Companion::new("isles-guest", "isles-hypervisor", "crates/hypervisor", false).with_features("guests");
 
@@ -175,7 +175,7 @@ impl Companion {
         self.needed().map(|machine| machine.feature).collect::<Vec<_>>().join(",")
     }
 
-    /// Whether the program in `file` has the machines of features that this program has.
+    /// Returns `true` if the program in `file` has the machines of features that this program has.
     fn fits(&self, file: &Path) -> bool {
         if self.needed().next().is_none() {
             return true;

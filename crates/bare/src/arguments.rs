@@ -27,7 +27,7 @@ pub struct Run {
     pub mesh_mhz: u32,
     /// Time after which the run is ended.
     pub limit: Option<Duration>,
-    /// Whether the times of boots are told.
+    /// True if the boot time of each core is printed.
     pub times: bool,
 }
 

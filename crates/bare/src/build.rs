@@ -26,7 +26,7 @@ const C_OPTIONS: &[&str] = &[
     "-nostdinc",
 ];
 
-/// What is to be built.
+/// Options of the image to build.
 #[derive(Debug, Default)]
 struct ImageOptions {
     sources: Vec<PathBuf>,

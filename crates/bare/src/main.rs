@@ -15,7 +15,7 @@ mod run;
 
 use std::process::ExitCode;
 
-/// What ends the command early.
+/// Failure that ends the command early.
 #[derive(Debug)]
 pub enum Failure {
     /// It cannot be done as it was asked; exit code 2.
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the words before `--` ask for help.
+/// Returns `true` if the words before `--` ask for help.
 fn asks_for_help(words: &[String]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == "--help" || word == "-h")
 }

@@ -14,7 +14,7 @@ pub enum GuestError {
     System {
         /// Its name.
         call: &'static str,
-        /// How it failed.
+        /// Error that it returned.
         error: io::Error,
     },
     /// There are no more of these.

@@ -31,7 +31,7 @@ const EXCEPTIONS: [&str; 22] = [
     "control protection fault",
 ];
 
-/// How a guest failed.
+/// Cause of a guest's failure.
 #[derive(Debug)]
 pub enum FaultCause<'a> {
     /// By an exception that the program is to blame for; the address is that of a page fault.

@@ -115,7 +115,7 @@ impl Drop for Reserved {
     }
 }
 
-/// What a guest may do with a page.
+/// Access rights of a guest to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRights {
     pub user: bool,

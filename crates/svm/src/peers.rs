@@ -68,7 +68,7 @@ impl RegionSeed {
     }
 }
 
-/// What is the same in processes that find each other by number, and in no others.
+/// Returns a text that is equal in processes that find each other by number, and in no others.
 fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

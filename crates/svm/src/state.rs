@@ -81,7 +81,7 @@ pub struct RegionState {
     pub pages: u32,
     /// The view of the program.
     pub program: PageMapping,
-    /// What all places map: the content of pages, and behind it a word for each page, see `region`.
+    /// Mapping that all places share: the contents of pages, followed by a word for each page, see `region`.
     pub frames: PageMapping,
     pub fault: Userfault,
     /// By page: 0 not mapped, 1 to read, 2 to write; plus [`REVOKING`].
@@ -104,7 +104,7 @@ pub struct RegionState {
 pub const BELL: [u8; 16] = [0xFF; 16];
 
 impl RegionState {
-    /// What the state of a page must be at least for an access.
+    /// Returns the least state of a page that permits `access`.
     pub fn level(access: PageAccess) -> u8 {
         match access {
             PageAccess::Read => 1,

@@ -57,7 +57,7 @@ fn least(rounds: usize, body: impl FnMut()) -> u64 {
     sorted(rounds, body)[0]
 }
 
-/// What a side needs for its measurements: a way to run code there.
+/// Side of a measurement: a way to run code there.
 trait CodeSide {
     const NAME: &'static str;
 

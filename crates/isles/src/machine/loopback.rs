@@ -22,7 +22,7 @@ use std::time::Duration;
 /// alike.
 const TOLD_MAX: usize = 32;
 
-/// What runs a program over invented places, in the order that the launch's seed fixes.
+/// Driver of the machine `loopback`: runs a program over invented places, in the order that the launch's seed fixes.
 pub(crate) struct Driver;
 
 impl MachineDriver for Driver {
@@ -202,7 +202,7 @@ impl WorldDriver {
 
 /// The error of a run of places in one thread in which nothing will ever happen again.
 ///
-/// What has failed comes first: a task that failed is often what the others wait for.
+/// Failures come first, because the others often wait for a task that has failed.
 pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
     let (mut failures, mut causes) = (Vec::new(), Vec::new());
     for local in locals {

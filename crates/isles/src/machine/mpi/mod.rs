@@ -33,20 +33,20 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long the library may take to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
+/// Time limit for the library to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// After how long the first rank, or the second one if that is not there, says that it still waits for the others.
+/// Time after which the first rank, or the second one if that is missing, reports that it still waits for the others.
 const LATE: Duration = Duration::from_secs(30);
 
 /// After how long ranks that have not met end. A large start takes long, but who waits for a rank that runs alone, or
 /// another program, would wait for ever.
 const MEETING_LIMIT: Duration = Duration::from_secs(300);
 
-/// How long a rank whose run is over waits for the others, for which it is over, too.
+/// Time for which a rank whose run is over waits for the others, whose run is over, too.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
 
-/// What the first rank says before a run: there is none, or it begins, and what is kept of it: a bit each.
+/// Message of the first rank before a run: there is none, or it begins, with a bit for each record kept of it.
 const NO_RUN: u8 = 0;
 const RUN: u8 = 1;
 const TRACED: u8 = 2;
@@ -69,7 +69,7 @@ thread_local! {
     static RANKS: Cell<Option<&'static Ranks>> = const { Cell::new(None) };
 }
 
-/// What runs a program on ranks.
+/// Driver of the machine `mpi`: runs a program on ranks.
 pub(crate) struct Driver;
 
 impl MachineDriver for Driver {
@@ -104,7 +104,7 @@ impl MachineDriver for Driver {
     }
 }
 
-/// Whether this process is the first of the ranks that a launcher has started.
+/// Returns `true` if this process is the first of the ranks that a launcher has started.
 pub(super) fn is_first_rank() -> bool {
     RANKS.get().is_some()
 }

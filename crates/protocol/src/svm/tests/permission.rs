@@ -33,7 +33,7 @@ struct PermissionWorld {
     copies: Vec<Vec<Option<(PageAccess, u8)>>>,
     revocations: Vec<VecDeque<(PageNumber, bool)>>,
     steps: Vec<Step>,
-    /// What is in the memory that pages come from.
+    /// Contents of the memory that pages come from.
     frames: Vec<u8>,
     /// The sequential memory.
     truth: Vec<u8>,
@@ -144,7 +144,7 @@ impl PermissionWorld {
         self.dead != Some(place)
     }
 
-    /// Whether no guard holds the page of the next revocation.
+    /// Returns `true` if there is a next revocation and no guard holds its page.
     fn can_revoke(&self, place: usize) -> bool {
         let held = match self.steps[place] {
             Step::Holding(page, _) => Some(page),

@@ -13,7 +13,7 @@ const ROUNDS: usize = 4;
 /// A page as a place sees it.
 type Content = [u32; WORDS];
 
-/// What a place does next.
+/// Operation that a place performs next.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Read {
@@ -31,7 +31,7 @@ enum Operation {
     },
 }
 
-/// What a place is doing.
+/// Current step of a place.
 enum Doing {
     Next,
     /// A copy is under way; the access follows.
