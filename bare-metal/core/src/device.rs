@@ -46,7 +46,7 @@ impl core::fmt::Display for NotOpened {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device(u8);
 
-/// Why a device was not opened.
+/// Reason why a device was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotOpened {
     /// [`DEVICES_MAX`] are open.
@@ -163,7 +163,7 @@ impl Device {
         });
     }
 
-    /// Waits for the oldest message, and returns what it is about; one thread at a time.
+    /// Waits for the oldest message, and returns its header; one thread at a time.
     ///
     /// # Errors
     /// It is longer than `into`, or a core has stopped.

@@ -36,7 +36,7 @@ pub struct Header {
     pub length: u32,
 }
 
-/// Why an entry was not written.
+/// Reason why an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSent {
     /// Another writer holds the lock: it is the core of this number.
@@ -47,7 +47,7 @@ pub enum NotSent {
     TooLong(usize),
 }
 
-/// Why an entry was not read.
+/// Reason why an entry was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReceived {
     /// There is none.

@@ -88,8 +88,8 @@ pub const GUEST: Companion =
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 
-/// The programs of applications: the name of each without `isles-`, the folder of its package, and what it computes;
-/// see `build.rs`.
+/// Programs of the applications: for each, its name without `isles-`, the folder of its package, and a description of
+/// what it computes; see `build.rs`.
 const APPLICATIONS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/applications"));
 
 /// The applications of the suite by name, with what each computes.
@@ -200,7 +200,7 @@ impl Companion {
     /// Builds the program in the checkout, and returns its file. A build that takes long is reported, with its time.
     ///
     /// # Errors
-    /// There is no checkout or no Cargo; or the build fails, and has said why.
+    /// There is no checkout or no Cargo; or the build fails, and has reported the reason.
     fn build(&self) -> Result<PathBuf, Failure> {
         let name = &self.program;
         let own = env::current_exe().unwrap_or_default();
@@ -281,7 +281,7 @@ impl Companion {
     }
 }
 
-/// The program's file, as the last of Cargo's messages about what it has made says.
+/// Returns the program's file, as named by the last of Cargo's messages that names an executable.
 fn executable(messages: &[u8]) -> Option<PathBuf> {
     let lines = messages.split(|byte| *byte == b'\n').rev();
     let mut messages = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

@@ -38,7 +38,7 @@ struct ImageOptions {
 /// Builds an image.
 ///
 /// # Errors
-/// The words cannot be carried out, or a compiler fails, which has said why.
+/// The words cannot be carried out, or a compiler fails, which has reported the reason.
 pub fn carry_out(words: &[String]) -> Result<(), Failure> {
     let order = parse(words)?;
     let bare = sources()?;

@@ -18,9 +18,9 @@ use std::process::ExitCode;
 /// Failure that ends the command early.
 #[derive(Debug)]
 pub enum Failure {
-    /// It cannot be done as it was asked; exit code 2.
+    /// The command cannot be carried out as given; exit code 2.
     Usage(String),
-    /// A core failed, and why has been said; exit code 1.
+    /// A core failed, and the reason has been reported; exit code 1.
     Run,
 }
 

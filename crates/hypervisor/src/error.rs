@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 use std::{fmt, io};
 
-/// Why a guest cannot be made.
+/// Reason why a guest cannot be made.
 #[derive(Debug)]
 pub enum GuestError {
     /// `/dev/kvm` is not there, or cannot be opened.

@@ -106,7 +106,7 @@ impl Guest {
         self.counts
     }
 
-    /// Runs the CPU and does what it asks for, until its code is done.
+    /// Runs the CPU and handles its exits, until its code is done.
     ///
     /// Between the first run and the end nothing here allocates or locks, or uses the thread's variables: the guest,
     /// which is the same thread to its libraries, may have been stopped while it did so.

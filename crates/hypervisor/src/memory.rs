@@ -167,7 +167,7 @@ impl GuestMemory {
         self.physical(self.tables.base())
     }
 
-    /// The guest's physical address of `address`, whose chunk becomes a memory slot if it is none.
+    /// Returns the guest's physical address of `address`; makes its chunk a memory slot if it is none yet.
     fn physical(&mut self, address: u64) -> Result<u64, GuestError> {
         let base = address & !(CHUNK - 1);
         let known = self.chunks[..self.chunk_count].iter().position(|chunk| *chunk == base);

@@ -66,7 +66,7 @@ pub fn add(count: &AtomicU64, more: usize) {
     count.fetch_add(more as u64, Ordering::Relaxed);
 }
 
-/// Why no page of the region can be had any more.
+/// Reason why the pages of the region are no longer available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     Died(PlaceId),

@@ -43,7 +43,7 @@ pub enum End {
     Faulted(u32),
 }
 
-/// Why a thread was not started: [`THREADS_MAX`] have not been joined.
+/// Error of starting a thread: [`THREADS_MAX`] threads have not been joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyThreads;
 

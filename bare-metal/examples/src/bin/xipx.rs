@@ -114,7 +114,7 @@ fn exchange<C: Calls>(argument: usize) -> i32 {
     0
 }
 
-/// Why nothing was measured.
+/// Reason why nothing was measured.
 enum Failure {
     Device(NotOpened),
     Thread(TooManyThreads),

@@ -31,15 +31,15 @@ pub(crate) trait MachineDriver {
     /// The name of the machine on the command line and in `ISLES_MACHINE`.
     fn name(&self) -> &'static str;
 
-    /// The most places that it can have, and where that comes from, for a sentence.
+    /// Returns the largest number of places, and the origin of that limit for a sentence.
     ///
-    /// Of threads and processes it is the bitmaps of the memory that they share; the loopback, whose driver looks at
-    /// all places at each step, keeps to the same number.
+    /// For threads and processes the limit is the bitmaps of their shared memory. The loopback, whose driver looks at
+    /// all places at each step, has the same limit.
     fn places_max(&self) -> (u32, String) {
         (PLACES_MAX, String::new())
     }
 
-    /// The places of a run of which nobody says how many.
+    /// Returns the default number of places of a run.
     fn places(&self, environment: &Environment) -> u32;
 
     /// Checks that the machine can run `places` places as `environment` asks.
@@ -204,7 +204,7 @@ impl Machine {
     }
 }
 
-/// Why a setting is refused that chips alone have, and a chip itself.
+/// Reason for which a chip, and a setting that only chips have, is refused.
 #[cfg(not(feature = "chip"))]
 pub(crate) const LACKS_CHIPS: &str = "this program was built without the feature `chip`";
 

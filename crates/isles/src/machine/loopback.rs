@@ -84,7 +84,7 @@ fn run_plan(places: u32, plan: Plan, main: Main<'_>) -> (Result<()>, RunReport, 
     (result, RunReport { places }, digest)
 }
 
-/// Steps in which messages of collectives that are over are waited for.
+/// Steps for which the driver waits for messages of collectives that are over.
 const SETTLED_STEPS_MAX: usize = 10_000;
 
 /// Turns that may stop in the middle, one within the other; bounds the stack.

@@ -32,8 +32,9 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 /// Exit code of a process whose place panicked outside of any task; Rust's own.
 const EXIT_PANICKED: i32 = 101;
 
-/// Exit code of a process that cannot join because `init` has closed what it was to join by. The first process, which
-/// started it, says so, and for all places at once.
+/// Exit code of a process that cannot join because `init` has closed the descriptors for joining.
+///
+/// The first process, which started it, reports that once for all places.
 const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 
 /// Driver of the machines `processes` and `guests`: runs a program on processes, whose places may be guests.
@@ -151,7 +152,7 @@ fn was_started_by_its_program() -> bool {
         .is_some_and(|(ours, parent)| (ours.dev(), ours.ino()) == (parent.dev(), parent.ino()))
 }
 
-/// Why a place has not joined. Before it does, a process runs `init` and nothing else of ours.
+/// Returns the reason why a place has not joined. Before it joins, a process runs only `init` of all our code.
 fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
     match error {
         processes::LaunchError::Late(place) if has_init => {

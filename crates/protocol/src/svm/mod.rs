@@ -41,7 +41,7 @@ pub enum Consistency {
 }
 
 impl Consistency {
-    /// All models, with the names by which programs are told one.
+    /// All models, each with its name.
     pub const NAMES: [(&'static str, Consistency); 3] = [
         ("exclusive", Consistency::Exclusive),
         ("strong", Consistency::Strong),

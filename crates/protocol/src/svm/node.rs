@@ -55,7 +55,7 @@ pub struct PermissionNode {
     places: u32,
     model: Consistency,
     holdings: Vec<Holding>,
-    /// Of the pages whose home is this place: page `here + i * places` at `i`.
+    /// Directories of the pages whose home is this place: that of page `here + i * places` at `i`.
     directories: Vec<PageDirectory>,
     dead: Option<PlaceId>,
 }
@@ -187,7 +187,7 @@ impl PermissionNode {
         }
     }
 
-    /// Lets the directory of a page decide, and sends what it says.
+    /// Calls `decide` with the directory of a page, if this place is its home, and sends the resulting messages.
     fn at_home(
         &mut self,
         page: PageNumber,

@@ -85,7 +85,7 @@ fn answer(library: &Library) {
     }
 }
 
-/// Of an exchange from `begun` to `ended`, in which the other clock said `at`.
+/// Returns the reading from an exchange from `begun` to `ended`, in which the other clock showed `at`.
 fn reading(begun: u64, at: u64, ended: u64) -> ClockReading {
     let half = ended.saturating_sub(begun).div_ceil(2);
     ClockReading { at, ahead: at.wrapping_sub(begun + half) as i64, error: half }

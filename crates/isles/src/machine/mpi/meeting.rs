@@ -69,7 +69,7 @@ pub(in crate::machine) struct Met {
     pub(in crate::machine) hierarchical_collectives: bool,
 }
 
-/// Why a rank has not met the others, in words.
+/// Reason why a rank has not met the others, in words.
 pub(in crate::machine) enum NotMet {
     /// They run different programs, or have different settings: all ranks have found so, in the same words.
     Apart(String),
@@ -251,7 +251,7 @@ fn settings() -> [u8; 16] {
     digest_bytes(set.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// After how many seconds of silence a place of another host counts as lost.
+/// Setting of the seconds of silence after which a place of another host counts as lost.
 const HOST_SILENCE: &SettingRow = setting("host silence");
 
 /// Returns the value of [`HOST_SILENCE`]; five seconds if it is not set.

@@ -39,8 +39,10 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 /// Time after which the first rank, or the second one if that is missing, reports that it still waits for the others.
 const LATE: Duration = Duration::from_secs(30);
 
-/// After how long ranks that have not met end. A large start takes long, but who waits for a rank that runs alone, or
-/// another program, would wait for ever.
+/// Time after which ranks that have not met end.
+///
+/// A large start takes long, but a rank that waits for one that runs alone, or for another program, would wait
+/// forever.
 const MEETING_LIMIT: Duration = Duration::from_secs(300);
 
 /// Time for which a rank whose run is over waits for the others, whose run is over, too.
@@ -175,8 +177,9 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
     Ok(Ranks { library, met: RefCell::new(Some(met)) })
 }
 
-/// Says so if the ranks have not met when they are late, and ends this one if they never do, until the end of what it
-/// returns. The cause may be a link that is down, or a rank that does not take part: no library says anything of it.
+/// Reports that the ranks are late to meet, and ends this one if they never meet, until the returned sender is dropped.
+///
+/// The cause may be a link that is down, or a rank that does not take part: no library reports either.
 fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
     let (waits, met) = mpsc::channel();
     let rank = launcher.rank();
@@ -238,7 +241,7 @@ pub(super) fn run_place<V>(
     outcome
 }
 
-/// Waits until the first rank says whether a run begins; what it says.
+/// Waits until the first rank says whether a run begins, and returns its message.
 fn wait_for_start(ranks: &Ranks) -> u8 {
     let met = ranks.met.borrow();
     let Some(Met { endpoint, .. }) = &*met else { return NO_RUN };

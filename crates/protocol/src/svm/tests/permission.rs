@@ -29,7 +29,7 @@ struct PermissionWorld {
     nodes: Vec<PermissionNode>,
     /// By receiver and sender.
     links: Vec<Vec<VecDeque<PageMessage>>>,
-    /// By place and page: what the program may do, and what it sees.
+    /// Access of the program, and the value that it sees, by place and page.
     copies: Vec<Vec<Option<(PageAccess, u8)>>>,
     revocations: Vec<VecDeque<(PageNumber, bool)>>,
     steps: Vec<Step>,

@@ -107,7 +107,7 @@ impl ReleaseWorld {
         page * self.places.len() / self.homes.len() == place
     }
 
-    /// The place begins a release: what it changed is under way from now on.
+    /// Begins a release at the place: its changes are in flight from now on.
     fn begin_release(&mut self, place: usize, frees_lock: bool) {
         let ReleasePlace { cache, copies, differences, doing, .. } = &mut self.places[place];
         for page in cache.release() {
