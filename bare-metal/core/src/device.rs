@@ -215,7 +215,7 @@ impl Device {
     fn wait(self) -> Result<(), MessageError> {
         let number = usize::from(self.0);
         if let Some(stopped) = chip::stopped_core(chip::Needed::Any) {
-            // What this thread waits for may have come before the other core stopped.
+            // The message that this thread waits for may have come before the other core stopped.
             let has_message = SLOTS.with(|slots| {
                 move_messages(slots);
                 slots[number].put != slots[number].taken

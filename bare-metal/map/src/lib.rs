@@ -1,4 +1,4 @@
-//! Where everything of the chip lies in the memory that all its cores share, and at which addresses a core sees it.
+//! Layout of the chip in the memory that all its cores share, and the addresses at which a core sees it.
 //!
 //! The cores are virtual machines that map one file by an ivshmem device. The launcher on the host uses the offsets
 //! in the file, an image uses the addresses. Addresses and register offsets of message buffers, shared memory and

@@ -1,4 +1,4 @@
-//! What `isles bare run` is told: which cores run which image, with which arguments.
+//! Arguments of `isles bare run`: the cores, the image of each, and the arguments of the image.
 
 use crate::Failure;
 use bare_map::{CORES, PROGRAMS_MAX};

@@ -1,4 +1,4 @@
-//! Why a guest cannot be made, or its monitor cannot go on.
+//! Reasons why a guest cannot be made, or its monitor cannot go on.
 
 use rustix::io::Errno;
 use std::{fmt, io};

@@ -1,4 +1,4 @@
-//! What is said of a guest that failed: its dump, and the signal by which its process ends.
+//! Report of a guest that failed: its dump, and the signal by which its process ends.
 
 use crate::error::GuestError;
 use crate::kernel::ExceptionFrame;

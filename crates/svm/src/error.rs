@@ -1,4 +1,4 @@
-//! Why a region cannot be had, or a page of it.
+//! Errors of access to a region, or to a page of it.
 
 use isles_protocol::PlaceId;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! How the processes of a region find each other's descriptors: by `/proc/PID/fd`.
+//! Lets the processes of a region open each other's descriptors, by `/proc/PID/fd`.
 //!
 //! Each place has a pipe, whose reading end is that of its service thread; the first one has the memory file too. A
 //! place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a process

@@ -1,4 +1,4 @@
-//! What the worker and the service thread of a region share, and what both may do with a page.
+//! State that the worker and the service thread of a region share, and the operations of both on a page.
 //!
 //! A page that a guard holds is *pinned*: the service thread puts off its revocation. The worker pins a page whose
 //! state allows the access, and looks at the state again; the service thread lowers the state, and looks at the pins

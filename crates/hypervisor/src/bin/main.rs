@@ -142,7 +142,7 @@ fn pin() {
     };
     let mut one = CpuSet::new();
     one.set(first);
-    // Where the system refuses, both share a processor only by chance, and the figure says so by its size.
+    // If the system refuses, both share a processor only by chance, and the figure says so by its size.
     let _ = sched_setaffinity(None, &one);
 }
 

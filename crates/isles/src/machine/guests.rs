@@ -1,4 +1,4 @@
-//! Where the tasks of a place run: in its process, or in a guest of it, in ring 3 of a virtual machine.
+//! Environment in which the tasks of a place run: its process, or a guest of it, in ring 3 of a virtual machine.
 //!
 //! The machine `guests` is the machine `processes` but for this: processes are started, joined and watched alike, and
 //! messages go through the same shared segment. Without the feature `guests` no place is a guest.

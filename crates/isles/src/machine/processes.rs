@@ -228,7 +228,7 @@ pub fn may_be_a_program(file: &Path) -> io::Result<bool> {
         if read == 0 || piece[..end].windows(mark.len()).any(|window| window == mark) {
             return Ok(read > 0);
         }
-        // What may be the beginning of the name.
+        // These bytes may be the beginning of the name.
         kept = end.min(mark.len() - 1);
         piece.copy_within(end - kept..end, 0);
     }

@@ -1,4 +1,4 @@
-//! How far the clocks of other hosts are from that of the first place, for the trace of a run.
+//! Offsets of the clocks of other hosts from that of the first place, for the trace of a run.
 //!
 //! The first rank of each other host and the first rank of all send a word to and fro, and keep the fastest exchange:
 //! the other clock was read somewhere within it, so its middle is wrong by at most half of it (Cristian, Probabilistic

@@ -1,8 +1,8 @@
-//! What the environment says of the launcher that has started this process, before the library is begun.
+//! Detects the launcher that has started this process, from the environment, before the library is begun.
 //!
-//! Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts have it, too.
-//! What is found is remembered: once the library has begun, it is taken out of the environment for the sake of programs
-//! that a rank starts. Invariant: a process that no launcher started is none of a run.
+//! Known are Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts
+//! have it, too. The launcher is remembered: once the library has begun, its variables are removed from the environment
+//! for the sake of programs that a rank starts. Invariant: a process that no launcher started is not part of a run.
 
 use crate::print::notice;
 use crate::settings::table::setting;
@@ -88,7 +88,8 @@ fn lone_tasks(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
     number("SLURM_STEP_NUM_TASKS").filter(|tasks| is_first && *tasks > 1)
 }
 
-/// Returns the names of each library's launcher: those for Slurm if it has started this process, else Debian's.
+/// Returns the end of a sentence, which names each library's launcher: in Slurm if it has started this process, else on
+/// Debian.
 #[cfg(feature = "mpi")]
 pub(crate) fn names_of_launchers() -> &'static str {
     match env::var_os("SLURM_STEP_ID") {

@@ -1,4 +1,4 @@
-//! How the ranks of a run meet: who runs which program, who shares a host, and one endpoint for both ways.
+//! Rendezvous of the ranks of a run: the program and the host of each, and one endpoint for both transports.
 //!
 //! All ranks say the same to each other in three rounds, and each comes to the same answer from what all have said; so
 //! if one cannot go on, none does. Invariant: ranks that were told apart by host never share memory.

@@ -308,7 +308,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
         Some(met) => observed::host_of(&met.hosts),
         None => return Err(unable(once.to_owned())),
     };
-    // What fails here is told while the others still wait for a run.
+    // A failure here is reported while the others still wait for a run.
     let observation = Observation::begin(launch, RunDescription { host_of, ..RunDescription::default() }, 0)?;
     let met = ranks.met.take().ok_or_else(|| unable(once.to_owned()))?;
     let traced = if collector.is_some() { TRACED } else { 0 };

@@ -80,7 +80,7 @@ impl PermissionWorld {
     }
 
     fn map(&mut self, place: usize, page: PageNumber, access: PageAccess) -> Result<(), String> {
-        // Who has heard of a death has pages as they lie, and gives them to no guard.
+        // A place that has heard of a death keeps its pages as they are, and gives them to no guard.
         let is_lost = self.nodes[place].dead().is_some();
         let sound = |other: &usize| self.is_alive(*other) && self.nodes[*other].dead().is_none();
         for other in (0..self.nodes.len()).filter(|other| *other != place && !is_lost).filter(sound) {
