@@ -15,8 +15,9 @@ use std::io::{self, Write};
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct Hello {}
 
-/// What is found: whether each place has sent its own greeting. The greetings are no part of the result, because how
-/// many there are depends on the places.
+/// Result of the application: whether each place has sent its own greeting.
+///
+/// The greetings themselves are not part of the result, because their number depends on the places.
 #[derive(Serialize)]
 pub struct Greetings {
     complete: bool,

@@ -16,7 +16,7 @@ fn document(words: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What the program says on standard error when it refuses `words`: one line, with exit code 2.
+/// Returns the one line on standard error with which the program refuses `words`; its exit code is 2.
 #[track_caller]
 fn refused(words: &[&str]) -> String {
     let output = hello(words);

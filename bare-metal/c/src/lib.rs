@@ -1,4 +1,4 @@
-//! What C programs on a bare core call: console, time, interrupts, sleep, the end, and numbers as text.
+//! Functions for C programs on a bare core: console, time, interrupts, sleep, the end, and numbers as text.
 //!
 //! `include/bare.h` declares it. The rest of the C library is C, in this folder; RCCE comes from the folder `c` of
 //! Isles, unmodified. Floating-point numbers pass as bits, because Rust code for bare cores uses no SSE registers.

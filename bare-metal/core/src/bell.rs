@@ -29,7 +29,7 @@ pub(crate) fn start() {
     REGISTERS.store(device.registers, Ordering::Relaxed);
 }
 
-/// Whether the chip has doorbells.
+/// Returns `true` if the chip has doorbells.
 pub fn has_bells() -> bool {
     REGISTERS.load(Ordering::Relaxed) != 0
 }
@@ -55,7 +55,7 @@ pub(crate) fn ring_for_message(core: usize) {
     }
 }
 
-/// Says whether senders are to ring for messages.
+/// Tells senders whether they must ring for messages.
 pub(crate) fn request(is_needed: bool) {
     let wanted = wanted(chip::core());
     if wanted.load(Ordering::Relaxed) != u32::from(is_needed) {

@@ -49,7 +49,9 @@ pub(crate) fn own_record(offset: usize) -> &'static AtomicU32 {
     word(map::record_of(core()) + offset)
 }
 
-/// Whether the window is mapped: from then on the console is a ring, before it is the serial line.
+/// Returns `true` if the window is mapped.
+///
+/// From then on the console is a ring; before, it is the serial line.
 pub(crate) fn has_joined() -> bool {
     PHYSICAL.load(Ordering::Relaxed) != 0
 }

@@ -17,14 +17,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 pub const DEVICES_MAX: usize = 4;
 /// Messages that a device can hold beside those in the ring.
 pub const BUFFERS: usize = 4;
-/// How long a reader that polls looks before it waits for the doorbell: longer than a sleep.
+/// Time for which a polling reader spins before it waits for the doorbell; longer than a sleep.
 const POLL_NANOSECONDS: u64 = 1_500_000;
 /// Looks into the ring between two at the clock.
 const LOOKS: u32 = 50;
 /// Ticks of the timer between two looks of a waiting reader whether its program has stopped.
 const TICKS_TO_CHECK: u32 = 16;
 
-/// How a reader learns of a message.
+/// Notification mode of a reader: the way in which it learns of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It looks into the ring for some time, and waits for an interrupt if nothing comes.
@@ -46,7 +46,7 @@ impl core::fmt::Display for NotOpened {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device(u8);
 
-/// Why a device was not opened.
+/// Reason why a device was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotOpened {
     /// [`DEVICES_MAX`] are open.
@@ -163,7 +163,7 @@ impl Device {
         });
     }
 
-    /// Waits for the oldest message, and returns what it is about; one thread at a time.
+    /// Waits for the oldest message, and returns its header; one thread at a time.
     ///
     /// # Errors
     /// It is longer than `into`, or a core has stopped.
@@ -215,7 +215,7 @@ impl Device {
     fn wait(self) -> Result<(), MessageError> {
         let number = usize::from(self.0);
         if let Some(stopped) = chip::stopped_core(chip::Needed::Any) {
-            // What this thread waits for may have come before the other core stopped.
+            // The message that this thread waits for may have come before the other core stopped.
             let has_message = SLOTS.with(|slots| {
                 move_messages(slots);
                 slots[number].put != slots[number].taken

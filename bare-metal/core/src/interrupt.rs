@@ -225,7 +225,7 @@ pub fn set_handler(pin: Pin, handler: extern "C" fn()) {
     HANDLERS[pin as usize].store(handler as *mut (), Ordering::Release);
 }
 
-/// What threads and devices do at an interrupt, in images that have them.
+/// Action of threads and devices at an interrupt, in images that have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     /// Takes the address of the frame of the thread that is interrupted, and returns that of the thread to resume.
@@ -303,13 +303,13 @@ fn end_interrupt() {
 }
 
 impl Frame {
-    /// Whether the processor was in user mode.
+    /// Returns `true` if the processor was in user mode.
     pub(crate) fn is_user(&self) -> bool {
         self.cs & 3 == 3
     }
 }
 
-/// What code and interrupts of a core share: it is accessed with interrupts disabled only.
+/// Value shared by the code and the interrupt handlers of a core; accessed only with interrupts disabled.
 #[derive(Debug)]
 pub(crate) struct Guarded<T>(UnsafeCell<T>);
 

@@ -146,7 +146,7 @@ pub fn core_number(start_information: u32) -> usize {
     number
 }
 
-/// Where the device of shared memory has its doorbells.
+/// Location of the doorbells of the shared-memory device.
 pub struct Bells {
     /// Address of its registers.
     pub registers: u32,

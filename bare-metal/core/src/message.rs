@@ -14,7 +14,7 @@ pub const LONGEST: usize = map::BUFFER_BYTES / 4;
 /// Entries that can wait for their channel.
 pub const WAITING_MAX: usize = 16;
 
-/// Why a message was not sent or received.
+/// Reason why a message was not sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageError {
     /// It is longer than [`LONGEST`], or than the receiver's memory.
@@ -73,7 +73,7 @@ impl Receiver {
         Receiver { waiting: [waiting; WAITING_MAX], last: 0 }
     }
 
-    /// Waits for the oldest message for `channel`, and returns what it is about.
+    /// Waits for the oldest message for `channel`, and returns its header.
     ///
     /// # Errors
     /// It is longer than `into`; or too many messages wait for other channels; or a core has stopped.

@@ -39,7 +39,7 @@ pub fn arguments() -> (usize, usize) {
     (count, map::WINDOW_ADDRESS + area() + program::ARGUMENT_TEXT)
 }
 
-/// Returns an argument: number 0 is the name of the image; `None` if there are not as many, or if it is no UTF-8.
+/// Returns argument `number`, 0 being the name of the image; `None` if there is no such argument or it is not UTF-8.
 pub fn argument(number: usize) -> Option<&'static str> {
     let (count, address) = arguments();
     // NEED: arguments are bytes in the window, whose words are otherwise atomic.

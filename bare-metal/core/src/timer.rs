@@ -22,8 +22,9 @@ const PERIOD_NANOSECONDS: u64 = 1_000_000;
 const CALIBRATION_NANOSECONDS: u64 = 2_000_000;
 /// Looks at the clocks for a moment of the calibration.
 const LOOKS: usize = 8;
-/// How long a waiter looks before it sleeps until the next interrupt of the timer: longer than such a sleep, or two
-/// that wait for each other would sleep each time.
+/// Time for which a waiter spins before it sleeps until the next interrupt of the timer.
+///
+/// It is longer than such a sleep; otherwise two threads that wait for each other would sleep each time.
 const SPIN_NANOSECONDS: u64 = 1_500_000;
 
 static MILLISECONDS: AtomicU64 = AtomicU64::new(0);
@@ -37,7 +38,7 @@ fn clock() -> u64 {
     u64::from(machine::device_register(CLOCK_COUNT).load(Ordering::Relaxed)) * period / 1_000_000
 }
 
-/// What clock, time-stamp counter and timer show at one moment.
+/// Readings of the clock, the time-stamp counter and the timer at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment {
     /// Cycles that reading took.

@@ -1,4 +1,4 @@
-//! Where everything of the chip lies in the memory that all its cores share, and at which addresses a core sees it.
+//! Layout of the chip in the memory that all its cores share, and the addresses at which a core sees it.
 //!
 //! The cores are virtual machines that map one file by an ivshmem device. The launcher on the host uses the offsets
 //! in the file, an image uses the addresses. Addresses and register offsets of message buffers, shared memory and
@@ -78,7 +78,7 @@ pub mod record {
     pub const EXIT_CODE: usize = 12;
     /// Vector of the exception, once the state is `FAULTED`; 256 for a panic.
     pub const VECTOR: usize = 16;
-    /// Whether the core wants its doorbell rung for each message.
+    /// Flag: nonzero if the core wants its doorbell rung for each message.
     pub const BELL: usize = 20;
 
     /// No machine has been started.
@@ -113,7 +113,7 @@ pub mod program {
     pub const ARGUMENT_TEXT: usize = 0x400;
     /// Bytes for arguments.
     pub const ARGUMENT_TEXT_BYTES: usize = 0xc00;
-    /// What libraries of the program share; zero at the start.
+    /// Memory that libraries of the program share; zero at the start.
     pub const LIBRARY: usize = 0x1000;
     /// Bytes for libraries.
     pub const LIBRARY_BYTES: usize = 0x1_f000;

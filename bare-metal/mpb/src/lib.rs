@@ -23,7 +23,7 @@ pub const COUNT_WORDS: usize = 8;
 const READ: usize = 4;
 const WORD_BYTES: usize = 8;
 
-/// What an entry is about.
+/// Header of an entry: its source, its target and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Core that sent it.
@@ -36,7 +36,7 @@ pub struct Header {
     pub length: u32,
 }
 
-/// Why an entry was not written.
+/// Reason why an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSent {
     /// Another writer holds the lock: it is the core of this number.
@@ -47,7 +47,7 @@ pub enum NotSent {
     TooLong(usize),
 }
 
-/// Why an entry was not read.
+/// Reason why an entry was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReceived {
     /// There is none.
@@ -189,7 +189,7 @@ impl<'a> Ring<'a> {
         self.after(to, 2 * self.capacity() - from)
     }
 
-    /// Where the word of a count lies among those for entries.
+    /// Returns the index of the word of count `at` among those for entries.
     fn index(&self, at: u64) -> usize {
         let capacity = self.capacity();
         (if at < capacity { at } else { at - capacity }) as usize

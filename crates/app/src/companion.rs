@@ -31,9 +31,9 @@ pub const VERSION: &str = match (cfg!(feature = "mpi"), cfg!(feature = "guests")
 /// A machine that a feature adds to programs.
 struct FeatureMachine {
     feature: &'static str,
-    /// What it is called in a version and in messages.
+    /// Name of the machine in a version and in messages.
     name: &'static str,
-    /// Whether this program has it.
+    /// True if this program has it.
     is_built: bool,
 }
 
@@ -81,15 +81,15 @@ pub const RCCE: Companion = Companion::new("isles-rcce", "isles-rcce", "crates/r
 /// Images for bare cores.
 pub const BARE: Companion = Companion::new("isles-bare", "isles-bare", "crates/bare", false);
 
-/// What a guest of the hypervisor costs on this host.
+/// Measurement of the cost of a guest of the hypervisor on this host.
 pub const GUEST: Companion =
     Companion::new("isles-guest", "isles-hypervisor", "crates/hypervisor", false).with_features("guests");
 
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 
-/// The programs of applications: the name of each without `isles-`, the folder of its package, and what it computes;
-/// see `build.rs`.
+/// Programs of the applications: for each, its name without `isles-`, the folder of its package, and a description of
+/// what it computes; see `build.rs`.
 const APPLICATIONS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/applications"));
 
 /// The applications of the suite by name, with what each computes.
@@ -175,7 +175,7 @@ impl Companion {
         self.needed().map(|machine| machine.feature).collect::<Vec<_>>().join(",")
     }
 
-    /// Whether the program in `file` has the machines of features that this program has.
+    /// Returns `true` if the program in `file` has the machines of features that this program has.
     fn fits(&self, file: &Path) -> bool {
         if self.needed().next().is_none() {
             return true;
@@ -200,7 +200,7 @@ impl Companion {
     /// Builds the program in the checkout, and returns its file. A build that takes long is reported, with its time.
     ///
     /// # Errors
-    /// There is no checkout or no Cargo; or the build fails, and has said why.
+    /// There is no checkout or no Cargo; or the build fails, and has reported the reason.
     fn build(&self) -> Result<PathBuf, Failure> {
         let name = &self.program;
         let own = env::current_exe().unwrap_or_default();
@@ -281,7 +281,7 @@ impl Companion {
     }
 }
 
-/// The program's file, as the last of Cargo's messages about what it has made says.
+/// Returns the program's file, as named by the last of Cargo's messages that names an executable.
 fn executable(messages: &[u8]) -> Option<PathBuf> {
     let lines = messages.split(|byte| *byte == b'\n').rev();
     let mut messages = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

@@ -1,4 +1,4 @@
-//! What `isles bare run` is told: which cores run which image, with which arguments.
+//! Arguments of `isles bare run`: the cores, the image of each, and the arguments of the image.
 
 use crate::Failure;
 use bare_map::{CORES, PROGRAMS_MAX};
@@ -27,7 +27,7 @@ pub struct Run {
     pub mesh_mhz: u32,
     /// Time after which the run is ended.
     pub limit: Option<Duration>,
-    /// Whether the times of boots are told.
+    /// True if the boot time of each core is printed.
     pub times: bool,
 }
 

@@ -21,7 +21,7 @@ pub const VECTORS: usize = 2;
 const PROTOCOL_VERSION: i64 = 0;
 /// In place of a core: the descriptor is that of the memory.
 const MEMORY: i64 = -1;
-/// How long to wait when too many descriptors are under way to machines that have not read them yet.
+/// Pause before the next attempt when too many descriptors are in flight to machines that have not read them yet.
 const RETRY: Duration = Duration::from_millis(2);
 
 /// The doorbells of all cores of a run.

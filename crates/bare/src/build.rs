@@ -26,7 +26,7 @@ const C_OPTIONS: &[&str] = &[
     "-nostdinc",
 ];
 
-/// What is to be built.
+/// Options of the image to build.
 #[derive(Debug, Default)]
 struct ImageOptions {
     sources: Vec<PathBuf>,
@@ -38,7 +38,7 @@ struct ImageOptions {
 /// Builds an image.
 ///
 /// # Errors
-/// The words cannot be carried out, or a compiler fails, which has said why.
+/// The words cannot be carried out, or a compiler fails, which has reported the reason.
 pub fn carry_out(words: &[String]) -> Result<(), Failure> {
     let order = parse(words)?;
     let bare = sources()?;

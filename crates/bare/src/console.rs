@@ -40,7 +40,7 @@ impl Console {
         }
         let mut ring = vec![0; map::CONSOLE_RING_BYTES];
         chip.read(start + map::console::RING, &mut ring)?;
-        // What was overwritten while it was read is lost, too.
+        // Bytes that were overwritten during the read are lost, too.
         let later = chip.load(start + map::console::WRITTEN)?;
         let text = self.take(&ring, written, later);
         self.print(&text, out)

@@ -15,12 +15,12 @@ mod run;
 
 use std::process::ExitCode;
 
-/// What ends the command early.
+/// Failure that ends the command early.
 #[derive(Debug)]
 pub enum Failure {
-    /// It cannot be done as it was asked; exit code 2.
+    /// The command cannot be carried out as given; exit code 2.
     Usage(String),
-    /// A core failed, and why has been said; exit code 1.
+    /// A core failed, and the reason has been reported; exit code 1.
     Run,
 }
 
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the words before `--` ask for help.
+/// Returns `true` if the words before `--` ask for help.
 fn asks_for_help(words: &[String]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == "--help" || word == "-h")
 }

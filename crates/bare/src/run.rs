@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const QEMU: &str = "qemu-system-x86_64";
 /// Private memory of a core in MiB.
 const MEMORY_MIB: u32 = 64;
-/// How often consoles and states are looked at.
+/// Interval at which consoles and states are polled.
 const POLL: Duration = Duration::from_millis(2);
 
 /// A machine that runs, or that has ended.
@@ -30,7 +30,7 @@ struct CoreMachine {
     boot: Option<Duration>,
     console: Console,
     ended: bool,
-    /// Whether the launcher has ended it.
+    /// True if the launcher has ended the machine.
     killed: bool,
 }
 
@@ -81,7 +81,7 @@ pub fn carry_out(words: &[String]) -> Result<(), Failure> {
     outcome(&run, &chip, &machines)
 }
 
-/// Whether a program is in a folder of `PATH`.
+/// Returns `true` if the program is a file in a folder of `PATH`.
 pub fn is_on_path(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())

@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Why images cannot be run here, if they cannot.
+/// Returns what is missing for images to run here, with the remedy; `None` if nothing is.
 fn missing() -> Option<&'static str> {
     let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !has("qemu-system-x86_64") {

@@ -13,9 +13,9 @@ pub const PASSED_ON: [&str; 10] =
 
 /// Returns `words`, of which the first is the program, as `whole` can read them.
 ///
-/// What `isles sweep` does not know itself is for the application, and goes behind `--`; the name of one that stands
-/// before all that is as with `--app`. Help for a command of another
-/// program is asked of that: `isles help run bc` becomes `isles run bc --help`.
+/// Words that `isles sweep` does not know itself are for the application, and go behind `--`; the name of an
+/// application before all of them acts as `--app`. Help for a command of another program is asked of that program:
+/// `isles help run bc` becomes `isles run bc --help`.
 pub fn for_clap(whole: &Command, words: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = verb(whole, &words) else { return words };
     match words[verb].to_str() {

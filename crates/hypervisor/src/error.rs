@@ -1,9 +1,9 @@
-//! Why a guest cannot be made, or its monitor cannot go on.
+//! Reasons why a guest cannot be made, or its monitor cannot go on.
 
 use rustix::io::Errno;
 use std::{fmt, io};
 
-/// Why a guest cannot be made.
+/// Reason why a guest cannot be made.
 #[derive(Debug)]
 pub enum GuestError {
     /// `/dev/kvm` is not there, or cannot be opened.
@@ -14,7 +14,7 @@ pub enum GuestError {
     System {
         /// Its name.
         call: &'static str,
-        /// How it failed.
+        /// Error that it returned.
         error: io::Error,
     },
     /// There are no more of these.

@@ -1,4 +1,4 @@
-//! What is said of a guest that failed: its dump, and the signal by which its process ends.
+//! Report of a guest that failed: its dump, and the signal by which its process ends.
 
 use crate::error::GuestError;
 use crate::kernel::ExceptionFrame;
@@ -31,7 +31,7 @@ const EXCEPTIONS: [&str; 22] = [
     "control protection fault",
 ];
 
-/// How a guest failed.
+/// Cause of a guest's failure.
 #[derive(Debug)]
 pub enum FaultCause<'a> {
     /// By an exception that the program is to blame for; the address is that of a page fault.

@@ -101,12 +101,12 @@ impl Guest {
         }
     }
 
-    /// What the guest has asked for since it was made.
+    /// Returns the counts of the guest's requests since it was made.
     pub fn counts(&self) -> GuestCounts {
         self.counts
     }
 
-    /// Runs the CPU and does what it asks for, until its code is done.
+    /// Runs the CPU and handles its exits, until its code is done.
     ///
     /// Between the first run and the end nothing here allocates or locks, or uses the thread's variables: the guest,
     /// which is the same thread to its libraries, may have been stopped while it did so.
@@ -195,7 +195,7 @@ impl Guest {
     }
 }
 
-/// What code in a guest can ask the monitor for beside system calls. It cannot leave the guest's thread.
+/// Calls of the monitor for code in a guest, besides system calls. The value cannot leave the guest's thread.
 pub struct GuestCalls {
     of_the_guest: PhantomData<*mut ()>,
 }

@@ -105,7 +105,7 @@ unsafe extern "C" {
     static guest_kernel_exceptions_end: u8;
 }
 
-/// How a guest came to the monitor.
+/// Cause of a guest's exit to the monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEntry {
     /// By a system call.
@@ -227,7 +227,7 @@ impl KernelPages {
         self.probe() + (stub as u64 - &raw const guest_kernel_calls as u64)
     }
 
-    /// How the guest came to the monitor, by the address of the instruction that did it.
+    /// Returns the cause of the guest's exit to the monitor, from the address of the instruction that made it.
     pub fn entry_of(&self, instruction: u64) -> GuestEntry {
         match instruction.wrapping_sub(self.pages.base()) & !(PAGE - 1) {
             CALLS => GuestEntry::SystemCall,
@@ -246,13 +246,13 @@ impl KernelPages {
         })
     }
 
-    /// Whether `address` belongs to the kernel's pages.
+    /// Returns `true` if `address` belongs to the kernel's pages.
     pub fn contains(&self, address: u64) -> bool {
         self.pages.contains(address)
     }
 }
 
-/// What the processor and a stub push at an exception.
+/// Values that the processor and a stub push at an exception.
 #[derive(Clone, Copy, Debug)]
 pub struct ExceptionFrame {
     pub vector: u64,

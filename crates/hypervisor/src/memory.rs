@@ -115,7 +115,7 @@ impl Drop for Reserved {
     }
 }
 
-/// What a guest may do with a page.
+/// Access rights of a guest to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRights {
     pub user: bool,
@@ -167,7 +167,7 @@ impl GuestMemory {
         self.physical(self.tables.base())
     }
 
-    /// The guest's physical address of `address`, whose chunk becomes a memory slot if it is none.
+    /// Returns the guest's physical address of `address`; makes its chunk a memory slot if it is none yet.
     fn physical(&mut self, address: u64) -> Result<u64, GuestError> {
         let base = address & !(CHUNK - 1);
         let known = self.chunks[..self.chunk_count].iter().position(|chunk| *chunk == base);

@@ -21,7 +21,7 @@ const ARCH_GET_FS: u64 = 0x1003;
 const NOT_PERMITTED: i64 = -1;
 const NOT_IMPLEMENTED: i64 = -38;
 
-/// What a guest has asked the monitor for, since it began.
+/// Counts of a guest's requests to the monitor, since the guest began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuestCounts {
     /// System calls that the monitor has made.

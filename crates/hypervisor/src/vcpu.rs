@@ -18,7 +18,7 @@ const CALL_CLEARS: u64 = 0x700;
 /// The flag that is always one, and that of interrupts.
 const FLAGS: u64 = 0x202;
 
-/// Why the virtual CPU stopped.
+/// Reason why the virtual CPU stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// It wrote to the port.
@@ -174,7 +174,7 @@ impl VirtualCpu {
         self.set_registers(&registers);
     }
 
-    /// The address whose access the last page fault was, and the ring of the last stop.
+    /// Returns the address of the last page fault, and the ring of the last stop.
     pub fn fault_address_and_ring(&self) -> Result<(u64, u8), GuestError> {
         let registers = self.cpu.get_sregs().map_err(GuestError::of_kvm("KVM_GET_SREGS"))?;
         Ok((registers.cr2, registers.cs.selector as u8 & 3))

@@ -84,8 +84,8 @@ macro_rules! print {
 /// # }
 /// ```
 ///
-/// What is printed in other ways, by libraries for example, is printed and not shown. So is what a thread prints that
-/// is no place.
+/// Text printed in other ways, by libraries for example, is printed but not shown. So is the text of a thread that is
+/// not a place.
 ///
 /// # Panics
 /// If standard output cannot be written to.

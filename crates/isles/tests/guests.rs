@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Output};
 /// The variable that says which program this process is.
 const CASE: &str = "ISLES_TEST_CASE";
 
-/// How often 48 guests meet, if nobody says.
+/// Default number of times that 48 guests meet.
 const ROUNDS: u32 = 3;
 
 /// Guests that meet, and barriers of a meeting.
@@ -44,7 +44,7 @@ async fn meet() -> isles::Result<()> {
     Ok(())
 }
 
-/// What becomes of calls at the last place, whose body does `harm`, and at the place before it.
+/// Awaits `harm`, a call that the last place does not survive, and checks that the place before it still answers.
 async fn after(harm: impl Future<Output = isles::Result<()>>) -> isles::Result<()> {
     let error = harm.await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::DeadPlace(_)), "{error}");
@@ -109,7 +109,7 @@ fn output(case: &str, places: &str) -> Output {
     command.output().unwrap()
 }
 
-/// What the program of `case` says on standard output and on standard error; it must end with `code`.
+/// Returns the standard output and standard error of the program of `case`, which must end with `code`.
 #[track_caller]
 fn said(case: &str, places: &str, code: i32) -> (String, String) {
     let output = output(case, places);

@@ -34,7 +34,7 @@ pub trait Job: Sized + 'static {
     /// Does a little; writes lines to `output`.
     ///
     /// # Errors
-    /// What went wrong; the job has failed.
+    /// A description of the failure; the job has failed.
     fn step(&mut self, output: &mut JobOutput) -> Result<JobProgress, String>;
 
     /// Returns the memory that the job holds, in bytes.

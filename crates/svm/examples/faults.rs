@@ -1,4 +1,4 @@
-//! What a page fault takes that another process has to serve, and one that needs nobody else; for `isles bench svm`.
+//! Measures a page fault that another process serves, and one that needs no other process; for `isles bench svm`.
 //!
 //! A second process writes pages; this one then takes a guard for each. Each guard is one round trip of messages: to
 //! the other process, which holds the page, and back. Prints the medians in microseconds.

@@ -1,10 +1,10 @@
-//! Why a region cannot be had, or a page of it.
+//! Errors of access to a region, or to a page of it.
 
 use isles_protocol::PlaceId;
 use std::fmt;
 use std::io;
 
-/// Why a region, or a range of one, cannot be had.
+/// Error of access to a region, or to a range of one.
 #[derive(Debug)]
 pub enum RegionError {
     /// A place of the region has died. The region is lost: every later access ends with this.

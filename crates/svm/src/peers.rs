@@ -1,4 +1,4 @@
-//! How the processes of a region find each other's descriptors: by `/proc/PID/fd`.
+//! Lets the processes of a region open each other's descriptors, by `/proc/PID/fd`.
 //!
 //! Each place has a pipe, whose reading end is that of its service thread; the first one has the memory file too. A
 //! place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a process
@@ -68,7 +68,7 @@ impl RegionSeed {
     }
 }
 
-/// What is the same in processes that find each other by number, and in no others.
+/// Returns a text that is equal in processes that find each other by number, and in no others.
 fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 /// A value of this type is the part of one place; it stays at the thread that made it. Dropping it loses the region
 /// for those places that still use it, so places meet first.
 ///
-/// What others see of a store depends on the model. With [`Consistency::Exclusive`] and [`Consistency::Strong`] all
+/// The visibility of stores depends on the model. With [`Consistency::Exclusive`] and [`Consistency::Strong`] all
 /// places see one order of all guards. With [`Consistency::Release`], a place sees the stores that another made before
 /// a [`PageRegion::release`] that precedes its own [`PageRegion::acquire`].
 pub struct PageRegion<T> {
@@ -180,8 +180,10 @@ impl<T> PageRegion<T> {
         self.shared.counted()
     }
 
-    /// Whether only touches of the program are handled, because the process lacks the privilege for more: then a
-    /// system call that touches a page which this place does not have fails with `EFAULT`. Slices of guards work.
+    /// Returns `true` if only page faults in user mode are handled, because the process lacks the privilege for more.
+    ///
+    /// A system call that touches a page which this place does not have then fails with `EFAULT`. Slices of guards
+    /// work.
     pub fn is_user_mode_only(&self) -> bool {
         self.shared.fault.is_user_mode_only
     }

@@ -33,7 +33,7 @@ pub struct Service {
     deferred: Vec<(PageNumber, bool)>,
 }
 
-/// Returns the bytes of a message: kind, sender, page, and what it says of the page.
+/// Returns the bytes of a message: kind, sender, page, and a detail about the page.
 pub fn encode(from: PlaceId, kind: u32, page: u32, detail: u32) -> [u8; 16] {
     let mut bytes = [0; 16];
     for (place, word) in bytes.chunks_exact_mut(4).zip([kind, from.0, page, detail]) {

@@ -1,4 +1,4 @@
-//! What the worker and the service thread of a region share, and what both may do with a page.
+//! State that the worker and the service thread of a region share, and the operations of both on a page.
 //!
 //! A page that a guard holds is *pinned*: the service thread puts off its revocation. The worker pins a page whose
 //! state allows the access, and looks at the state again; the service thread lowers the state, and looks at the pins
@@ -66,7 +66,7 @@ pub fn add(count: &AtomicU64, more: usize) {
     count.fetch_add(more as u64, Ordering::Relaxed);
 }
 
-/// Why no page of the region can be had any more.
+/// Reason why the pages of the region are no longer available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     Died(PlaceId),
@@ -81,7 +81,7 @@ pub struct RegionState {
     pub pages: u32,
     /// The view of the program.
     pub program: PageMapping,
-    /// What all places map: the content of pages, and behind it a word for each page, see `region`.
+    /// Mapping that all places share: the contents of pages, followed by a word for each page, see `region`.
     pub frames: PageMapping,
     pub fault: Userfault,
     /// By page: 0 not mapped, 1 to read, 2 to write; plus [`REVOKING`].
@@ -104,7 +104,7 @@ pub struct RegionState {
 pub const BELL: [u8; 16] = [0xFF; 16];
 
 impl RegionState {
-    /// What the state of a page must be at least for an access.
+    /// Returns the least state of a page that permits `access`.
     pub fn level(access: PageAccess) -> u8 {
         match access {
             PageAccess::Read => 1,

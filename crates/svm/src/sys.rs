@@ -185,14 +185,14 @@ struct Continue {
 pub struct FaultEvent {
     /// The address, or that of its page.
     pub address: usize,
-    /// Whether it was a store.
+    /// True if it was a store.
     pub is_store: bool,
 }
 
 /// The descriptor that tells of faults and ends them.
 pub struct Userfault {
     descriptor: OwnedFd,
-    /// Whether only touches of the program are handled; a system call that touches a page then fails with `EFAULT`.
+    /// True if only page faults in user mode are handled; a system call that touches a page then fails with `EFAULT`.
     pub is_user_mode_only: bool,
 }
 

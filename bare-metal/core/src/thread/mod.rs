@@ -34,7 +34,7 @@ const FPU_STATE_BYTES: usize = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId(u8);
 
-/// How a thread has ended.
+/// Outcome of a thread that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Its function has returned this value, or it has called an exit.
@@ -43,7 +43,7 @@ pub enum End {
     Faulted(u32),
 }
 
-/// Why a thread was not started: [`THREADS_MAX`] have not been joined.
+/// Error of starting a thread: [`THREADS_MAX`] threads have not been joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyThreads;
 
@@ -110,7 +110,7 @@ impl Stacks {
     }
 }
 
-/// Where a new thread begins, and in which mode.
+/// Initial state of a new thread: entry point, segments of its mode, stack, and function with its argument.
 struct Start {
     entry: usize,
     code: u64,
@@ -251,7 +251,7 @@ pub fn current() -> ThreadId {
     SCHEDULER.with(|scheduler| ThreadId(scheduler.current as u8))
 }
 
-/// Whether another thread is ready to run.
+/// Returns `true` if another thread is ready to run.
 pub fn has_others_ready() -> bool {
     SCHEDULER.with(|scheduler| scheduler.next() != scheduler.current && scheduler.next() != IDLE)
 }

@@ -15,7 +15,7 @@ const BATCHES: usize = 21;
 
 entry!(main);
 
-/// What is measured.
+/// Pattern, message size and number of rounds of a measurement.
 #[derive(Clone, Copy)]
 struct Measurement {
     pattern: &'static str,

@@ -7,7 +7,7 @@ use bare_core::thread::{self, End, user};
 use bare_core::{entry, println, timer};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// How far each thread counts in each phase.
+/// Count that each thread reaches in each phase.
 const COUNTS: u64 = 1000;
 /// Rounds in which each thread waits, without giving up the processor, for what the other has counted.
 const TURNS: u64 = 5;

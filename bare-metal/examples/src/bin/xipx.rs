@@ -21,7 +21,7 @@ const ROUNDS_MAX: usize = 100_000;
 
 entry!(main);
 
-/// What a thread does, in a form that fits into its argument.
+/// Work of a thread, in a form that fits into its argument.
 #[derive(Clone, Copy)]
 struct Exchange {
     /// Device of the thread, and where it writes its times.
@@ -49,7 +49,7 @@ impl Exchange {
     }
 }
 
-/// What a thread calls, in its mode.
+/// Calls of a thread, in its mode.
 trait Calls {
     /// Returns the bytes of the message, or `None` if the call was refused.
     fn read(device: usize, into: &mut [u8]) -> Option<usize>;
@@ -114,7 +114,7 @@ fn exchange<C: Calls>(argument: usize) -> i32 {
     0
 }
 
-/// Why nothing was measured.
+/// Reason why nothing was measured.
 enum Failure {
     Device(NotOpened),
     Thread(TooManyThreads),

@@ -67,7 +67,7 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Checks that all files can be written, apart from each other and from all else that the run reads and writes.
-    /// Where no file is named, they are `out/NAME.json` and `out/NAME.csv`.
+    /// If no file is named, they are `out/NAME.json` and `out/NAME.csv`.
     ///
     /// # Errors
     /// [`Failure::Usage`]: one cannot.

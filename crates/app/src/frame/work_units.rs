@@ -120,7 +120,7 @@ impl UnitQueue<'_> {
     /// The next unit; none if there is none, or if a place is dead: what that had done is lost, and its loss is the
     /// error of the whole, so the others need not go on.
     ///
-    /// Where asking the counter is a message, several units are asked for at once, and before the last ones are
+    /// If asking the counter takes a message, several units are asked for at once, and before the last ones are
     /// computed: so the way there and back is no loss. Fewer are asked for as fewer are left, so that all places end
     /// together (guided self-scheduling, Polychronopoulos and Kuck, 1987).
     ///

@@ -54,7 +54,7 @@ const SLEEPING: Group = Group {
     }],
 };
 
-/// What the rows have in common; a row says the rest.
+/// Fields that the rows have in common; each row sets the rest.
 const ROW: Row = Row {
     name: "",
     question: "",

@@ -27,7 +27,7 @@ impl CsvTable {
     /// Reads it; quoted cells may hold commas and doubled quotes, but no line feeds.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the first fault of the table.
     pub fn parse(text: &str) -> Result<CsvTable, String> {
         let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim_end()));
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -57,7 +57,7 @@ fn least(rounds: usize, body: impl FnMut()) -> u64 {
     sorted(rounds, body)[0]
 }
 
-/// What a side needs for its measurements: a way to run code there.
+/// Side of a measurement: a way to run code there.
 trait CodeSide {
     const NAME: &'static str;
 
@@ -142,7 +142,7 @@ fn pin() {
     };
     let mut one = CpuSet::new();
     one.set(first);
-    // Where the system refuses, both share a processor only by chance, and the figure says so by its size.
+    // If the system refuses, both share a processor only by chance, and the figure says so by its size.
     let _ = sched_setaffinity(None, &one);
 }
 

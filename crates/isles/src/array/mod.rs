@@ -255,7 +255,7 @@ impl<T: 'static, const N: usize> DistArray<T, N> {
     }
 
     /// As [`DistArray::with_halo`], in a window: [`DistArray::open`] lets every member access every part directly.
-    /// Where members share memory, whole arrays are moved out of it by those who need them, without a message; if a
+    /// If members share memory, whole arrays are moved out of it by those who need them, without a message; if a
     /// place dies then, the array that is moved can only be dropped.
     ///
     /// Elements that have no bytes, or need a coarser alignment than 8 bytes, do not compile.

@@ -18,7 +18,7 @@ const LINES: &str = file!().split_at(file!().len() - "open.rs".len()).0;
 
 /// An array while each of its members can access every part directly: from [`DistArray::open`] to [`OpenArray::close`].
 ///
-/// Where members share memory, an access is a copy; elsewhere it is a message that the owner takes in by itself. What
+/// If members share memory, an access is a copy; otherwise it is a message that the owner takes in by itself. What
 /// one member does to one part is done in its order. Who reads what another writes before the next
 /// [`fence`](OpenArray::fence) sees some mixture of old and new. Halos are not accessed. Dropped without a `close`, the
 /// part of this place stays open.

@@ -23,23 +23,23 @@ use isles_transport_shm::PLACES_MAX;
 use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::sync::OnceLock;
 
-/// What a run comes to: the result of `main` and what the places did, or why it could not be started.
+/// Outcome of a run: the result of `main` and the report of the places, or the reason why it could not be started.
 pub(crate) type Ended = std::result::Result<(Result<()>, RunReport), LaunchError>;
 
-/// What runs a program on a machine, and what that machine can do.
+/// Driver of a machine: runs programs on it and tells its capabilities.
 pub(crate) trait MachineDriver {
     /// The name of the machine on the command line and in `ISLES_MACHINE`.
     fn name(&self) -> &'static str;
 
-    /// The most places that it can have, and where that comes from, for a sentence.
+    /// Returns the largest number of places, and the origin of that limit for a sentence.
     ///
-    /// Of threads and processes it is the bitmaps of the memory that they share; the loopback, whose driver looks at
-    /// all places at each step, keeps to the same number.
+    /// For threads and processes the limit is the bitmaps of their shared memory. The loopback, whose driver looks at
+    /// all places at each step, has the same limit.
     fn places_max(&self) -> (u32, String) {
         (PLACES_MAX, String::new())
     }
 
-    /// The places of a run of which nobody says how many.
+    /// Returns the default number of places of a run.
     fn places(&self, environment: &Environment) -> u32;
 
     /// Checks that the machine can run `places` places as `environment` asks.
@@ -53,7 +53,7 @@ pub(crate) trait MachineDriver {
         Ok(())
     }
 
-    /// Whether its places record themselves for a trace.
+    /// Returns `true` if the places record themselves for a trace.
     fn is_traced(&self) -> bool {
         false
     }
@@ -72,7 +72,7 @@ pub(crate) trait MachineDriver {
         Err(wanted.refusal(format!("nothing with the machine {}, {why}", self.name())))
     }
 
-    /// What a run of `launch` reads because of the machine.
+    /// Returns the files that a run of `launch` reads because of the machine.
     fn reads(&self, launch: &Launch) -> Vec<Claim> {
         let _ = launch;
         Vec::new()
@@ -185,7 +185,7 @@ impl Machine {
         }
     }
 
-    /// What runs it, or says what this program lacks for that.
+    /// Returns the driver of the machine, or one that reports what this program lacks for it.
     pub(crate) fn driver(&self) -> &dyn MachineDriver {
         match self {
             Machine::Threads => &threads::Driver,
@@ -204,7 +204,7 @@ impl Machine {
     }
 }
 
-/// Why a setting is refused that chips alone have, and a chip itself.
+/// Reason for which a chip, and a setting that only chips have, is refused.
 #[cfg(not(feature = "chip"))]
 pub(crate) const LACKS_CHIPS: &str = "this program was built without the feature `chip`";
 
@@ -230,7 +230,7 @@ pub(crate) fn lacks_feature(what: &str, feature: &str) -> String {
     )
 }
 
-/// What is said where ranks are asked for and the program knows none.
+/// Returns the error text for a request for ranks in a program that was built without MPI.
 #[cfg(not(feature = "mpi"))]
 fn lacks_mpi() -> String {
     let lack = lacks_feature("MPI", "mpi");
@@ -283,7 +283,7 @@ pub(crate) fn serve_if_rank() {
     }
 }
 
-/// Whether this process is the first of several ranks that an MPI launcher has started.
+/// Returns `true` if this process is the first of several ranks that an MPI launcher has started.
 pub(crate) fn is_first_rank() -> bool {
     #[cfg(feature = "mpi")]
     return mpi::is_first_rank();
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::settings::{Flag, SettingSources};
 
-    /// How a launch is refused that says `value` by the flag `name` of `variable`.
+    /// Returns the error of a launch that has `value` for the flag `name` of `variable`, if it is refused.
     fn refused(variable: &str, name: &str, value: &str) -> Option<String> {
         let flags = [Flag { variable, name, value }];
         let launched = Launch::from_environment_with(Machine::Threads, &flags);

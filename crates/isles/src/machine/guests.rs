@@ -1,4 +1,4 @@
-//! Where the tasks of a place run: in its process, or in a guest of it, in ring 3 of a virtual machine.
+//! Environment in which the tasks of a place run: its process, or a guest of it, in ring 3 of a virtual machine.
 //!
 //! The machine `guests` is the machine `processes` but for this: processes are started, joined and watched alike, and
 //! messages go through the same shared segment. Without the feature `guests` no place is a guest.
@@ -8,7 +8,7 @@ use isles_transport::PlaceId;
 /// The variable by which a process learns that its place is a guest, if it is not empty.
 pub(crate) const GUEST_VARIABLE: &str = "ISLES_JOIN_GUEST";
 
-/// Where the tasks of a place run.
+/// Environment in which the tasks of a place run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceCode {
     /// In the process.
@@ -57,7 +57,7 @@ impl PlaceCode {
     }
 }
 
-/// What runs the tasks of a place: a guest, or nothing.
+/// Environment of the tasks of a place: a guest, or none, which is the process.
 pub(crate) struct TaskSpace {
     #[cfg(feature = "guests")]
     guest: Option<isles_hypervisor::Guest>,

@@ -10,7 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fmt, fs, io};
 
-/// What tells the running program's file from every other file of this host, and from itself before a change.
+/// Returns an identity of the running program's file.
+///
+/// It differs from that of every other file of this host, and from that of the same file before a change.
 ///
 /// It tells builds apart, not forgeries: places trust each other as processes of one user. The path still names the
 /// running program when its file has been replaced or deleted.

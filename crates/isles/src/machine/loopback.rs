@@ -22,7 +22,7 @@ use std::time::Duration;
 /// alike.
 const TOLD_MAX: usize = 32;
 
-/// What runs a program over invented places, in the order that the launch's seed fixes.
+/// Driver of the machine `loopback`: runs a program over invented places, in the order that the launch's seed fixes.
 pub(crate) struct Driver;
 
 impl MachineDriver for Driver {
@@ -84,7 +84,7 @@ fn run_plan(places: u32, plan: Plan, main: Main<'_>) -> (Result<()>, RunReport, 
     (result, RunReport { places }, digest)
 }
 
-/// Steps in which messages of collectives that are over are waited for.
+/// Steps for which the driver waits for messages of collectives that are over.
 const SETTLED_STEPS_MAX: usize = 10_000;
 
 /// Turns that may stop in the middle, one within the other; bounds the stack.
@@ -202,7 +202,7 @@ impl WorldDriver {
 
 /// The error of a run of places in one thread in which nothing will ever happen again.
 ///
-/// What has failed comes first: a task that failed is often what the others wait for.
+/// Failures come first, because the others often wait for a task that has failed.
 pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
     let (mut failures, mut causes) = (Vec::new(), Vec::new());
     for local in locals {

@@ -33,7 +33,7 @@ use std::rc::Rc;
 /// Stack of the thread of a place in bytes: as much as the first thread of a process usually has.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
-/// What the places of a run are.
+/// Kind of the places of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Machine {
     /// Threads of this process.
@@ -70,7 +70,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// How often places in one thread were asked to compare in which collectives they wait.
+/// Comparisons so far of the collectives in which the places of one thread wait.
 ///
 /// When nothing will ever happen again, members of a team may wait for each other in different collectives. Then they
 /// say so to each other, and their calls end with an error; only if that changes nothing, the run stands still.
@@ -81,8 +81,9 @@ pub(crate) struct ComparedWaits {
 }
 
 impl ComparedWaits {
-    /// Whether something may happen yet: places are to say where they wait, for the first time or since another team
-    /// was broken up.
+    /// Asks places to compare where they wait, and returns `true` if that may let something happen.
+    ///
+    /// They are asked the first time, and again only after another team was broken up.
     ///
     /// `wake` lets a place have a turn.
     pub(crate) fn goes_on(&mut self, locals: &[Rc<Local>], wake: impl Fn(PlaceId)) -> bool {
@@ -104,7 +105,7 @@ pub(crate) fn teams_in_step(locals: &[Rc<Local>]) -> isles_runtime::Result<()> {
     locals.iter().try_for_each(|local| local.enter(|| local.unheard()))
 }
 
-/// What a place needs beside its messages: tables, stacks, pages of the program that it touches.
+/// Memory of a place besides its messages, in bytes: tables, stacks, pages of the program that it touches.
 const IDLE_BYTES: u64 = 2 << 20;
 
 /// Bytes of a task that captures a few words.

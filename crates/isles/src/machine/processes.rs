@@ -25,18 +25,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long the places may take to join, and to end when the run is over.
+/// Time limits of the places: to join, and to end once the run is over.
 const JOIN_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Exit code of a process whose place panicked outside of any task; Rust's own.
 const EXIT_PANICKED: i32 = 101;
 
-/// Exit code of a process that cannot join because `init` has closed what it was to join by. The first process, which
-/// started it, says so, and for all places at once.
+/// Exit code of a process that cannot join because `init` has closed the descriptors for joining.
+///
+/// The first process, which started it, reports that once for all places.
 const EXIT_DESCRIPTORS_CLOSED: i32 = 120;
 
-/// What runs a program on processes, whose places may be guests.
+/// Driver of the machines `processes` and `guests`: runs a program on processes, whose places may be guests.
 pub(crate) struct Driver {
     code: PlaceCode,
 }
@@ -99,7 +100,7 @@ fn check_code(code: PlaceCode) -> std::result::Result<(), String> {
 
 /// Runs `main` at the first place, in this process; `program` is what the other places execute.
 ///
-/// What places do is recorded for the collector, if there is one.
+/// The actions of places are recorded for the collector, if there is one.
 fn run_program(
     launch: &Launch,
     (program, collector): (&Program, Option<Collector>),
@@ -142,7 +143,7 @@ fn run_program(
     Ok(outcome)
 }
 
-/// Whether the process was started by one that runs the same program.
+/// Returns `true` if the process was started by one that runs the same program.
 fn was_started_by_its_program() -> bool {
     let program_of = |process: &str| std::fs::metadata(format!("/proc/{process}/exe")).ok();
     let parent = std::os::unix::process::parent_id().to_string();
@@ -151,7 +152,7 @@ fn was_started_by_its_program() -> bool {
         .is_some_and(|(ours, parent)| (ours.dev(), ours.ino()) == (parent.dev(), parent.ino()))
 }
 
-/// Why a place has not joined. Before it does, a process runs `init` and nothing else of ours.
+/// Returns the reason why a place has not joined. Before it joins, a process runs only `init` of all our code.
 fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
     match error {
         processes::LaunchError::Late(place) if has_init => {
@@ -204,8 +205,10 @@ pub(crate) fn serve_if_place() {
     }
 }
 
-/// Whether the file is one that can be started as the places of a run: a compiled program that names the variable by
-/// which a place is told so, or no compiled program at all, such as a script, which may start another.
+/// Returns `true` if the file can be started as the places of a run.
+///
+/// Such a file is a compiled program that contains the name of the variable that tells a process that it is a place, or
+/// no compiled program at all, such as a script, which may start one.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -225,7 +228,7 @@ pub fn may_be_a_program(file: &Path) -> io::Result<bool> {
         if read == 0 || piece[..end].windows(mark.len()).any(|window| window == mark) {
             return Ok(read > 0);
         }
-        // What may be the beginning of the name.
+        // These bytes may be the beginning of the name.
         kept = end.min(mark.len() - 1);
         piece.copy_within(end - kept..end, 0);
     }

@@ -12,7 +12,7 @@ use isles_telemetry::RunDescription;
 use isles_transport::PlaceId;
 use isles_transport_shm::Segment;
 
-/// What runs a program on threads.
+/// Driver of the machine `threads`.
 pub(crate) struct Driver;
 
 impl MachineDriver for Driver {
@@ -41,7 +41,7 @@ impl MachineDriver for Driver {
 
 /// Runs `main` at the first place, on the calling thread.
 ///
-/// What places do is recorded for `collector`, if there is one.
+/// The actions of places are recorded for `collector`, if there is one.
 fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
     // Threads share one image, so there is nothing to tell apart.

@@ -10,7 +10,7 @@
 
 use super::{PageAccess, PageNumber};
 
-/// What the caller of a [`ReleaseCache`] has to do after a fault, in order.
+/// Actions that the caller of a [`ReleaseCache`] must perform after a fault, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheAction {
     /// Copy the page from its home first.

@@ -7,7 +7,7 @@ use super::PageAccess;
 use crate::PlaceId;
 use std::collections::VecDeque;
 
-/// What the home has to send.
+/// Message that the home must send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HomeAction {
     Revoke { from: PlaceId, keeps_read: bool },

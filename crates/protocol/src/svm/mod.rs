@@ -27,7 +27,7 @@ impl PageNumber {
     }
 }
 
-/// What a region promises about the order of its accesses.
+/// Memory consistency model of a region: the guaranteed order of its accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Consistency {
     /// At any time at most one place can access a page. Sequentially consistent. (MetalSVM's strong model.)
@@ -41,7 +41,7 @@ pub enum Consistency {
 }
 
 impl Consistency {
-    /// All models, with the names by which programs are told one.
+    /// All models, each with its name.
     pub const NAMES: [(&'static str, Consistency); 3] = [
         ("exclusive", Consistency::Exclusive),
         ("strong", Consistency::Strong),
@@ -58,7 +58,7 @@ impl Consistency {
     }
 }
 
-/// How a page is accessed; writing includes reading.
+/// Kind of access to a page; writing includes reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PageAccess {
     /// Loads only.
@@ -67,24 +67,24 @@ pub enum PageAccess {
     Write,
 }
 
-/// What places of a region say to each other. Messages of one ordered pair of places must arrive in order.
+/// Message between places of a region. Messages of one ordered pair of places must arrive in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PageMessage {
     /// To the home: the sender needs the page.
     Request {
         /// The page.
         page: PageNumber,
-        /// What the sender needs it for.
+        /// Access for which the sender needs it.
         access: PageAccess,
     },
     /// From the home: the receiver must give up the page, or its permission to write it.
     Revoke {
         /// The page.
         page: PageNumber,
-        /// Whether the receiver may still read it.
+        /// True if the receiver may still read it.
         keeps_read: bool,
     },
-    /// To the home: what was to be revoked is.
+    /// To the home: the sender has carried out the revocation.
     Revoked {
         /// The page.
         page: PageNumber,
@@ -93,7 +93,7 @@ pub enum PageMessage {
     Grant {
         /// The page.
         page: PageNumber,
-        /// What the receiver may do with it.
+        /// Access that the receiver gets.
         access: PageAccess,
     },
 }

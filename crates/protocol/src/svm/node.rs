@@ -12,21 +12,21 @@ use super::{Consistency, PageAccess, PageMessage, PageNumber};
 use crate::PlaceId;
 use std::collections::VecDeque;
 
-/// What the caller of a [`PermissionNode`] has to do.
+/// Action that the caller of a [`PermissionNode`] must perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PageAction {
     /// Send `message` to another place.
     Send {
         /// The receiver.
         to: PlaceId,
-        /// What to send.
+        /// Message to send.
         message: PageMessage,
     },
     /// Let the program access the page, and wake whoever waits for it.
     Map {
         /// The page.
         page: PageNumber,
-        /// What the program may do.
+        /// Access that the program gets.
         access: PageAccess,
     },
     /// Take the page, or its permission to write, from the program as soon as it can be spared; then call
@@ -34,12 +34,12 @@ pub enum PageAction {
     Revoke {
         /// The page.
         page: PageNumber,
-        /// Whether the program may still read it.
+        /// True if the program may still read it.
         keeps_read: bool,
     },
 }
 
-/// What a place has of one page.
+/// State of one page at a place: the access held, the access requested, and a pending revocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Holding {
     held: Option<PageAccess>,
@@ -55,7 +55,7 @@ pub struct PermissionNode {
     places: u32,
     model: Consistency,
     holdings: Vec<Holding>,
-    /// Of the pages whose home is this place: page `here + i * places` at `i`.
+    /// Directories of the pages whose home is this place: that of page `here + i * places` at `i`.
     directories: Vec<PageDirectory>,
     dead: Option<PlaceId>,
 }
@@ -187,7 +187,7 @@ impl PermissionNode {
         }
     }
 
-    /// Lets the directory of a page decide, and sends what it says.
+    /// Calls `decide` with the directory of a page, if this place is its home, and sends the resulting messages.
     fn at_home(
         &mut self,
         page: PageNumber,

@@ -466,7 +466,7 @@ impl ChipWorld {
     /// Records from now on what each core does when, as a Perfetto trace for `sink`, which a thread of its own writes
     /// beside the run; `run` says in words of which run.
     ///
-    /// What the sink refuses is told by [`ChipWorld::end_trace`].
+    /// [`ChipWorld::end_trace`] returns the first error of the sink.
     ///
     /// # Errors
     /// A thread cannot be had; then nothing has changed.

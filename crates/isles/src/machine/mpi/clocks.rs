@@ -1,4 +1,4 @@
-//! How far the clocks of other hosts are from that of the first place, for the trace of a run.
+//! Offsets of the clocks of other hosts from that of the first place, for the trace of a run.
 //!
 //! The first rank of each other host and the first rank of all send a word to and fro, and keep the fastest exchange:
 //! the other clock was read somewhere within it, so its middle is wrong by at most half of it (Cristian, Probabilistic
@@ -11,7 +11,7 @@ use isles_transport_mpi::Library;
 /// Exchanges of which the fastest counts.
 const EXCHANGES: usize = 64;
 
-/// What a rank says of its clock when it has none of its own to say: it is no first one of a host.
+/// Answer of a rank that reports no clock, because it is not the first of its host.
 const NOTHING: [u8; 8] = [0; 8];
 
 /// A clock against that of the first place.
@@ -19,9 +19,9 @@ const NOTHING: [u8; 8] = [0; 8];
 pub(super) struct ClockReading {
     /// Nanoseconds of the other clock.
     at: u64,
-    /// How far it was ahead then, in nanoseconds; negative if it was behind.
+    /// Nanoseconds by which it was ahead then; negative if it was behind.
     ahead: i64,
-    /// How wrong that may be.
+    /// Largest possible error of `ahead`, in nanoseconds.
     error: u64,
 }
 
@@ -45,7 +45,7 @@ impl HostClock {
         time.saturating_add_signed(-before.ahead).saturating_add_signed(-(drift.round() as i64))
     }
 
-    /// How wrong a time may be, in nanoseconds.
+    /// Returns the largest possible error of a converted time, in nanoseconds.
     pub(super) fn error(self) -> u64 {
         self.before.error.max(self.after.error)
     }
@@ -85,7 +85,7 @@ fn answer(library: &Library) {
     }
 }
 
-/// Of an exchange from `begun` to `ended`, in which the other clock said `at`.
+/// Returns the reading from an exchange from `begun` to `ended`, in which the other clock showed `at`.
 fn reading(begun: u64, at: u64, ended: u64) -> ClockReading {
     let half = ended.saturating_sub(begun).div_ceil(2);
     ClockReading { at, ahead: at.wrapping_sub(begun + half) as i64, error: half }

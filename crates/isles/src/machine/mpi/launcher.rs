@@ -1,8 +1,8 @@
-//! What the environment says of the launcher that has started this process, before the library is begun.
+//! Detects the launcher that has started this process, from the environment, before the library is begun.
 //!
-//! Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts have it, too.
-//! What is found is remembered: once the library has begun, it is taken out of the environment for the sake of programs
-//! that a rank starts. Invariant: a process that no launcher started is none of a run.
+//! Known are Open MPI, MPICH's Hydra, and Slurm by PMIx or PMI2. `SLURM_PROCID` alone proves nothing: batch scripts
+//! have it, too. The launcher is remembered: once the library has begun, its variables are removed from the environment
+//! for the sake of programs that a rank starts. Invariant: a process that no launcher started is not part of a run.
 
 use crate::print::notice;
 use crate::settings::table::setting;
@@ -12,7 +12,7 @@ use std::{env, fs};
 /// A launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launcher {
-    /// How many ranks it says that there are, if it does.
+    /// Number of ranks, if the launcher states it.
     pub(crate) ranks: Option<u32>,
     /// The rank of this process.
     rank: u32,
@@ -44,7 +44,7 @@ impl Launcher {
             .find_map(|(rank, ranks)| Some(Launcher { rank: number(rank)?, ranks: number(ranks) }))
     }
 
-    /// Whether this is the process that speaks for all.
+    /// Returns `true` if this is the first process, which speaks for all.
     pub(crate) fn is_first(&self) -> bool {
         self.rank == 0
     }
@@ -55,7 +55,7 @@ impl Launcher {
         self.rank
     }
 
-    /// Whether it has started more than this process, as far as it says.
+    /// Returns `true` if the launcher states that it has started more than this process.
     #[cfg(not(feature = "mpi"))]
     pub(crate) fn has_several(&self) -> bool {
         self.ranks.is_some_and(|ranks| ranks > 1)
@@ -81,14 +81,15 @@ pub(crate) fn tell_of_lone_tasks() {
     });
 }
 
-/// How many tasks Slurm has started in a step of which this process is the first and knows no other.
+/// Returns the number of tasks of the Slurm step, if this process is the first of several and knows no other.
 fn lone_tasks(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
     let number = |name: &str| -> Option<u32> { variable(name)?.parse().ok() };
     let is_first = number("SLURM_PROCID") == Some(0) && Launcher::of(variable).is_none();
     number("SLURM_STEP_NUM_TASKS").filter(|tasks| is_first && *tasks > 1)
 }
 
-/// How the launcher of each library is called, by Slurm if that has started this process, else on Debian.
+/// Returns the end of a sentence, which names each library's launcher: in Slurm if it has started this process, else on
+/// Debian.
 #[cfg(feature = "mpi")]
 pub(crate) fn names_of_launchers() -> &'static str {
     match env::var_os("SLURM_STEP_ID") {

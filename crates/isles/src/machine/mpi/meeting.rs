@@ -1,4 +1,4 @@
-//! How the ranks of a run meet: who runs which program, who shares a host, and one endpoint for both ways.
+//! Rendezvous of the ranks of a run: the program and the host of each, and one endpoint for both transports.
 //!
 //! All ranks say the same to each other in three rounds, and each comes to the same answer from what all have said; so
 //! if one cannot go on, none does. Invariant: ranks that were told apart by host never share memory.
@@ -18,10 +18,10 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Which processors of a host a rank may use, a bit each.
+/// Bytes of the set of processors of a host that a rank may use, one bit each.
 const CPU_SET_BYTES: usize = 128;
 
-/// What a rank says in the first round, in this order: program, settings, host, machine, process, bell, processors.
+/// Message of a rank in the first round, in this order: program, settings, host, machine, process, bell, processors.
 struct Hello {
     program: [u8; 16],
     settings: [u8; 16],
@@ -59,17 +59,17 @@ fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     (*first, rest)
 }
 
-/// What a rank has when all have met.
+/// State of a rank once all ranks have met.
 pub(in crate::machine) struct Met {
     /// The endpoint of its place.
     pub(in crate::machine) endpoint: Ends,
     /// For each rank, the first one with which it shares memory.
     pub(in crate::machine) hosts: Vec<u32>,
-    /// Whether one rank of each host talks to other hosts for all of it in collectives.
+    /// True if, in collectives, one rank of each host communicates with other hosts for all ranks of its own.
     pub(in crate::machine) hierarchical_collectives: bool,
 }
 
-/// Why a rank has not met the others, in words.
+/// Reason why a rank has not met the others, in words.
 pub(in crate::machine) enum NotMet {
     /// They run different programs, or have different settings: all ranks have found so, in the same words.
     Apart(String),
@@ -167,7 +167,7 @@ fn machine_loads(hellos: &[Hello]) -> BTreeMap<[u8; 16], MachineLoad> {
     sets.into_iter().map(|(machine, sets)| (machine, load(sets))).collect()
 }
 
-/// What the ranks have been told alike: how long another host may be silent, and whether collectives are hierarchical.
+/// Returns settings equal on all ranks: the silence limit of another host, and whether collectives are hierarchical.
 fn agreed(hellos: &[Hello]) -> Result<(Option<Duration>, bool), String> {
     check_alike(hellos)?;
     Ok((silence_limit()?, hierarchical_collectives()?))
@@ -251,23 +251,23 @@ fn settings() -> [u8; 16] {
     digest_bytes(set.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// After how many seconds of silence a place of another host counts as lost.
+/// Setting of the seconds of silence after which a place of another host counts as lost.
 const HOST_SILENCE: &SettingRow = setting("host silence");
 
-/// What [`HOST_SILENCE`] says; five seconds if it says nothing.
+/// Returns the value of [`HOST_SILENCE`]; five seconds if it is not set.
 fn silence_limit() -> Result<Option<Duration>, String> {
     said(HOST_SILENCE, readers::host_silence).map(|said| said.unwrap_or(Some(Duration::from_secs(5))))
 }
 
-/// How teams over several hosts go.
+/// Setting that chooses the collectives of teams over several hosts.
 const COLLECTIVES: &SettingRow = setting("collectives");
 
-/// What [`COLLECTIVES`] says; hierarchical if it says nothing.
+/// Returns `true` if [`COLLECTIVES`] chooses hierarchical ones, or is not set.
 fn hierarchical_collectives() -> Result<bool, String> {
     said(COLLECTIVES, readers::hierarchical_collectives).map(|said| said.unwrap_or(true))
 }
 
-/// What the variable of `row` says, as `read` reads it.
+/// Returns the value of the variable of `row`, parsed by `read`; `None` if it is empty or not set.
 fn said<T>(row: &SettingRow, read: fn(&str, &str) -> Result<T, ConfigError>) -> Result<Option<T>, String> {
     let said = std::env::var(row.variable).ok().filter(|said| !said.is_empty());
     said.map(|said| read(row.variable, &said).map_err(|error| error.to_string())).transpose()
@@ -276,7 +276,9 @@ fn said<T>(row: &SettingRow, read: fn(&str, &str) -> Result<T, ConfigError>) -> 
 /// A name for the host of this rank, for tests of what goes between hosts: ranks with different ones share no memory.
 pub(crate) const HOST_VARIABLE: &str = "ISLES_TEST_HOST";
 
-/// What tells the machine of this host from others, of which several hosts may be parts: its boot.
+/// Returns a digest that identifies the machine of this host by its boot.
+///
+/// Several hosts may be parts of one machine.
 fn machine() -> [u8; 16] {
     digest_bytes(std::fs::read_to_string(BOOT).unwrap_or_default().as_bytes())
 }
@@ -284,7 +286,7 @@ fn machine() -> [u8; 16] {
 /// The file with the name of the boot of a machine.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What tells this host from others: its boot, its name, and which processes are seen from here.
+/// Returns a digest that identifies this host: its boot, its name, and the processes that are seen from here.
 fn host() -> [u8; 16] {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

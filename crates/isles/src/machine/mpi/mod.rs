@@ -33,20 +33,22 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long the library may take to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
+/// Time limit for the library to end; MPICH over TCP sometimes never does (openucx/ucx 8738).
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// After how long the first rank, or the second one if that is not there, says that it still waits for the others.
+/// Time after which the first rank, or the second one if that is missing, reports that it still waits for the others.
 const LATE: Duration = Duration::from_secs(30);
 
-/// After how long ranks that have not met end. A large start takes long, but who waits for a rank that runs alone, or
-/// another program, would wait for ever.
+/// Time after which ranks that have not met end.
+///
+/// A large start takes long, but a rank that waits for one that runs alone, or for another program, would wait
+/// forever.
 const MEETING_LIMIT: Duration = Duration::from_secs(300);
 
-/// How long a rank whose run is over waits for the others, for which it is over, too.
+/// Time for which a rank whose run is over waits for the others, whose run is over, too.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
 
-/// What the first rank says before a run: there is none, or it begins, and what is kept of it: a bit each.
+/// Message of the first rank before a run: there is none, or it begins, with a bit for each record kept of it.
 const NO_RUN: u8 = 0;
 const RUN: u8 = 1;
 const TRACED: u8 = 2;
@@ -69,7 +71,7 @@ thread_local! {
     static RANKS: Cell<Option<&'static Ranks>> = const { Cell::new(None) };
 }
 
-/// What runs a program on ranks.
+/// Driver of the machine `mpi`: runs a program on ranks.
 pub(crate) struct Driver;
 
 impl MachineDriver for Driver {
@@ -104,7 +106,7 @@ impl MachineDriver for Driver {
     }
 }
 
-/// Whether this process is the first of the ranks that a launcher has started.
+/// Returns `true` if this process is the first of the ranks that a launcher has started.
 pub(super) fn is_first_rank() -> bool {
     RANKS.get().is_some()
 }
@@ -175,8 +177,9 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
     Ok(Ranks { library, met: RefCell::new(Some(met)) })
 }
 
-/// Says so if the ranks have not met when they are late, and ends this one if they never do, until the end of what it
-/// returns. The cause may be a link that is down, or a rank that does not take part: no library says anything of it.
+/// Reports that the ranks are late to meet, and ends this one if they never meet, until the returned sender is dropped.
+///
+/// The cause may be a link that is down, or a rank that does not take part: no library reports either.
 fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
     let (waits, met) = mpsc::channel();
     let rank = launcher.rank();
@@ -238,7 +241,7 @@ pub(super) fn run_place<V>(
     outcome
 }
 
-/// Waits until the first rank says whether a run begins; what it says.
+/// Waits until the first rank says whether a run begins, and returns its message.
 fn wait_for_start(ranks: &Ranks) -> u8 {
     let met = ranks.met.borrow();
     let Some(Met { endpoint, .. }) = &*met else { return NO_RUN };
@@ -305,7 +308,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
         Some(met) => observed::host_of(&met.hosts),
         None => return Err(unable(once.to_owned())),
     };
-    // What fails here is told while the others still wait for a run.
+    // A failure here is reported while the others still wait for a run.
     let observation = Observation::begin(launch, RunDescription { host_of, ..RunDescription::default() }, 0)?;
     let met = ranks.met.take().ok_or_else(|| unable(once.to_owned()))?;
     let traced = if collector.is_some() { TRACED } else { 0 };

@@ -7,7 +7,7 @@ use crate::print::notice;
 use isles_transport_mpi::Library;
 use isles_transport_shm::SharedWords;
 
-/// What a rank says if it counts where observers look, and if not.
+/// Answer of a rank that counts where observers look; [`IS_UNSEEN`] is that of one that does not.
 const COUNTS: [u8; 1] = [1];
 const IS_UNSEEN: [u8; 1] = [0];
 
@@ -32,8 +32,9 @@ pub(super) fn join(library: &Library, hosts: &[u32]) -> Option<SharedWords> {
     words
 }
 
-/// What observers are told of the host of each rank; nothing if all are on one. Ranks that share no memory with the
-/// first are said not to be seen.
+/// Returns the description of each rank's host for observers, or `None` if all ranks are on one.
+///
+/// Ranks that share no memory with the first are described as not seen.
 pub(super) fn host_of(hosts: &[u32]) -> Option<Vec<String>> {
     let name = |host: &u32| match *host {
         0 => "host of rank 0".to_owned(),

@@ -24,7 +24,7 @@ impl RecordedRun {
         RecordedRun { collector, before: clocks::read(library, hosts), hosts: hosts.to_vec() }
     }
 
-    /// Where the place of this rank hands over what it has recorded.
+    /// Returns the collector of the events that the place of this rank has recorded.
     pub(in crate::machine) fn collector(&self) -> Collector {
         self.collector.clone()
     }

@@ -29,11 +29,11 @@ struct PermissionWorld {
     nodes: Vec<PermissionNode>,
     /// By receiver and sender.
     links: Vec<Vec<VecDeque<PageMessage>>>,
-    /// By place and page: what the program may do, and what it sees.
+    /// Access of the program, and the value that it sees, by place and page.
     copies: Vec<Vec<Option<(PageAccess, u8)>>>,
     revocations: Vec<VecDeque<(PageNumber, bool)>>,
     steps: Vec<Step>,
-    /// What is in the memory that pages come from.
+    /// Contents of the memory that pages come from.
     frames: Vec<u8>,
     /// The sequential memory.
     truth: Vec<u8>,
@@ -80,7 +80,7 @@ impl PermissionWorld {
     }
 
     fn map(&mut self, place: usize, page: PageNumber, access: PageAccess) -> Result<(), String> {
-        // Who has heard of a death has pages as they lie, and gives them to no guard.
+        // A place that has heard of a death keeps its pages as they are, and gives them to no guard.
         let is_lost = self.nodes[place].dead().is_some();
         let sound = |other: &usize| self.is_alive(*other) && self.nodes[*other].dead().is_none();
         for other in (0..self.nodes.len()).filter(|other| *other != place && !is_lost).filter(sound) {
@@ -144,7 +144,7 @@ impl PermissionWorld {
         self.dead != Some(place)
     }
 
-    /// Whether no guard holds the page of the next revocation.
+    /// Returns `true` if there is a next revocation and no guard holds its page.
     fn can_revoke(&self, place: usize) -> bool {
         let held = match self.steps[place] {
             Step::Holding(page, _) => Some(page),

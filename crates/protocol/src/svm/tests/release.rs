@@ -13,7 +13,7 @@ const ROUNDS: usize = 4;
 /// A page as a place sees it.
 type Content = [u32; WORDS];
 
-/// What a place does next.
+/// Operation that a place performs next.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Read {
@@ -31,7 +31,7 @@ enum Operation {
     },
 }
 
-/// What a place is doing.
+/// Current step of a place.
 enum Doing {
     Next,
     /// A copy is under way; the access follows.
@@ -107,7 +107,7 @@ impl ReleaseWorld {
         page * self.places.len() / self.homes.len() == place
     }
 
-    /// The place begins a release: what it changed is under way from now on.
+    /// Begins a release at the place: its changes are in flight from now on.
     fn begin_release(&mut self, place: usize, frees_lock: bool) {
         let ReleasePlace { cache, copies, differences, doing, .. } = &mut self.places[place];
         for page in cache.release() {
