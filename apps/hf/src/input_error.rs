@@ -87,7 +87,7 @@ pub enum InputError {
     TooLarge {
         /// The file or the name.
         source: String,
-        /// Things of which there are too many.
+        /// Too many things of a kind.
         what: &'static str,
         /// Number found.
         found: usize,

@@ -110,9 +110,7 @@ impl Application for Jacobi {
     type Found = JacobiFound;
 
     fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
-        if self.memory == GridMemory::Parts
-            || matches!(machine, Machine::Processes | Machine::Guests | Machine::Threads)
-        {
+        if self.memory == GridMemory::Parts || matches!(machine, Machine::Processes | Machine::Threads) {
             return Ok(());
         }
         let text = format!("--memory svm on the machine {}; allowed: processes, threads", machine.name());

@@ -122,7 +122,7 @@ impl HopCost {
         }
     }
 
-    /// So many thousandths of it, rounded up.
+    /// Returns `part` thousandths of it, rounded up.
     pub fn thousandths(&self, part: u64) -> HopCost {
         let scaled = |length: u64| length.saturating_mul(part).div_ceil(1_000);
         HopCost {
@@ -131,7 +131,7 @@ impl HopCost {
         }
     }
 
-    /// So many of it, one after the other.
+    /// Returns the cost of `count` in sequence.
     pub const fn times(&self, count: u64) -> HopCost {
         let HopCost { near_femtoseconds: near, hop_femtoseconds: hop } = *self;
         HopCost { near_femtoseconds: near.saturating_mul(count), hop_femtoseconds: hop.saturating_mul(count) }

@@ -187,10 +187,10 @@ impl Launch {
     }
 
     /// The number of places: at most 256, or on a modelled chip its cores, of which a run can have 32,768. Whether the
-    /// machine has so many is seen when the run starts.
+    /// machine has that many is checked when the run starts.
     ///
     /// # Panics
-    /// If no machine has so many.
+    /// If no machine has that many.
     pub fn places(mut self, places: u32) -> Launch {
         assert!((1..=isles_runtime::limits::PLACES_MAX).contains(&places), "{places} places");
         self.places = places;

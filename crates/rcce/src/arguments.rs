@@ -71,7 +71,7 @@ pub struct RunArguments {
     /// On a chip: how ranks are kept apart
     #[arg(long, value_enum, default_value = "copy")]
     pub isolate: Isolation,
-    /// On a chip: ends a run in which a rank makes no call for so many seconds of this host; 0 is never
+    /// On a chip: ends a run in which a rank makes no call for this many seconds of the host; 0 is never
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub watchdog: u32,
     /// Writes what the model says as JSON into this file

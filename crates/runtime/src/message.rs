@@ -221,7 +221,7 @@ fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refus
 
 /// Declares the sender of a refused message dead, unless it may be sound.
 ///
-/// It may have counted what was refused, so whoever waits for that would wait for ever; and what else it says is not to
+/// It may have counted what was refused, so whoever waits for that would wait for ever; and what else it says must not
 /// be believed.
 #[cold]
 pub fn refuse(local: &Local, source: PlaceId, fault: &Refused) {

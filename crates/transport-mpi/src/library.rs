@@ -179,7 +179,7 @@ impl Library {
     /// The name and version of the library, one line.
     pub fn version() -> String {
         // NEED: the library is C.
-        // SOUND: the shim writes at most so many bytes, the last of them zero.
+        // SOUND: the shim writes at most that many bytes, the last of them zero.
         let text = text_of(|text, room| unsafe { shim_version(text, room) });
         text.lines().next().unwrap_or_default().trim().to_owned()
     }
@@ -423,7 +423,7 @@ fn refusal(code: c_int) -> String {
 /// Returns the meaning of an error code of the library.
 fn meaning(code: c_int) -> String {
     // NEED: the library is C.
-    // SOUND: the shim writes at most so many bytes, the last of them zero.
+    // SOUND: the shim writes at most that many bytes, the last of them zero.
     let text = text_of(|text, room| unsafe { shim_error(code, text, room) });
     if text.is_empty() { format!("error {code}") } else { text }
 }

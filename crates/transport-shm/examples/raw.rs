@@ -6,7 +6,7 @@
 //! tail. Each figure is minimum, median, maximum of several repetitions; ratios are of medians.
 //!
 //! `cargo run --release --example raw` for two places; with a number of places as argument: a token round a ring
-//! of so many processes. It is a measurement, never a test.
+//! of that many processes. It is a measurement, never a test.
 
 use isles_transport::{
     Arrival, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, PlaceId, SendError,

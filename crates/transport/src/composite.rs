@@ -31,7 +31,7 @@ pub trait FarEndpoint: Endpoint {
 /// look is at both.
 const NEAR_LOOKS: u32 = 4;
 
-/// In a wait, after so many looks at near places one at far places: a library takes as long for one as a near message.
+/// Polls of near places for one of far places, in a wait: a library takes as long for one as a near message.
 /// If places share processors each look has waited for its turn, so there it is at both.
 const WAITING_LOOKS: u32 = 8;
 

@@ -226,7 +226,7 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// Nothing was sent and `fill` was not called. [`SendError::Full`] is also the answer while the receiver keeps
-    /// so many blocks that there is no memory for another one.
+    /// too many blocks for another one to fit in memory.
     fn send_block(
         &self,
         to: PlaceId,

@@ -251,7 +251,7 @@ fn renumbered(table: &Table, add: &mut impl FnMut(u32) -> u32) -> Vec<Vec<u32>> 
     let cells: usize = table.columns.iter().map(Vec::len).sum();
     let most = table.columns.iter().flatten().copied().max().unwrap_or(0) as usize;
     if most / 8 <= cells {
-        // A slot for each number costs less than to hash so many.
+        // A slot for each number costs less than hashing that many.
         let mut positions = vec![UNBOUND; most + 1];
         let mut position = |number: &u32| {
             let known = &mut positions[*number as usize];

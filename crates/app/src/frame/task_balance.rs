@@ -1,6 +1,6 @@
 //! The balancing of applications whose tasks make tasks: the flags of `isles::glb`, and its report, as the frame's.
 //!
-//! Its own file because these applications share it and no other needs it. Invariant: a flag that is not said is the
+//! Its own file because only these applications need it. Invariant: a flag that is not said is the
 //! library's default.
 
 use super::{PlaceWork, WorkDone};

@@ -127,12 +127,12 @@ impl AccessBounds {
         }
     }
 
-    /// So many cycles of instructions.
+    /// Returns the bound of `cycles` of instructions.
     pub fn instructions(&self, cycles: u64) -> Terms {
         Terms::of(Term::Instructions, self.cycles(cycles))
     }
 
-    /// So many cycles of the program's own work.
+    /// Returns the bound of `cycles` of the program's own work.
     pub fn work(&self, cycles: u64) -> Terms {
         Terms::of(Term::Work, self.cycles(cycles))
     }

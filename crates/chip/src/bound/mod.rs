@@ -46,7 +46,7 @@ pub enum NoBound {
     Missing(&'static str),
     /// An access may end before its packet has left the last link, so that a core has two under way.
     ShortAccess,
-    /// The program has more participants than the chip has cores, or so many that no room is left for messages.
+    /// The program has more participants than the chip has cores, or too many to leave room for messages.
     Participants {
         /// Number of participants.
         participants: u32,

@@ -76,7 +76,7 @@ impl Terms {
         if other.total() > self.total() { other } else { self }
     }
 
-    /// So many of it, one after the other.
+    /// Returns the terms of `count` in sequence.
     #[must_use]
     pub fn times(self, count: u64) -> Terms {
         Terms(self.0.map(|part| part.saturating_mul(count)))

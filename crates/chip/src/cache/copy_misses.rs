@@ -109,7 +109,7 @@ impl CopyMisses {
 mod tests {
     use super::*;
 
-    /// Of the SCC, with messages of so many kibibytes.
+    /// Model of the SCC, with messages of `kibibytes` KiB.
     fn round(kibibytes: u64, copy: StorePolicy) -> CopyMisses {
         let caches = Caches {
             line: Bytes(32),

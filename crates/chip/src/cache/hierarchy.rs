@@ -18,7 +18,7 @@ const PAGES: u64 = 81_920;
 /// Lines of message buffers count from here on.
 const BUFFERS: u64 = 1 << 40;
 
-/// So many lines are forgotten one by one; with more, it is faster to look at all.
+/// Most lines that are forgotten one by one; with more, it is faster to look at all.
 const PASSED_MAX: usize = 64;
 
 /// Level at which an access finds its line.

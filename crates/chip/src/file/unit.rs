@@ -280,9 +280,9 @@ pub fn coefficient(text: &str, unit: &str) -> Result<f64, Reason> {
 pub enum Band {
     /// It is what the hardware was built to.
     Exact,
-    /// So many per cent either way.
+    /// Per cent either way.
     Percent(f64),
-    /// So much either way, in the smallest unit of the constant's kind.
+    /// Deviation either way, in the smallest unit of the constant's kind.
     Absolute(u64),
     /// Up to this many times smaller or larger.
     Factor(f64),

@@ -32,7 +32,7 @@ fn watts(power: f64) -> Policy {
     Policy::Capped(Microwatts((power * 1e6) as u64))
 }
 
-/// A domain that is busy for so many thousandths, and computes if it is.
+/// A domain that is busy for a share in thousandths, and computes if it is.
 fn busy(busy: u32) -> Observation {
     Observation { busy, computing: busy, moving: 0, settled: true }
 }

@@ -1,6 +1,6 @@
 //! A server that divides itself equally among its clients: a memory controller under load.
 //!
-//! Each client has a job of so many units and two paces: what a unit takes it alone, and for how long a unit keeps the
+//! Each client has a job of some units and two paces: what a unit takes it alone, and for how long a unit keeps the
 //! server busy. With `n` clients a unit of each takes the longer of its own pace and `n` times its share of the server,
 //! so that a client is never faster than alone and the server never gives more than it has. What one client cannot use
 //! is not given to the others: that is the rule `min(c, C/n)`, which few slow readers do not notice and many feel in

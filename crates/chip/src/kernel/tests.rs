@@ -374,7 +374,7 @@ fn route(source: usize, target: usize) -> Vec<usize> {
     path
 }
 
-/// So many trains of up to eight packets of three flits between random routers of the mesh, in order of time.
+/// `number` trains of up to eight packets of three flits between random routers of the mesh, in order of time.
 fn mesh(number: usize, span: u64) -> impl Strategy<Value = Vec<(Packet, Train)>> {
     let routers = SIDE * SIDE;
     let train = (0..span, 0..routers, 0..routers, 1..9_u64).prop_map(|(from, source, target, packets)| {
@@ -405,7 +405,7 @@ fn quick(links: usize, packets: &[Packet]) -> Vec<Picoseconds> {
     packets.iter().map(send).collect()
 }
 
-/// So many packets between random routers of the row, entering within `span`, in order of time.
+/// `number` packets between random routers of the row, entering within `span`, in order of time.
 fn row(number: usize, span: u64) -> impl Strategy<Value = Vec<Packet>> {
     let packet = (0..span, 0..ROUTERS, 0..ROUTERS, 1..13_u64).prop_map(|(from, source, target, flits)| {
         let path = if source < target {

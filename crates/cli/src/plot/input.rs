@@ -71,7 +71,7 @@ pub fn holding<'a, T>(
     files.iter().filter_map(|file| Some((file, of(&file.content)?))).collect()
 }
 
-/// Most bytes of a file; no picture has so many points.
+/// Most bytes of a file; no picture has that many points.
 const BYTES_MAX: u64 = 256 << 20;
 
 /// Allowed contents of a file.

@@ -96,7 +96,7 @@ impl SweepRow {
         value[..end].parse().ok()
     }
 
-    /// Places and clock, and constants but for the first so many.
+    /// Places and clock, and constants without the first ones.
     fn beside(&self, skipped: usize) -> String {
         let constants = self.constants.iter().skip(skipped);
         constants.fold(self.label_of_places(), |label, (key, value)| format!("{label}, {key}={value}"))

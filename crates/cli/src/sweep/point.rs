@@ -136,7 +136,7 @@ impl Runner<'_> {
     /// A program may be good at some settings only: a tile's divider that it asks for needs a voltage.
     ///
     /// # Errors
-    /// A run refused what it was told, and the others are not begun any more; or all of them failed.
+    /// A run refused its settings, and the others are not started; or all of them failed.
     pub fn run(&self, settings: &[Setting]) -> Result<Vec<Point>, Failure> {
         let one = |number| match self.one(number, &settings[number]) {
             Err(Failure::Ended(why)) => Ok(Err((number, why))),

@@ -1,6 +1,6 @@
 //! `isles launch --hosts` writes the line of whichever MPI launcher is there, and refuses what that cannot start.
 //!
-//! The launcher is a script of the scene that says which library it belongs to, and what it was told.
+//! The launcher is a script of the scene that says which library it belongs to, and its arguments.
 
 use crate::scene::{Ended, Scene, ended, words};
 

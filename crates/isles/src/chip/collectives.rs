@@ -1,7 +1,7 @@
 //! The algorithms of team collectives on a modelled chip: as they were asked for by name, or as the model says is
 //! best.
 //!
-//! The model is asked by trying: the first broadcast of a length to so many members is played on cores of the same chip
+//! The model is asked by trying: the first broadcast of a length to a number of members is played on such a chip
 //! with the same protocol configuration, once for each tree and chunk, before it is done; the shortest is used from
 //! then on. Trials are runs of their own, so they change nothing of the run that asks. Members stand for the first
 //! places of the run, on the cores of those. Invariant: what is chosen depends on chip, protocol configuration,

@@ -1,7 +1,7 @@
 //! Programs on a thousand places: of a modelled torus, and of the loopback when one of them is lost.
 //!
 //! A place keeps nothing for each other one, so what is asked here is whether anything still counts on few: numbers on
-//! the wire, tables, a finish of so many, collectives along trees, senders to a crowd.
+//! the wire, tables, a finish over them, collectives along trees, senders to a crowd.
 
 use isles::prelude::*;
 use isles::{

@@ -531,7 +531,7 @@ async fn two_edges_of_one_neighbor_are_never_mistaken_for_each_other() -> isles:
     at_all!(team, exchange_twice(&team, team.size() - 1 - team.rank())).await
 }
 
-/// Exchanges two values, and two slices, with a neighbour. In so many rounds a place gives way in the middle of an
+/// Exchanges two values, and two slices, with a neighbour. In some rounds a place gives way in the middle of an
 /// exchange sooner or later.
 async fn exchange_twice(team: &Team, next: usize) -> isles::Result<()> {
     for round in 0..2_000_u64 {

@@ -170,7 +170,7 @@ fn any_word(random: &mut Random) -> Word {
     let len = writer.written();
     assert!(!writer.overflowed(), "{message:?} takes {len} bytes");
     let mut bytes = memory[..len].to_vec();
-    // Never one of its channel: the others are not to be named.
+    // Never one of its channel: the others must not be named.
     if random.index(8) == 0 && len > 2 {
         bytes[2 + random.index(len - 2)] = random.bits() as u8;
     }

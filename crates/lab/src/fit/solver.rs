@@ -10,7 +10,7 @@ use nalgebra::{DMatrix, DVector};
 /// The most columns of a system: all subsets of them are tried.
 pub(super) const COLUMNS_MAX: usize = 6;
 
-/// Equations reduced to as many as there are columns; the rest of them is one sum of squares.
+/// Equations reduced to one for each column; the rest is one sum of squares.
 #[derive(Clone, Debug)]
 pub(super) struct TriangularSystem {
     /// Zero below its diagonal.

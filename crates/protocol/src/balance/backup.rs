@@ -177,7 +177,7 @@ impl Safety {
         self.unsaved += 1;
     }
 
-    /// Returns `true` if so many parts have arrived that a save is due.
+    /// Returns `true` if enough parts have arrived for a save.
     pub fn is_due(&self) -> bool {
         self.unsaved >= UNSAVED_MAX
     }

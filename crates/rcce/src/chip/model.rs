@@ -19,7 +19,7 @@ use isles_chip::{Chip, Preset};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
-/// So many requests in a row that look and change nothing are a loop that nothing ends.
+/// Number of requests in a row that look and change nothing, from which a rank counts as in an endless loop.
 const IDLE_MAX: u64 = 20_000_000;
 
 /// Least time of a look by a rank that waits for any write.

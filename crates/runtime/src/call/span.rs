@@ -43,7 +43,7 @@ impl LibrarySpan {
     }
 }
 
-/// Number of no span: no endpoint has so many open.
+/// Number of no span: no endpoint has that many open.
 const NONE: SpanId = SpanId(u32::MAX);
 
 /// A span of this place, until it is dropped; or none, where nobody draws any.

@@ -1,4 +1,4 @@
-//! Texts of errors, of which so many bytes are kept: the beginning and the end, with a mark between them.
+//! Texts of errors, cut to a number of bytes: the beginning and the end, with a mark between them.
 //!
 //! The end of a text is as dear as its beginning: there stands the cause of all other causes. Invariant: what is not
 //! kept is not copied, so a text of any length costs its writer's time and no memory.

@@ -55,7 +55,7 @@ pub struct PartId {
 /// Message between places about parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PartMessage {
-    /// To a lender: so many handles of each part are gone.
+    /// To a lender: the number of handles of each part that are gone.
     Return(Vec<(PartId, u64)>),
     /// From the home: no handle is left anywhere.
     Free(PartId),

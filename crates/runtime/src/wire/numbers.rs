@@ -1,6 +1,6 @@
 //! Lists of numbers inside of values, recognised by their type.
 //!
-//! Serde shows a format a `Vec<f64>` as so many numbers, one by one, and stable Rust has no specialisation. But
+//! Serde shows a format a `Vec<f64>` as numbers, one by one, and stable Rust has no specialisation. But
 //! wherever serde hands a value over with its type, at a field, an element, or the whole, the type can be compared
 //! with the lists of numbers, and such a list goes as one block. Each type says its identity once; what it is
 //! compared with stands in functions without type parameters. In optimised code nothing is left of the comparison.

@@ -1,6 +1,6 @@
 //! Lists of plain elements inside of structures that travel by serde: as one block of bytes.
 //!
-//! Serde sees a `Vec<u32>` as so many numbers and writes them one by one. A field that says
+//! Serde sees a `Vec<u32>` as numbers and writes them one by one. A field that says
 //! `#[serde(with = "isles::plain")]` goes as the bytes of its elements instead, with one copy at each side. Elements
 //! are what `bytemuck` knows as plain: numbers, arrays of them, and structures that derive its traits. A list that is
 //! a capture of its own needs none of this; it goes so by itself.

@@ -147,7 +147,7 @@ pub(super) fn put_pieces(writer: &mut Writer<'_>, layout: Pieces) {
 /// Reads the pieces that [`put_pieces`] wrote.
 ///
 /// # Errors
-/// The bytes are too few, or no memory has so many.
+/// The bytes are too few, or more than any memory has.
 pub(super) fn take_pieces(offset: u64, reader: &mut Reader<'_>) -> Result<Pieces, DecodeError> {
     let mut next = || size_of_number(reader.take_u64()?);
     let (block, stride, count) = (next()?, next()?, next()?);
@@ -155,7 +155,7 @@ pub(super) fn take_pieces(offset: u64, reader: &mut Reader<'_>) -> Result<Pieces
 }
 
 /// # Errors
-/// No memory has so many bytes.
+/// More bytes than any memory has.
 pub(super) fn size_of_number(number: u64) -> Result<usize, DecodeError> {
     usize::try_from(number).map_err(|_| DecodeError::LengthOutOfRange { len: number })
 }

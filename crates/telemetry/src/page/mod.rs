@@ -123,7 +123,7 @@ impl PageLayout {
     /// Returns the layout of the file of a run of `places` places, on a chip of `links` links.
     ///
     /// # Panics
-    /// If no run has so many places.
+    /// If the number of places is beyond that of any run.
     pub fn new(places: u32, links: u32) -> PageLayout {
         assert!((1..=PLACES_MAX).contains(&places), "{places} places");
         PageLayout { places, links: links.min(LINKS_MAX) }

@@ -80,7 +80,7 @@ impl LineCount {
 }
 
 impl Demand {
-    /// So many cycles and nothing else.
+    /// Returns a demand of `cycles` and nothing else.
     pub(crate) fn of_cycles(cycles: u64) -> Demand {
         Demand { cycles, ..Demand::default() }
     }

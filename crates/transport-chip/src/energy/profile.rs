@@ -125,7 +125,7 @@ pub(crate) struct Sampler {
     columns: usize,
     /// The column of each thing.
     column_of: Vec<usize>,
-    /// So many windows become half as many; an even number.
+    /// Number of windows at which they are merged in pairs; even.
     most: usize,
     sums: Vec<Attojoules>,
     stretches: Vec<SampleInterval>,

@@ -340,8 +340,8 @@ pub(crate) trait BlockingSendModel {
 pub struct ProtocolConfig {
     /// Protocol by which messages cross the chip.
     pub protocol: Protocol,
-    /// Messages to several places go down a tree of so many children each by interrupts, and take their lines from
-    /// those of other messages. None: as the protocol has it.
+    /// Number of children of each node of the tree by which messages to several places go, by interrupts; their lines
+    /// are taken from those of other messages. `None`: as the protocol has it.
     pub relays: Option<u32>,
 }
 

@@ -168,7 +168,7 @@ const TOPIC_BITS: u32 = 32;
 
 const _: () = assert!(TIME_CATEGORIES.len() as u64 <= BEGUN && SPAN_ENDED < 1 << KIND_BITS);
 
-/// So many places can be told apart.
+/// Most places of a record.
 const PLACES_MAX: u32 = 1 << PLACE_BITS;
 
 /// The longest time of one entry: 17 seconds.
@@ -285,7 +285,7 @@ impl EventChunk {
     }
 }
 
-/// So many bytes are encoded before the sink gets them.
+/// Bytes that are encoded before the sink gets them.
 const PORTION_BYTES: usize = 1 << 18;
 
 /// Encoder and the sink of its bytes.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 
 const PLACES: u32 = 5;
 
-/// Takes what it is given: so many bytes, then it does as it is told.
+/// A writer that takes a number of bytes, then fails as configured.
 #[derive(Clone)]
 struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,

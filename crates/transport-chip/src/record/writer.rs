@@ -22,7 +22,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle, panicking};
 use std::{io, mem};
 
-/// So many chunks may wait for the thread.
+/// Most chunks that wait for the thread.
 const CHUNKS: usize = 8;
 
 /// Next command to the writer's thread.

@@ -76,7 +76,7 @@ impl ChipWorld {
     /// A chip with `places` places and the protocol that is its own; `seed` permutes what happens at one time.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip cannot have so many.
+    /// [`WorldError`]: the chip cannot have that many.
     pub fn new(places: u32, costs: Costs, seed: u64) -> Result<ChipWorld, WorldError> {
         let protocol = costs.default_protocol();
         ChipWorld::with_protocol(places, costs, protocol, seed)
@@ -85,7 +85,7 @@ impl ChipWorld {
     /// As [`ChipWorld::new`], with another protocol, and what else joins the places.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip cannot have so many.
+    /// [`WorldError`]: the chip cannot have that many.
     pub fn with_protocol(
         places: u32,
         costs: Costs,
@@ -105,7 +105,7 @@ impl ChipWorld {
     /// As [`ChipWorld::with_protocol`], with the places of a core map, each on its core.
     ///
     /// # Errors
-    /// [`WorldError`]: the chip cannot join so many in that way.
+    /// [`WorldError`]: the chip cannot join that many in this way.
     ///
     /// # Panics
     /// If the core map is of another chip.
@@ -126,7 +126,7 @@ impl ChipWorld {
     /// Puts the run under a governor; to be said before anything runs.
     ///
     /// # Errors
-    /// [`GovernorError`]: that policy is not for this chip with so many places.
+    /// [`GovernorError`]: the policy does not apply to this chip with that many places.
     pub fn govern(&self, policy: Policy) -> Result<(), GovernorError> {
         let mut state = self.shared.state.borrow_mut();
         let (governor, gears) = state.cores.governor(policy, None)?;
@@ -268,7 +268,7 @@ impl ChipWorld {
         self.shared.state.borrow_mut().cores.spend(place, time, TimeCategory::Sleeping);
     }
 
-    /// Lets `place` compute for so many cycles of its core, which were measured of it and not said by it. The measuring
+    /// Lets `place` compute for a number of cycles of its core that were measured, not stated. The measuring
     /// is the driver's: here is no clock of the host.
     pub fn charge(&self, place: PlaceId, cycles: u64) {
         self.shared.state.borrow_mut().cores.compute(place, cycles, TimeCategory::Measured);
@@ -336,12 +336,12 @@ fn picoseconds(time: Duration) -> Option<Picoseconds> {
 /// Error of a world: its places cannot run on the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorldError {
-    /// There are not so many cores.
+    /// The chip has fewer cores.
     Cores {
         /// Number of cores.
         cores: u32,
     },
-    /// The message buffers cannot be divided among so many places.
+    /// The message buffers cannot be divided among that many places.
     Buffer {
         /// Lines of the buffer of one core.
         lines: u32,

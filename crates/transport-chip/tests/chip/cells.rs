@@ -21,7 +21,7 @@ fn send(from: &ChipEndpoint, to: PlaceId, class: Class, len: usize) {
     from.send(to, class, HandlerId(1), len, &mut |_| Some(len)).unwrap();
 }
 
-/// Lines that the first of so many places writes for each of these messages to the second one, before it is answered.
+/// Lines that the first of `places` places writes for each of these messages to the second one, before it is answered.
 fn lines_written(places: u32, messages: &[(Class, usize)]) -> Vec<u64> {
     let (world, endpoints) = scc(places, 0);
     assert_eq!(world.next(), Some(A));

@@ -260,7 +260,7 @@ fn uneven(policy: Policy) -> (ChipWorld, Report) {
     uneven_after(policy, 0)
 }
 
-/// The same after the last place has worked so many times, too.
+/// The same, after the last place has worked a number of times, too.
 fn uneven_after(policy: Policy, mut early: u32) -> (ChipWorld, Report) {
     let (world, endpoints) = place(12);
     world.govern(policy).unwrap();

@@ -85,7 +85,7 @@ fn costs(protocol: Protocol) -> Costs {
 /// No promise takes longer on the chip: the slowest protocol, `sockets`, needs 1.9 s for one of them.
 const LONGEST: Picoseconds = Picoseconds(4_000_000_000_000);
 
-/// Runs promises on a chip whose cores have buffers of so many lines; if those are too few: as few as will do.
+/// Runs promises on a chip whose cores have buffers of `lines` lines, or the fewest that suffice.
 struct OnChip {
     wiring: ProtocolConfig,
     buffer_lines: u32,

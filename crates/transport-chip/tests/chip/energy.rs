@@ -22,7 +22,7 @@ fn place(chip: &Chip, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     (world, endpoints)
 }
 
-/// Each place works so many cycles, as often as that; then all is over.
+/// Each place works a number of cycles, a number of times; then the run ends.
 fn work(chip: &Chip, places: u32, cycles: u64, times: u32) -> Report {
     let (world, endpoints) = place(chip, places);
     drive(&world, &endpoints, (cycles, times))
@@ -437,7 +437,7 @@ fn v21_all_cores_at_half_the_rate_are_about_as_fast_as_half_the_cores_at_full_ra
     assert!(wide.1 < narrow.1 && wide.2 < 0.8 * narrow.2, "{wide:?} {narrow:?}");
 }
 
-/// Seconds in which so many places walk through 384 MiB together, a mebibyte at a time, with a divider.
+/// Seconds in which the places walk through 384 MiB together, a mebibyte at a time, with a divider.
 fn walk(places: u32, divider: u32) -> f64 {
     let (world, endpoints) = place(&scc(), places);
     world.govern(Policy::FixedAt(divider)).unwrap();

@@ -228,7 +228,7 @@ impl Player {
     }
 }
 
-/// A run of so many places, of which one is taken away and another leaves on the way.
+/// A run of `places` places, of which one is taken away and another leaves on the way.
 fn play(places: u32, buffer_lines: u32, relays: Option<u32>, seed: u64) {
     const MESSAGES: u32 = 60;
     let wiring = ProtocolConfig { protocol: Protocol::Doorbell, relays };

@@ -23,7 +23,7 @@ fn scc() -> Chip {
     Chip::find("scc").unwrap()
 }
 
-/// So many places on cores of the SCC, by a protocol.
+/// `places` places on cores of the SCC, by a protocol.
 fn placed_by(protocol: Protocol, placement: &str, places: u32) -> (ChipWorld, Vec<ChipEndpoint>) {
     let (chip, placement) = (scc(), placement.parse::<Placement>().unwrap());
     let core_map = placement.core_map(chip.topology(), places).unwrap();

@@ -47,7 +47,7 @@ fn take(endpoint: &ChipEndpoint) -> usize {
     endpoint.progress(Inbound::All, &mut |_| ())
 }
 
-/// One message from the first to the last of so many places, in a world where nobody does anything else.
+/// One message from the first to the last of `places` places, in a world where nobody does anything else.
 fn one_message(protocol: Protocol, places: u32, len: usize) -> Report {
     let (world, endpoints) = scc(protocol, places);
     while let Some(place) = world.next() {
@@ -71,7 +71,7 @@ fn spent(report: &Report) -> [f64; 2] {
     })
 }
 
-/// Two places answer each other so many times, each with a message of a line; the lines that are written. Among seven
+/// Two places answer each other a number of times, each with a message of a line; the lines written. Among seven
 /// nobody has a cell, so a message has a line of its own.
 fn answers(number: u32) -> u64 {
     let (world, endpoints) = scc(Protocol::Doorbell, 7);

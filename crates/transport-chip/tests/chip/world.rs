@@ -60,7 +60,7 @@ fn run(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> Repor
     world.report()
 }
 
-/// One message of 16 bytes from the first to the last of so many places; returns the time at both when it is taken in.
+/// One message of 16 bytes from the first to the last of `places` places; returns the time at both when it is taken in.
 fn one_message(places: u32) -> [Picoseconds; 2] {
     let (world, endpoints) = scc(places);
     let last = PlaceId(places - 1);

@@ -22,7 +22,7 @@ impl Segment {
     /// Attaches to the segment that the living process `process` of this host has created.
     ///
     /// # Errors
-    /// The process is not to be seen from here, or may not be looked into; what is behind the descriptor is not the
+    /// The process is not visible from here, or may not be looked into; what is behind the descriptor is not the
     /// segment of this program.
     pub fn join_sibling(process: u32, descriptor: i32, image: Image) -> Result<Segment, SegmentError> {
         Segment::attach(file_of(process, descriptor)?, image)
@@ -73,7 +73,7 @@ impl SharedWords {
     /// Attaches to the words that the living process `process` of this host has created.
     ///
     /// # Errors
-    /// The process is not to be seen from here, or may not be looked into; behind the descriptor are no shared words.
+    /// The process is not visible from here, or may not be looked into; behind the descriptor are no shared words.
     pub fn join_sibling(process: u32, descriptor: i32) -> Result<SharedWords, SegmentError> {
         SharedWords::attach(file_of(process, descriptor)?)
     }

@@ -402,7 +402,7 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
         }
         let endpoint = segment.endpoint(PlaceId(0)).unwrap();
         let victim = PlaceId(1 + (seed >> 8) as u32 % 3);
-        // So many messages later, if it sends any.
+        // After that many messages, if it sends any.
         let mut left = if seed & 1 == 0 { (seed >> 16) % 2000 } else { 0 };
         while left > 0 {
             next(&endpoint, |_| {

@@ -22,7 +22,7 @@ pub struct EndpointSetup {
 
 /// Promises on endpoints of threads.
 pub struct Threads<F> {
-    /// Makes the seats of a fresh run of so many places.
+    /// Makes the endpoints of a new run of `places` places.
     pub seats: F,
     /// After this time without an end the run counts as stalled; generous, nothing is measured.
     pub deadline: Duration,

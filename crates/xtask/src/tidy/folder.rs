@@ -108,7 +108,7 @@ mod tests {
 
     const FOLDER: &str = "crates/a/src/b";
 
-    /// The findings about a folder whose files have so many lines.
+    /// Returns the findings about a folder whose files have these lengths in lines.
     fn folder(lines: &[usize], list: &str) -> Vec<String> {
         let files = lines.iter().enumerate();
         let files: Vec<(String, String)> =

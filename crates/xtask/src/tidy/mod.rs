@@ -10,6 +10,7 @@ mod marker;
 mod name;
 mod page;
 mod pair;
+mod phrase;
 pub mod ratchet;
 mod size;
 mod unsafety;
@@ -22,6 +23,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let checks: &[fn(&Tree) -> Vec<Finding>] = &[
         header::check,
         comment::check,
+        phrase::check,
         unsafety::check,
         pair::check,
         name::check,

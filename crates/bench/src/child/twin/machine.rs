@@ -1,6 +1,6 @@
 //! A large machine: all its places start, meet at one barrier, and take in one broadcast.
 //!
-//! Its own file because it asks whether so many places can be had at all: as endpoints, whose two collectives go along
+//! Its own file because it asks whether that many places can be made: as endpoints, whose two collectives go along
 //! a tree of the places' numbers, and as an ordinary program with the runtime, whose places are started by a loop of
 //! the first one. The invariant: everything from the chip's file to the end of the last place is timed.
 

@@ -25,7 +25,7 @@ pub const GROUPS: &[Group] = &[
     RANDOM_4,
 ];
 
-/// Ours and both libraries, with so many places.
+/// Ours and both libraries, with this number of places.
 const fn contenders(words: &'static str, of_peer: &'static str, places: u32) -> [Contender; 3] {
     let task = AppTask { name: "prk", words, counted: Some("operations") };
     [

@@ -1,7 +1,7 @@
 //! The genetic algorithm of the SCC in Go: how much faster islands on many cores are than one island on one.
 //!
 //! Each row is a run of `isles run ga`, with a core for each island up to all cores; more islands share them. The
-//! population is the same for any number of islands, so all runs of so many generations compute the same number of
+//! population is the same for any number of islands, so all runs of a number of generations compute the same number of
 //! children; what many islands change is how many generations are needed, which stands in rows of its own. Times are of
 //! the evolution, the making of its channels included and the collection of its result not. The paper shows its
 //! speed-ups as a picture and tells three things of them, which are rows.

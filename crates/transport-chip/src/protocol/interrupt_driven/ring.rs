@@ -40,7 +40,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// The rings of so many places in the buffers of a chip.
+    /// The rings of all places in the buffers of a chip.
     ///
     /// # Errors
     /// [`WorldError`]: it does not have what this needs.

@@ -75,7 +75,7 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// The drivers of so many places in the buffers of a chip, under a library or alone.
+    /// The drivers of all places in the buffers of a chip, under a library or alone.
     ///
     /// # Errors
     /// [`WorldError`]: it does not have what this needs.
