@@ -80,6 +80,13 @@ async fn program(seed: u64) -> Result<()> {
         items.into_iter().for_each(|item| apply(state, item));
     });
     attempt("services/aggregation/aggregator batched", &mut random, made).await?;
+    let made = Aggregator::addressed(
+        options.clone(),
+        &nothing,
+        |_, _: &u64| here(),
+        |state, items: Vec<u64>| items.into_iter().for_each(|item| apply(state, item)),
+    );
+    attempt("services/aggregation/aggregator addressed", &mut random, made).await?;
     let made = Aggregator::with(options.clone(), &nothing, apply);
     let items = match interrupt("services/aggregation/aggregator with", &mut random, made).await {
         Some(items) => items?,

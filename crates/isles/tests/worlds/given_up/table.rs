@@ -17,7 +17,7 @@ pub const OPERATIONS: &[Row] = &[
     ("isles/array/moves", "arrays", &["copy_into", "redistribute", "gather", "transpose_into", "transpose_with"]),
     ("isles/array/open", "arrays", &["open", "put", "get", "fence", "close", "accumulate", "fetch_add"]),
     ("isles/glb/mod", "handles", &["run", "run_with"]),
-    ("services/aggregation/aggregator", "aggregation", &["new", "with", "batched", "push", "push_all"]),
+    ("services/aggregation/aggregator", "aggregation", &["new", "with", "batched", "addressed", "push", "push_all"]),
     ("services/aggregation/gatherer", "aggregation", &["new", "gather", "gather_into"]),
     ("runtime/call/mod", "handles", &["at_there"]),
     ("services/channel/mod", "channels",
