@@ -54,7 +54,9 @@ fn what_is_wrong_is_refused_in_one_line() {
 #[cfg(not(feature = "guests"))]
 #[test]
 fn guests_are_refused_without_the_feature() {
-    let said = refused(&["--machine", "guests", "--places", "2"]);
+    let output = hello(&["--machine", "guests", "--places", "2"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
     let end = "build it with: cargo build --release -p isles-hello --features guests\n";
     assert!(
         said.contains("machine guests: isles-hello was built without guests; ") && said.ends_with(end),
