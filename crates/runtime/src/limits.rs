@@ -33,7 +33,7 @@ pub(crate) const AWAITED_OPERATION_MIN: Duration = Duration::from_nanos(2_500);
 /// come. That is what computing beside others may cost, at worst.
 pub(crate) const TURN_PART: u32 = 16;
 
-/// Longest such wait: several times what a message takes, and what the system takes to wake who waits for it.
+/// Longest such wait: several times the time of a message and of a wake-up by the system.
 pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(1);
 
 /// Number of receives at the home of a channel that look at the clock after a task of another place has asked for a

@@ -464,7 +464,7 @@ struct TablePart {
 /// Description from which a part is made.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PartPlan {
-    /// The whole table, and who has which part.
+    /// The whole table and the owner of each part.
     plan: GupsPlan,
     /// The owner; none has nothing of it.
     owner: Option<u64>,

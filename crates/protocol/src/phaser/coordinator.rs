@@ -1,4 +1,4 @@
-//! State of all places at the home of a phaser: who has parties, who has reported, which registrations travel.
+//! State of all places at the home of a phaser: their parties, their reports, and registrations under way.
 //!
 //! A phase is over when each place with parties has reported in it, all balances of travelling registrations are
 //! zero, and no question is unanswered; docs/design/finish.md proves the same for a finish. It sends nothing itself.

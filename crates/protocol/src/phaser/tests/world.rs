@@ -191,7 +191,7 @@ impl<'a> World<'a> {
         (0..self.setting.places).filter(|place| !self.dead.contains(place))
     }
 
-    /// Checks that nobody is left who has not signalled in the phase before, when a task goes on in a new phase.
+    /// Checks, when a task begins a new phase, that every party has signalled in the phase before.
     fn enter_phase(&self, place: u32, task: &mut Task, advanced: Advanced) -> Result<(), String> {
         task.waits = false;
         if let Some(dead) = advanced.dead {
