@@ -19,7 +19,7 @@ use std::task::Poll;
 /// A core; clones are the same.
 #[derive(Clone)]
 pub struct BareCore {
-    id: CoreId,
+    pub(super) id: CoreId,
     board: Rc<RefCell<BareState>>,
 }
 
@@ -28,7 +28,7 @@ impl BareCore {
         BareCore { id, board }
     }
 
-    fn board(&self) -> RefMut<'_, BareState> {
+    pub(super) fn board(&self) -> RefMut<'_, BareState> {
         self.board.borrow_mut()
     }
 
@@ -54,12 +54,12 @@ impl BareCore {
     }
 
     /// Lets the board resume this program.
-    async fn suspended(&self) {
+    pub(super) async fn suspended(&self) {
         let mut was = false;
         poll_fn(|_| if std::mem::replace(&mut was, true) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
-    async fn until(&self, time: Picoseconds) {
+    pub(super) async fn until(&self, time: Picoseconds) {
         let is_next = self.board().resume_or_pass(self.id, time);
         if !is_next {
             self.suspended().await;
@@ -79,7 +79,8 @@ impl BareCore {
     pub async fn read_line(&self, of: CoreId, line: u32) -> Line {
         let (end, gone) = {
             let mut board = self.board();
-            (board.read_end(self.id, of), board.private(self.id).caches.pass(of.0, line))
+            let now = board.now;
+            (board.read_end(self.id, of, now), board.private(self.id).caches.pass(of.0, line))
         };
         self.until(end).await;
         let content = self.board().line(of, line);
@@ -89,7 +90,11 @@ impl BareCore {
 
     /// Writes a line into the message buffer of `of`.
     pub async fn write_line(&self, of: CoreId, line: u32, content: Line) {
-        let end = self.board().write_end(self.id, of);
+        let end = {
+            let mut board = self.board();
+            let now = board.now;
+            board.write_end(self.id, of, now)
+        };
         self.until(end).await;
         self.board().set_line(of, line, content);
     }
@@ -214,7 +219,7 @@ impl BareCore {
         }
     }
 
-    async fn write_back(&self, lines: u32) {
+    pub(super) async fn write_back(&self, lines: u32) {
         for _ in 0..lines {
             self.board().begin_write_back(self.id);
             self.suspended().await;

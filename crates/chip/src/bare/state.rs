@@ -192,8 +192,12 @@ impl BareState {
 
     /// Returns the length of `cycles` cycles of a core, rounded up to the picosecond.
     pub fn cycles(&self, core: CoreId, cycles: u64) -> Picoseconds {
+        const SECOND: u64 = 1_000_000_000_000;
         let rate = self.times(core).core_rate;
-        let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
+        if let Some(scaled) = cycles.checked_mul(SECOND * u64::from(rate.divider())) {
+            return Picoseconds(scaled.div_ceil(rate.hertz()));
+        }
+        let scaled = u128::from(cycles) * u128::from(SECOND) * u128::from(rate.divider());
         Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
     }
 
@@ -251,38 +255,40 @@ impl BareState {
         }
     }
 
-    /// Moves a line between a core's tile and another tile that owns the buffer or register; returns the time it takes.
+    /// Moves a line between two tiles, of which `port` owns the buffer or register, from `start` on, now or later.
+    /// Returns when it ends.
     fn transfer(
         &mut self,
         core: CoreId,
         span: HopCost,
-        from: TileId,
-        to: TileId,
+        start: Picoseconds,
+        (from, to): (TileId, TileId),
         port: TileId,
     ) -> Picoseconds {
         let (now, topology) = (self.now, self.topology);
         let (packet, busy) = (self.times(core).packet, self.times(core).port);
-        let mut at = now;
+        let (mut at, mut hops) = (start, 0);
         if from != to {
-            let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
-            at += self.network.send(now, now, path, packet);
+            let route = topology.route(from, to);
+            hops = route.remaining();
+            let path = route.map(|link| topology.link_id(link).0 as usize);
+            at += self.network.send(now, start, path, packet);
         }
-        let start = self.ports[port.0 as usize].reserve(now, at, busy);
-        span.over(topology.hops(from, to)) + (start - now)
+        span.over(hops) + self.ports[port.0 as usize].reserve(now, at, busy)
     }
 
-    /// Returns the end of a read, begun now, of a line of the buffer of `of`.
-    pub fn read_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
+    /// Returns the end of a read, begun at `start`, now or later, of a line of the buffer of `of`.
+    pub fn read_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
         let span = self.times(core).line.read;
-        self.now + self.transfer(core, span, from, to, from)
+        self.transfer(core, span, start, (from, to), from)
     }
 
-    /// Returns the end of a write, begun now, of a line into the buffer of `of`.
-    pub fn write_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
+    /// Returns the end of a write, begun at `start`, now or later, of a line into the buffer of `of`.
+    pub fn write_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
         let span = self.times(core).line.gap;
-        self.now + self.transfer(core, span, from, to, to)
+        self.transfer(core, span, start, (from, to), to)
     }
 
     /// Returns the end of a write, begun now, of a register of the interrupt controller.
@@ -308,9 +314,14 @@ impl BareState {
 
     /// A line has arrived in the buffer of `of`; who looks there sees it with the first look that begins from now on.
     pub fn set_line(&mut self, of: CoreId, line: u32, content: Line) {
+        self.site(of).buffer[line as usize] = content;
+        self.touch_line(of, line);
+    }
+
+    /// The same for a line whose content is kept elsewhere.
+    pub fn touch_line(&mut self, of: CoreId, line: u32) {
         let now = self.now;
         let site = self.site(of);
-        site.buffer[line as usize] = content;
         if let Some(watch) = site.watch.as_ref().filter(|watch| watch.lines.contains(&line)) {
             let time = watch.first_look(now);
             self.wake(of, time);

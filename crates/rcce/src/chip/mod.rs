@@ -3,6 +3,7 @@
 //! The future resumes the coroutine, carries out what the library asks for on its core, and resumes it with the answer.
 //! So ranks run in the order of the chip's time, in one thread, and a run is the same each time.
 
+mod access;
 mod energy;
 mod model;
 mod pages;
@@ -186,7 +187,7 @@ async fn serve(core: BareCore, mut rank: AnyRank, model: Rc<RankModel>, ratio: O
             model.spend(&core, time).await;
         }
         if PortOperation::of(request.operation) == Some(PortOperation::End) {
-            model.end_rank(number, request.value, core.now());
+            model.end_rank(number, request.value, model.now(&core));
             return;
         }
         answer = model.perform(&core, &request).await;
