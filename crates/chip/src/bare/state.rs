@@ -71,6 +71,8 @@ struct CoreState {
 /// The times of a preset at one rate of a core.
 struct Times {
     core_rate: Rate,
+    /// The length of each number of cycles below [`FEW_CYCLES`].
+    few_cycles: Vec<Picoseconds>,
     line: Access<HopCost>,
     cached: Access<HopCost>,
     through: Access<HopCost>,
@@ -87,6 +89,15 @@ struct Times {
     packet: Train,
 }
 
+/// Number of cycles whose length is kept: a division takes the host longer than all else about a short computation.
+const FEW_CYCLES: u64 = 256;
+
+/// Returns the length of `cycles` cycles, rounded up to the picosecond.
+fn cycles_at(rate: Rate, cycles: u64) -> Picoseconds {
+    let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
+    Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
+}
+
 impl Times {
     fn new(chip: &Chip, preset: &Preset, core_rate: Rate) -> Option<Times> {
         let times: TimingTable<HopCost> = preset.times_at(core_rate);
@@ -94,6 +105,7 @@ impl Times {
         let links = chip.links();
         Some(Times {
             core_rate,
+            few_cycles: (0..FEW_CYCLES).map(|cycles| cycles_at(core_rate, cycles)).collect(),
             line,
             cached: *times.access(Mode::MemoryCached)?,
             through: *times.access(Mode::MemoryThrough)?,
@@ -192,13 +204,8 @@ impl BareState {
 
     /// Returns the length of `cycles` cycles of a core, rounded up to the picosecond.
     pub fn cycles(&self, core: CoreId, cycles: u64) -> Picoseconds {
-        const SECOND: u64 = 1_000_000_000_000;
-        let rate = self.times(core).core_rate;
-        if let Some(scaled) = cycles.checked_mul(SECOND * u64::from(rate.divider())) {
-            return Picoseconds(scaled.div_ceil(rate.hertz()));
-        }
-        let scaled = u128::from(cycles) * u128::from(SECOND) * u128::from(rate.divider());
-        Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
+        let times = self.times(core);
+        times.few_cycles.get(cycles as usize).copied().unwrap_or_else(|| cycles_at(times.core_rate, cycles))
     }
 
     fn site(&mut self, core: CoreId) -> &mut CoreState {
