@@ -33,12 +33,6 @@ static struct halves halves_between(int sender, int receiver) {
 
 static int is_pipelined(size_t size) { return size > RCCE_chunk && RCCE_chunk >= 2 * RCCE_LINE_SIZE; }
 
-/* Waits for an own flag and clears it. */
-static void take_flag(RCCE_FLAG *flag) {
-    isles_flag_wait(*flag, RCCE_FLAG_SET, COSTS_IRCCE);
-    isles_flag_write(flag, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_IRCCE);
-}
-
 static void send_pipelined(char *data, size_t size, int dest) {
     struct halves halves = halves_between(RCCE_IAM, dest);
     int is_filled[2] = {0, 0}, number = 0;
@@ -47,10 +41,10 @@ static void send_pipelined(char *data, size_t size, int dest) {
         struct half *half = &halves.half[number % 2], *other = &halves.half[(number + 1) % 2];
         part = isles_part(size - done, halves.bytes);
         if (is_filled[number % 2])
-            take_flag(half->taken);
+            isles_flag_take(half->taken, COSTS_IRCCE);
         isles_fill(RCCE_buff_ptr + half->offset, data + done, part, COSTS_IRCCE);
         if (number == 1) {
-            take_flag(other->taken);
+            isles_flag_take(other->taken, COSTS_IRCCE);
             is_filled[0] = 0;
         }
         isles_flag_write(half->filled, RCCE_FLAG_SET, (uint32_t)size, dest, COSTS_IRCCE);
@@ -58,7 +52,7 @@ static void send_pipelined(char *data, size_t size, int dest) {
     }
     for (int last = 0; last < 2; last++, number++)
         if (is_filled[number % 2])
-            take_flag(halves.half[number % 2].taken);
+            isles_flag_take(halves.half[number % 2].taken, COSTS_IRCCE);
 }
 
 static void receive_pipelined(char *data, size_t size, int source) {
@@ -68,7 +62,7 @@ static void receive_pipelined(char *data, size_t size, int source) {
     for (size_t done = 0; done < size; done += part, number++) {
         struct half *half = &halves.half[number % 2];
         part = isles_part(size - done, halves.bytes);
-        take_flag(half->filled);
+        isles_flag_take(half->filled, COSTS_IRCCE);
         isles_fetch(data + done, RCCE_buff_ptr + half->offset, part, source, COSTS_IRCCE);
         isles_flag_write(half->taken, RCCE_FLAG_SET, 0, source, COSTS_IRCCE);
     }
@@ -147,7 +141,7 @@ int iRCCE_msend(char *data, ssize_t size) {
             if (rank == RCCE_IAM)
                 continue;
             isles_waits_for(rank);
-            take_flag(&RCCE_ready_flag[rank]);
+            isles_flag_take(&RCCE_ready_flag[rank], COSTS_IRCCE);
         }
     }
     isles_leave(before);

@@ -58,11 +58,12 @@ static void push_first_send(int may_wait) {
     while (!is_over(request)) {
         if (request->state == REQUEST_NEW)
             fill(request);
-        if (may_wait)
-            isles_flag_wait(*ready, RCCE_FLAG_SET, COSTS_IRCCE);
-        else if (!isles_flag_test(*ready, RCCE_FLAG_SET, COSTS_IRCCE))
+        if (!may_wait && !isles_flag_test(*ready, RCCE_FLAG_SET, COSTS_IRCCE))
             return;
-        isles_flag_write(ready, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_IRCCE);
+        if (may_wait)
+            isles_flag_take(ready, COSTS_IRCCE);
+        else
+            isles_flag_write(ready, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_IRCCE);
         request->moved += request->part;
         request->state = request->moved < request->size ? REQUEST_NEW : REQUEST_DONE;
     }

@@ -12,8 +12,7 @@ void isles_send(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCC
         size_t part = isles_part(size - done, chunk);
         isles_fill(buffer, data + done, part, costs);
         isles_flag_write(sent, RCCE_FLAG_SET, (uint32_t)size, dest, costs);
-        isles_flag_wait(*ready, RCCE_FLAG_SET, costs);
-        isles_flag_write(ready, RCCE_FLAG_UNSET, 0, RCCE_IAM, costs);
+        isles_flag_take(ready, costs);
         done += part;
     }
 }
@@ -22,8 +21,7 @@ void isles_recv(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCC
                 enum costs costs) {
     for (size_t done = 0; done < size;) {
         size_t part = isles_part(size - done, chunk);
-        isles_flag_wait(*sent, RCCE_FLAG_SET, costs);
-        isles_flag_write(sent, RCCE_FLAG_UNSET, 0, RCCE_IAM, costs);
+        isles_flag_take(sent, costs);
         isles_fetch(data + done, buffer, part, source, costs);
         isles_flag_write(ready, RCCE_FLAG_SET, 0, source, costs);
         done += part;

@@ -153,10 +153,19 @@ impl RankModel {
             self.fail(format!("rank {rank} asks for operation {}, which there is not", request.operation));
             return 0;
         };
-        let begin = core.now();
-        let lead = self.leads[rank].take();
-        let (load, answer) = self.carry_out(core, operation, request, lead).await;
-        self.book(core, load, core.now() + self.leads[rank].get() - (begin + lead));
+        if operation == PortOperation::Take {
+            self.timed(core, PortOperation::Wait, request).await;
+            return self.timed(core, PortOperation::Set, request).await;
+        }
+        self.timed(core, operation, request).await
+    }
+
+    /// Does what an operation asks for, and books its time.
+    async fn timed(&self, core: &BareCore, operation: PortOperation, request: &PortRequest) -> u64 {
+        let (begin, lead) = (core.now(), &self.leads[core.id().0 as usize]);
+        let before = lead.take();
+        let (load, answer) = self.carry_out(core, operation, request, before).await;
+        self.book(core, load, core.now() + lead.get() - (begin + before));
         answer
     }
 
