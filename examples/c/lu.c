@@ -2,8 +2,9 @@
  *
  *   lu [S | W]      class S: 12 points each way, 50 steps; W: 33 points, 300 steps
  *
- * Each sweep goes through the planes of z in order. A point needs the new values of its neighbours before it in x, y and
- * z, so a plane starts when the ranks before have sent their edges of it: many short messages, as in the original. */
+ * Each sweep goes through the planes of z in order. A point needs the new values of its neighbours before it in x, y
+ * and z, so a plane starts when the ranks before have sent their edges of it: many short messages, as in the original.
+ */
 #include "npb.h"
 
 #define OMEGA 1.2

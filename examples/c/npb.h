@@ -214,8 +214,9 @@ static void add_differences(int direction, int whole, const double *u, double *r
     viscous_flux(direction, before, u, into);
     viscous_flux(direction, u, behind, out);
     for (int equation = 0; equation < EQUATIONS; equation++) {
-        result[equation] += -(g[equation] - f[equation]) / (2 * step) + (out[equation] - into[equation]) / (step * step) +
-                            diffusion[direction] * (before[equation] - 2 * u[equation] + behind[equation]) / (step * step);
+        double second = before[equation] - 2 * u[equation] + behind[equation];
+        result[equation] += -(g[equation] - f[equation]) / (2 * step) +
+                            (out[equation] - into[equation] + diffusion[direction] * second) / (step * step);
         for (int offset = -2; offset <= 2; offset++) {
             int at = whole + offset, is_next_to_boundary = whole == 1 || whole == points - 2;
             if (at < 1 || at > points - 2)

@@ -3,8 +3,8 @@
  *   pingpong                              1 B to 1 MiB
  *   pingpong BYTES [ROUNDS [BATCHES]]     one length; the median of the batches
  *
- * With -DIRCCE the messages are requests of iRCCE, with -DPIPELINED beside that its blocking messages. One buffer serves
- * both ways, and a first round warms the caches. */
+ * With -DIRCCE the messages are requests of iRCCE, with -DPIPELINED beside that its blocking messages. One buffer
+ * serves both ways, and a first round warms the caches. */
 #include "RCCE.h"
 #ifdef IRCCE
 #include "iRCCE.h"

@@ -7,8 +7,8 @@
 //! 1 MiB    off-chip memory      64 MiB
 //! ```
 //!
-//! Programs store pointers into this memory and hand them to other ranks, so the address is one in all processes. Invariant: the
-//! mapping lives as long as the process.
+//! Programs store pointers into this memory and hand them to other ranks, so its address is the same in all processes.
+//! Invariant: the mapping lives as long as the process.
 
 use crate::chip::TurnWords;
 use crate::interface::{BUFFER_BYTES, ControlWords, LINE_BYTES, RANKS_MAX, SHARED_BYTES};
@@ -19,8 +19,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Where the memory may start: below all that systems map by themselves; or above the shadow memory of sanitizers,
-/// which lies there.
+/// Possible starts of the memory: below all that systems map by themselves, or above the shadow memory of sanitizers,
+/// which covers the first one.
 const ADDRESSES: [usize; 2] = [0x10_0000_0000, 0x2000_0000_0000];
 
 /// Bytes for the words of one rank, so that ranks share no line of a cache.
