@@ -8,7 +8,7 @@
 pub mod credit;
 pub mod frame;
 pub mod token_bucket;
-pub mod watch;
+pub mod failure_detector;
 
 #[cfg(feature = "library")]
 mod bell;

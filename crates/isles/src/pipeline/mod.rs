@@ -36,9 +36,9 @@
 //! ```
 
 mod change;
-mod crew;
+mod group_starter;
 mod flow;
-mod kit;
+mod local;
 mod options;
 mod packet;
 mod recovery;
