@@ -7,7 +7,7 @@ use clap::{Args, value_parser};
 use isles::AggregatorOptions;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone, add_done};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -59,7 +59,10 @@ impl Application for Histogram {
         format!("{} entries and {} counts of each place", self.entries, self.counts)
     }
 
-    async fn compute(input: Histogram, distributor: WorkDistributor) -> isles::Result<(HistogramFound, WorkDone)> {
+    async fn compute(
+        input: Histogram,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(HistogramFound, WorkDone)> {
         let _steps = distributor.open_steps();
         let Histogram { entries, counts, lookahead } = input;
         let table = PlaceLocal::with(entries, |entries: u64| vec![0_u64; entries as usize]).await?;

@@ -6,7 +6,7 @@ use crate::{Stream, check_room};
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone, add_done};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -56,7 +56,10 @@ impl Application for IndexGather {
         format!("{} entries and {} reads of each place", self.entries, self.reads)
     }
 
-    async fn compute(input: IndexGather, distributor: WorkDistributor) -> isles::Result<(GatherFound, WorkDone)> {
+    async fn compute(
+        input: IndexGather,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(GatherFound, WorkDone)> {
         let _steps = distributor.open_steps();
         let IndexGather { entries, reads } = input;
         let table = PlaceLocal::with(entries, |entries: u64| {

@@ -6,7 +6,9 @@ use clap::{Args, ValueEnum};
 use isles::prelude::*;
 use isles::{Claim, Machine};
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, WorkDistributor, UnitKernel, UnitQueue, Verification, WorkDone, count};
+use isles_app::frame::{
+    Application, Balance, UnitKernel, UnitQueue, Verification, WorkDistributor, WorkDone, count,
+};
 use isles_graph as graph;
 use isles_graph::rmat::Rmat;
 use isles_graph::{Graph, ReadOptions, Weights};

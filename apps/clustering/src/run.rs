@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::Claim;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, RunMeter, Verification, WorkDone, bar, count};
+use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, bar, count};
 use isles_app::input;
 use isles_graph::{self as graphs, LeftOut, ReadOptions, Weights};
 use serde::{Deserialize, Serialize};
@@ -505,7 +505,10 @@ impl Application for Modularity {
         format!("{}, {vertices}, {edges}, {method}, {controller}, {memory}", input.graph)
     }
 
-    async fn compute(input: ModularityInput, distributor: WorkDistributor) -> isles::Result<(ModularityFound, WorkDone)> {
+    async fn compute(
+        input: ModularityInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(ModularityFound, WorkDone)> {
         let ModularityInput { weighted: graph, steps_max, memory, controller, method, search, .. } = input;
         let meter = distributor.meter(None).await?;
         let mut choices = ObjectChoices { memory, controller };

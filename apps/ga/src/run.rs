@@ -1,7 +1,7 @@
 //! The application `ga`: the run over all places, its end, and what it tells.
 //!
 //! Islands are tasks; those of one place take turns by generations. They meet every few generations: first a reduction
-//! says to all whether any has found the text, and if none has, migrants are exchanged. So all end at the same exchange,
+//! tells all whether any has found the text, and if none has, migrants are exchanged. So all end at the same exchange,
 //! whoever was faster. An island that has found the text computes no further. Invariant: what is found depends on the
 //! evolution only.
 
@@ -12,7 +12,7 @@ use super::sequential;
 use clap::Args;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, RunMeter, Verification, WorkDone, count};
+use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Instant;
@@ -107,7 +107,10 @@ impl Application for GeneticAlgorithm {
         format!("{individuals} on {islands} look for {} characters", evolution.text.len())
     }
 
-    async fn compute(evolution: Evolution, distributor: WorkDistributor) -> isles::Result<(GaFound, WorkDone)> {
+    async fn compute(
+        evolution: Evolution,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(GaFound, WorkDone)> {
         let all_generations = u64::from(evolution.islands) * u64::from(evolution.generations_max);
         let meter = distributor.meter(Some(all_generations)).await?;
         let records = PlaceLocal::new(|| None::<IslandRecord>).await?;

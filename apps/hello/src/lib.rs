@@ -7,7 +7,7 @@
 use clap::Args;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, WorkDistributor, Verification, WorkDone};
+use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone};
 use serde::Serialize;
 use std::io::{self, Write};
 

@@ -14,7 +14,7 @@ use clap::{Args, value_parser};
 use isles::Claim;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, WorkDistributor, Verification, WorkDone, count};
+use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -223,7 +223,11 @@ impl Application for HartreeFock {
 }
 
 /// Iterates until the field is self-consistent, or as often as is allowed; whether it is.
-async fn iterate(input: &mut HfInput, build: &mut SharedBuild, distributor: &WorkDistributor) -> isles::Result<bool> {
+async fn iterate(
+    input: &mut HfInput,
+    build: &mut SharedBuild,
+    distributor: &WorkDistributor,
+) -> isles::Result<bool> {
     let (convergence, pairs) = (input.convergence, input.nuclei.electrons() / 2);
     let mut phase = None;
     for _ in 0..input.iterations_max {

@@ -4,14 +4,14 @@
 //! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
 //! Invariant: the sums are the same whatever the number of places, the balance and the machine.
 
-use super::fock::{FockBuilder, Functions, ActiveUnit, WorkUnit, units};
+use super::fock::{ActiveUnit, FockBuilder, Functions, WorkUnit, units};
 use super::integrals::one_electron;
 use super::matrix::Matrix;
 use super::{effort, fock};
 use isles::HeldMemory;
 use isles::glb::RunBalance;
 use isles::prelude::*;
-use isles_app::frame::{Balance, WorkDistributor, UnitKernel, UnitQueue, WorkDone, WorkUnits};
+use isles_app::frame::{Balance, UnitKernel, UnitQueue, WorkDistributor, WorkDone, WorkUnits};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

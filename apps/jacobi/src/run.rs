@@ -7,7 +7,7 @@ use isles::array::check_memory;
 #[cfg(feature = "svm")]
 use isles::svm::{Consistency, RegionCounts};
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 

@@ -210,7 +210,12 @@ impl<'a> TileState<'a> {
             [tendency_u, ahead_first, slow_u],
             is_first,
         );
-        north.compute_tendency((v.values(), u.values()), (rise, surface, u_mean), [tendency_v, ahead, slow_v], is_first);
+        north.compute_tendency(
+            (v.values(), u.values()),
+            (rise, surface, u_mean),
+            [tendency_v, ahead, slow_v],
+            is_first,
+        );
         work(self.work_of_levels(102, 96));
     }
 

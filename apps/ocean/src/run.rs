@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::prelude::*;
 use isles::{Claim, Plan};
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -305,7 +305,10 @@ impl Application for Ocean {
         format!("{case}: {} × {} cells, {levels}, {steps} of {} s", grid.columns, grid.rows, stepping.step)
     }
 
-    async fn compute(input: OceanInput, distributor: WorkDistributor) -> isles::Result<(OceanFound, WorkDone)> {
+    async fn compute(
+        input: OceanInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(OceanFound, WorkDone)> {
         let meter = distributor.meter(Some(input.setup.stepping.steps * place_count() as u64)).await?;
         let fields = Fields::new(&input.setup, input.tiles).await?;
         let setup = Replicated::new(input.setup.clone()).await?;

@@ -15,7 +15,7 @@ use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles::{Claim, measured};
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Duration;

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::Random;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, WorkDistributor, Verification, WorkDone, count};
+use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone, count};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::io::{self, Write};

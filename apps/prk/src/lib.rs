@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::array::check_memory;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;

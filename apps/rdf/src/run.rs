@@ -13,7 +13,7 @@ use crate::verify;
 use clap::{Args, value_parser};
 use isles::Claim;
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};

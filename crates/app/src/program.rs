@@ -71,9 +71,7 @@ fn exit_with_parent() -> Result<(), Failure> {
 ///
 /// # Errors
 /// It did not begin.
-fn execute<A: Application>(
-    matches: &ArgMatches,
-) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
+fn execute<A: Application>(matches: &ArgMatches) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
     if matches.get_flag(CHECK) {
         return Ok((print_reads(parsed::<A>(matches)?.reads()), None));
     }

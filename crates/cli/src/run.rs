@@ -45,7 +45,8 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
         return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
     };
     // What every command can be told may stand before the name.
-    let own = CommandArguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
+    let own =
+        CommandArguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
     let own = own.flags().into_iter().flat_map(|flag| [flag.name.into(), flag.value.into()]);
     let words = arguments.get_many::<OsString>(WORDS).into_iter().flatten().cloned();
     Companion::application(name).exec(own.chain(words).collect::<Vec<OsString>>())

@@ -53,7 +53,11 @@ pub(crate) struct RouteRow {
     handler: Handler,
 }
 
-const fn get(path: &'static str, access: Access, handler: fn(&Shared, &RequestContext<'_>) -> Answer) -> RouteRow {
+const fn get(
+    path: &'static str,
+    access: Access,
+    handler: fn(&Shared, &RequestContext<'_>) -> Answer,
+) -> RouteRow {
     RouteRow { path, method: Method::GET, access, handler: Handler::Here(handler) }
 }
 
@@ -235,8 +239,9 @@ impl RunAnswer<'_> {
 }
 
 fn run(shared: &Shared, context: &RequestContext<'_>) -> Answer {
-    shared
-        .with_view(|view| json(&RunAnswer { jobs: shared.jobs.is_some(), ..RunAnswer::of(view, context.role) }))
+    shared.with_view(|view| {
+        json(&RunAnswer { jobs: shared.jobs.is_some(), ..RunAnswer::of(view, context.role) })
+    })
 }
 
 fn stream(shared: &Shared, context: &RequestContext<'_>) -> Answer {
@@ -255,7 +260,8 @@ fn history(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) 
         let numbers = numbers.ok_or_else(|| Box::new(bad_parameter("places", &places, allowed)))?;
         let counter = parameter(query, "counter").unwrap_or_default();
         let series = Series::of_name(&counter);
-        let series = series.ok_or_else(|| Box::new(bad_parameter("counter", &counter, &Series::names().join(", "))))?;
+        let series = series
+            .ok_or_else(|| Box::new(bad_parameter("counter", &counter, &Series::names().join(", "))))?;
         let (from, to) = (number(query, "from_ms", Some(0))?, number(query, "to_ms", Some(u64::MAX))?);
         Ok(shared.with_view(|view| json(&view.history(&numbers, series, from, to))))
     };

@@ -136,7 +136,9 @@ impl Stream for SnapshotStream {
         let Some(next) = &mut stream.next else { return Poll::Ready(None) };
         let Poll::Ready(done) = next.as_mut().poll(context) else { return Poll::Pending };
         let (next, text) = match done {
-            Some((state, text)) => (Some(Box::pin(next_event(state)) as NextEvent), Some(Ok(Frame::data(text)))),
+            Some((state, text)) => {
+                (Some(Box::pin(next_event(state)) as NextEvent), Some(Ok(Frame::data(text))))
+            }
             None => (None, None),
         };
         stream.next = next;

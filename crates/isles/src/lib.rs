@@ -65,9 +65,9 @@ pub use isles_runtime::memory;
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, HeldMemory, MeasuredRegion,
     Monitor, NotHome, Opened, Outcome, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority,
-    Replicated, Result, RunReport, Sleep, StdError, Table, Work, cancel, finish, here, hold_memory, measured,
-    now, place_count, places, plain, progress, flush_sends, show, sleep, spawn, spawn_detached, spawn_with, timeout,
-    work, yield_now,
+    Replicated, Result, RunReport, Sleep, StdError, Table, Work, cancel, finish, flush_sends, here,
+    hold_memory, measured, now, place_count, places, plain, progress, show, sleep, spawn, spawn_detached,
+    spawn_with, timeout, work, yield_now,
 };
 pub use isles_services::{
     AcquireAll, Aggregator, AggregatorOptions, Combine, Composed, Controller, Exclusion, Gatherer,
@@ -92,7 +92,8 @@ pub use output::{Claim, Destination, EXIT_CLOSED_PIPE, WriteError, write_to_stan
 pub use print::{StandardStream, notice, print_text};
 pub use random::{Random, random_here};
 pub use settings::table::{
-    OnOtherMachines, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,
+    FlagGroup, MachineClass, Machines, OnOtherMachines, SETTINGS, SettingDefault, SettingFlag, SettingRow,
+    setting,
 };
 pub use settings::unknown_variables::warn_of_unknown_variables;
 pub use settings::{

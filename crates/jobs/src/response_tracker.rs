@@ -82,7 +82,8 @@ impl ResponseTracker {
         of_place.or_else(|| {
             let (state, since) = self.transitions.get(&id)?;
             let time = now.duration_since(*since);
-            (time >= UNRESPONSIVE_AFTER).then(|| format!("it is {state} at place {place} for {} s", time.as_secs()))
+            (time >= UNRESPONSIVE_AFTER)
+                .then(|| format!("it is {state} at place {place} for {} s", time.as_secs()))
         })
     }
 }

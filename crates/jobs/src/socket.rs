@@ -138,7 +138,11 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-fn serve_connection(stream: UnixStream, requests: &Sender<QueuedRequest>, open: &AtomicUsize) -> io::Result<()> {
+fn serve_connection(
+    stream: UnixStream,
+    requests: &Sender<QueuedRequest>,
+    open: &AtomicUsize,
+) -> io::Result<()> {
     stream.set_read_timeout(Some(IO_TIMEOUT))?;
     stream.set_write_timeout(Some(IO_TIMEOUT))?;
     let mut out = stream.try_clone()?;

@@ -7,7 +7,7 @@
 use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{OrderInfo, Refusal, RefusalKind};
 use crate::runner::process::kill_marked;
-use crate::runner::{Control, JobEvent, Runnable, StartId, JobEventKind};
+use crate::runner::{Control, JobEvent, JobEventKind, Runnable, StartId};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
 use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
 use std::collections::BTreeMap;

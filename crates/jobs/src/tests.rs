@@ -4,7 +4,7 @@ use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, JobProgress};
 use crate::kinds::KINDS;
 use crate::request::RefusalKind;
-use crate::runner::{Control, JobEvent, Runnable, StartId, JobEventKind};
+use crate::runner::{Control, JobEvent, JobEventKind, Runnable, StartId};
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable};
 use isles::Random;
@@ -118,7 +118,7 @@ impl World {
                 }
             }
             JobVerb::Move => drop(self.table.move_to(id, place)), // it may be refused
-            verb => drop(self.table.apply_verb(id, verb)),              // as above
+            verb => drop(self.table.apply_verb(id, verb)),        // as above
         }
     }
 
@@ -188,7 +188,8 @@ impl World {
                 }
             }
         };
-        let is_end = matches!(kind, Some(JobEventKind::Killed | JobEventKind::Ended(_) | JobEventKind::Faulted(_)));
+        let is_end =
+            matches!(kind, Some(JobEventKind::Killed | JobEventKind::Ended(_) | JobEventKind::Faulted(_)));
         if is_end || (job.has_started && control == Control::Leave) {
             jobs.remove(&start);
             inbox.end(start);
@@ -277,7 +278,10 @@ impl World {
                 let is_there = here.iter().any(|(here, _)| **here == start)
                     || self.starts.iter().any(|(coming, ..)| *coming == start);
                 let ends = self.reports.get(&start).and_then(VecDeque::back);
-                let ends = matches!(ends, Some(JobEventKind::Killed | JobEventKind::Ended(_) | JobEventKind::Faulted(_)));
+                let ends = matches!(
+                    ends,
+                    Some(JobEventKind::Killed | JobEventKind::Ended(_) | JobEventKind::Faulted(_))
+                );
                 assert!(is_there || ends, "job {id} is {} and nowhere", job.state);
             }
             if job.state == JobState::Checkpointed {

@@ -231,7 +231,10 @@ impl Page {
 }
 
 /// A sample of a legend that is one mark.
-pub(crate) fn mark_sample(style: crate::canvas::SeriesStyle, class: &str) -> Box<dyn Fn(Spot) -> Vec<Element>> {
+pub(crate) fn mark_sample(
+    style: crate::canvas::SeriesStyle,
+    class: &str,
+) -> Box<dyn Fn(Spot) -> Vec<Element>> {
     let class = class.to_owned();
     Box::new(move |at| {
         let mark = style.mark(at, "");

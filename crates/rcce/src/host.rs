@@ -5,7 +5,7 @@
 
 use crate::chip::run_with_remote_model;
 use crate::image::{Image, ProgramArguments};
-use crate::interface::{MachineDescription, RANKS_MAX, VERSION, CurrentCall, waiting_list};
+use crate::interface::{CurrentCall, MachineDescription, RANKS_MAX, VERSION, waiting_list};
 use crate::segment::RankMemory;
 use isles_app::Failure;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -24,7 +24,7 @@ pub use crate::handle::{NO_VALUE, travels_by_share};
 pub use crate::join::try_join;
 pub use crate::local::{Encode, Sent, Unsent};
 pub use crate::members::{Members, PlaceGroup};
-pub use crate::message::{Handler, BodyHeader, Refused, refuse};
+pub use crate::message::{BodyHeader, Handler, Refused, refuse};
 pub use crate::part::slots::NumberHasherBuilder;
 pub use crate::part::{InternalSite, PartId, PartRef, SerdeCapture, SerdeReturn, Value, fold, replicate};
 pub use crate::time::earlier;
@@ -32,8 +32,8 @@ pub use crate::time::earlier;
 /// Operations that give way.
 pub mod coop {
     pub use crate::task::coop::{
-        FastPath, Attempt, CALL, LOOK, OPERATION, PIECE, cooperate, wait_until_sent, must_yield, poll_until_sent,
-        poll_proceed, slow_path, spend_budget, spend_budget_of,
+        Attempt, CALL, FastPath, LOOK, OPERATION, PIECE, cooperate, must_yield, poll_proceed,
+        poll_until_sent, slow_path, spend_budget, spend_budget_of, wait_until_sent,
     };
 }
 

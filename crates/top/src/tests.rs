@@ -48,7 +48,11 @@ impl Scene {
     fn press(&mut self, keys: &str) {
         for key in keys.chars() {
             let code = if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };
-            assert_eq!(self.screen.key(KeyEvent::new(code, KeyModifiers::NONE)), KeyOutcome::Continue, "{key}");
+            assert_eq!(
+                self.screen.key(KeyEvent::new(code, KeyModifiers::NONE)),
+                KeyOutcome::Continue,
+                "{key}"
+            );
         }
     }
 

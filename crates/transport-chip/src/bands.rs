@@ -189,7 +189,12 @@ fn widest(chip: &Chip, causes: &mut ErrorCauses, name: impl Fn(&str) -> Option<&
 }
 
 /// From the model that says least to the one that says most, each with the widest error of its coefficients.
-fn of_energy(chip: &Chip, energy: &Energy, time: ErrorFactor, causes: &mut ErrorCauses) -> Option<EnergyBands> {
+fn of_energy(
+    chip: &Chip,
+    energy: &Energy,
+    time: ErrorFactor,
+    causes: &mut ErrorCauses,
+) -> Option<EnergyBands> {
     let mut watts: Option<[f64; 2]> = None;
     for model in &energy.models {
         let [least, most] = of_model(chip, energy, model, causes);

@@ -5,8 +5,8 @@
 //! only makes a place look, and a sleeping place looks from time to time anyway. The same thread keeps the watch, which
 //! begins before there is a place to wake.
 
+use crate::failure_detector::{FailureDetector, HEARTBEAT_BYTES, Heartbeat};
 use crate::library::leave;
-use crate::failure_detector::{HEARTBEAT_BYTES, Heartbeat, FailureDetector};
 use isles_transport::{Unpark, notice};
 use std::net::{Ipv4Addr, SocketAddrV4, ToSocketAddrs, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};

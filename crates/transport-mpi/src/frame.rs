@@ -222,7 +222,8 @@ impl Frame {
     pub fn finish(&mut self, returned: ReturnedCredit) -> FrameBytes {
         self.next(0);
         self.memory[..HEADER_BYTES].copy_from_slice(&returned.to_bytes());
-        let (memory, len) = (std::mem::take(&mut self.memory), std::mem::replace(&mut self.len, HEADER_BYTES));
+        let (memory, len) =
+            (std::mem::take(&mut self.memory), std::mem::replace(&mut self.len, HEADER_BYTES));
         FrameBytes { memory, len, pool: Rc::clone(&self.pool) }
     }
 
@@ -374,7 +375,8 @@ mod tests {
                     }
                 }
             }
-            let returned = ReturnedCredit { records: [returned[0], returned[1]], blocks: returned[2], block_bytes: 1 << 40 };
+            let records = [returned[0], returned[1]];
+            let returned = ReturnedCredit { records, blocks: returned[2], block_bytes: 1 << 40 };
             let bytes = frame.finish(returned);
             prop_assert!(frame.is_empty());
             let (read, records) = Frame::parse(bytes.bytes()).unwrap();

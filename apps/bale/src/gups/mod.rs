@@ -14,7 +14,7 @@ use isles::array::Blocks;
 use isles::prelude::*;
 use isles::{AggregatorOptions, ItemRoute, Torus, memory};
 use isles_app::Failure;
-use isles_app::frame::{Application, WorkDistributor, Verification, WorkDone, add_done};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;

@@ -58,7 +58,8 @@ impl Registry {
 
     /// Returns, for each place, the homes of the terms it told, in its order.
     fn reported_homes(&self) -> Vec<Vec<u32>> {
-        let homes = |reported: &Vec<u32>| reported.iter().map(|position| self.homes[*position as usize]).collect();
+        let homes =
+            |reported: &Vec<u32>| reported.iter().map(|position| self.homes[*position as usize]).collect();
         self.reported.iter().map(homes).collect()
     }
 

@@ -152,8 +152,9 @@ pub async fn load(
             DataSource::File { .. } => {
                 let bytes = contents.get(number).map(|open| open.bytes.as_slice());
                 if let Some(bytes) = bytes.filter(|_| places == 1) {
-                    fault = fault
-                        .or(file_part(source, number, bytes, 0).read(&mut own, |more| progress.add(more)).err());
+                    fault = fault.or(file_part(source, number, bytes, 0)
+                        .read(&mut own, |more| progress.add(more))
+                        .err());
                     continue;
                 }
                 let (part, lines_before) = own_part(&team, source, number, bytes).await?;

@@ -91,7 +91,8 @@ pub fn compatible(left: &Table, right: &Table) -> RowPairs {
 fn visit_compatible(left: &Table, right: &Table, mut found: impl FnMut(usize, usize, bool)) {
     let (always_bound, maybe_unbound) = shared(left, right);
     let [left_keys, left_maybe] = [&always_bound, &maybe_unbound].map(|variables| columns(left, variables));
-    let [right_keys, right_maybe] = [&always_bound, &maybe_unbound].map(|variables| columns(right, variables));
+    let [right_keys, right_maybe] =
+        [&always_bound, &maybe_unbound].map(|variables| columns(right, variables));
     let index = RowIndex::of(right_keys, right.rows);
     for row in 0..left.rows {
         for other in index.rows(&left_keys, row) {
@@ -113,7 +114,9 @@ pub fn merged(left: &Table, right: &Table, pairs: &RowPairs) -> Table {
     let mut all = left.pick(&pairs.left);
     let (_, maybe_unbound) = shared(left, right);
     for (variable, column) in all.variables.iter().zip(&mut all.columns) {
-        let Some(other) = right.column(*variable).filter(|_| maybe_unbound.contains(variable)) else { continue };
+        let Some(other) = right.column(*variable).filter(|_| maybe_unbound.contains(variable)) else {
+            continue;
+        };
         for (value, row) in column.iter_mut().zip(&pairs.right) {
             if *value == UNBOUND {
                 *value = other[*row as usize];

@@ -135,7 +135,12 @@ pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPatte
 }
 
 /// The pattern that leaves the fewest solutions; one that shares a variable comes before all that share none.
-fn cheapest(left: &[usize], patterns: &[Pattern], counts: &[PatternCounts], found: &CardinalityEstimate) -> usize {
+fn cheapest(
+    left: &[usize],
+    patterns: &[Pattern],
+    counts: &[PatternCounts],
+    found: &CardinalityEstimate,
+) -> usize {
     let rank = |pattern: &usize| {
         let variables = patterns[*pattern].variables();
         let shares = variables.iter().any(|variable| found.distinct(*variable).is_some());

@@ -182,7 +182,8 @@ impl WorkDistributor {
     pub fn open_steps(&self) -> StepsGuard {
         isles::progress::add_total(0, self.what);
         // Without observers nobody knows what other processes have done.
-        let is_part = self.reports_shares && isles::place_count() > 1 && isles::progress::observed().is_none();
+        let is_part =
+            self.reports_shares && isles::place_count() > 1 && isles::progress::observed().is_none();
         let what = if is_part { format!("{} at the first place", self.what) } else { self.what.to_owned() };
         StepsGuard::begin(ProgressReporter::new(0, what, 0), 0, true)
     }

@@ -105,7 +105,8 @@ impl Outputs {
     /// Standard output cannot be written.
     pub fn print_heading(&self, line: &str) -> Result<(), Failure> {
         let printed = console::print_report(self.leaves_standard_output_free(), &format!("{line}\n"));
-        printed.map_err(Failure::stdout)
+        printed
+            .map_err(Failure::stdout)
             .or_else(|failure| if failure.is_quiet() { Ok(()) } else { Err(failure) })
     }
 

@@ -7,7 +7,7 @@
 
 use super::facts::{bar, duration};
 use super::run_meter::RunMeter;
-use super::steps::{self, StepsGuard, ProgressReporter};
+use super::steps::{self, ProgressReporter, StepsGuard};
 use super::unit_bag::{self, UnitKernel};
 use clap::ValueEnum;
 use isles::glb::RunBalance;

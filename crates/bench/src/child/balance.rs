@@ -137,7 +137,8 @@ const TINY_TASKS: u64 = 30_000_000;
 /// Steals of one task each from a place that computes. Prints `steal_us`, the mean of those that brought one.
 pub fn steals(_effort: Effort) {
     run(|| async {
-        let Balanced { result, balance } = glb::run(TinyTasks { left: TINY_TASKS, done: 0, state: root(1) }).await?;
+        let Balanced { result, balance } =
+            glb::run(TinyTasks { left: TINY_TASKS, done: 0, state: root(1) }).await?;
         assert_eq!(result, TINY_TASKS);
         let thief = balance.places[1].as_ref().expect("nobody has died");
         assert!(thief.stolen > 1000, "{balance}");

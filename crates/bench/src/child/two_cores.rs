@@ -92,7 +92,10 @@ pub fn futex(effort: Effort) {
         let mut numbers = 1..END;
         for (name, pause) in [("there_and_back_us", PAUSE), ("long_asleep_us", LONG_PAUSE)] {
             let numbers = numbers.by_ref().take(rounds as usize);
-            print_figure(name, median(numbers.map(|number| round(&call, &reply, number, pause)).collect()) * 1e6);
+            print_figure(
+                name,
+                median(numbers.map(|number| round(&call, &reply, number, pause)).collect()) * 1e6,
+            );
         }
         call.0.store(END, Release); // PAIR bench.wake.call: publish
         wake(&call);

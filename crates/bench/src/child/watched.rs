@@ -44,13 +44,23 @@ pub fn recorded_flood(effort: Effort) {
 /// One flood with a trace, which keeps the first events only. Prints what the flood prints.
 pub fn traced_flood(effort: Effort) {
     let folder = Folder::new();
-    forward_figures(&mut child("isles-flood-once", effort, "ISLES_TRACE", &folder.0.join("flood.perfetto-trace")));
+    forward_figures(&mut child(
+        "isles-flood-once",
+        effort,
+        "ISLES_TRACE",
+        &folder.0.join("flood.perfetto-trace"),
+    ));
 }
 
 /// A short flood with a trace, which keeps all of it. Prints what the flood prints.
 pub fn traced_short(effort: Effort) {
     let folder = Folder::new();
-    forward_figures(&mut child("isles-flood-short", effort, "ISLES_TRACE", &folder.0.join("flood.perfetto-trace")));
+    forward_figures(&mut child(
+        "isles-flood-short",
+        effort,
+        "ISLES_TRACE",
+        &folder.0.join("flood.perfetto-trace"),
+    ));
 }
 
 fn with_page(name: &str, effort: Effort) {

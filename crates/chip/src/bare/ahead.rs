@@ -14,15 +14,15 @@ use crate::topology::CoreId;
 impl BareCore {
     /// Returns the length of `cycles` cycles of this core.
     pub fn duration(&self, cycles: u64) -> Picoseconds {
-        self.board().cycles(self.id, cycles)
+        self.state().cycles(self.id, cycles)
     }
 
     /// Spends `lead`, then reads a line of the message buffer of `of`; it passes the first cache.
     pub async fn read_line_after(&self, lead: Picoseconds, of: CoreId, line: u32) {
         let (end, gone) = {
-            let mut board = self.board();
-            let start = board.now + lead;
-            (board.read_end(self.id, of, start), board.private(self.id).caches.pass(of.0, line))
+            let mut state = self.state();
+            let start = state.now + lead;
+            (state.read_end(self.id, of, start), state.private(self.id).caches.pass(of.0, line))
         };
         self.until(end).await;
         if gone > 0 {
@@ -33,24 +33,24 @@ impl BareCore {
     /// Spends `lead`, then writes a line of the message buffer of `of`; who looks there is woken.
     pub async fn write_line_after(&self, lead: Picoseconds, of: CoreId, line: u32) {
         let end = {
-            let mut board = self.board();
-            let start = board.now + lead;
-            board.write_end(self.id, of, start)
+            let mut state = self.state();
+            let start = state.now + lead;
+            state.write_end(self.id, of, start)
         };
         self.until(end).await;
-        self.board().touch_line(of, line);
+        self.state().touch_line(of, line);
     }
 
     /// Reads a line of its private memory into its caches after `lead`. Returns what of the time is still to be spent:
     /// all of it if the line is in a cache.
     pub async fn load_after(&self, lead: Picoseconds, line: u64) -> Picoseconds {
-        let access = self.board().private(self.id).caches.read(line);
+        let access = self.state().private(self.id).caches.read(line);
         self.private_after(lead, access, true).await
     }
 
     /// The same for a write of a line, word by word, to where the line is.
     pub async fn store_after(&self, lead: Picoseconds, line: u64) -> Picoseconds {
-        let access = self.board().private(self.id).caches.write(line);
+        let access = self.state().private(self.id).caches.write(line);
         self.private_after(lead, access, false).await
     }
 
@@ -60,10 +60,10 @@ impl BareCore {
             lead = Picoseconds::ZERO;
         }
         let time = {
-            let mut board = self.board();
+            let mut state = self.state();
             match is_load {
-                true => board.begin_load(self.id, access.level),
-                false => board.begin_store(self.id, access.level),
+                true => state.begin_load(self.id, access.level),
+                false => state.begin_store(self.id, access.level),
             }
         };
         match time {

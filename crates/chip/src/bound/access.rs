@@ -151,7 +151,10 @@ impl AccessBounds {
     }
 
     fn on_links(&self, core: CoreId, from: TileId, to: TileId) -> Terms {
-        Terms::of(Term::Links, self.interference_delay(self.interference.others_on_route(core, from, to), self.hold))
+        Terms::of(
+            Term::Links,
+            self.interference_delay(self.interference.others_on_route(core, from, to), self.hold),
+        )
     }
 
     fn at_port(&self, core: CoreId, tile: TileId) -> Terms {

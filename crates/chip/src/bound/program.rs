@@ -54,7 +54,8 @@ impl ProgramBounds {
         let mut interference = Interference::none(chip)?;
         add_program(&mut interference, program, data);
         if others == Others::Anything {
-            (participants..chip.topology().cores()).for_each(|core| interference.add_unrestricted(CoreId(core)));
+            (participants..chip.topology().cores())
+                .for_each(|core| interference.add_unrestricted(CoreId(core)));
         }
         let accesses = AccessBounds::new((chip, preset, constants), interference, (order, data))?;
         let chunk_lines = buffer as u32 - 2 * participants;
@@ -95,7 +96,9 @@ impl ProgramBounds {
                 let taken = match step {
                     ProgramStep::Work { cycles } => self.accesses.work(cycles),
                     ProgramStep::Add { bytes, .. } => self.add(at as u32, bytes),
-                    ProgramStep::Send { to, bytes, .. } if self.is_receiving(program, run, at as u32, to, bytes) => {
+                    ProgramStep::Send { to, bytes, .. }
+                        if self.is_receiving(program, run, at as u32, to, bytes) =>
+                    {
                         let (from, to) = (at, to as usize);
                         let begin = (run.clocks[from], run.clocks[to]);
                         (run.clocks[from], run.clocks[to]) =
@@ -114,7 +117,14 @@ impl ProgramBounds {
     }
 
     /// Returns `true` if `to` is at the step that receives what `from` sends.
-    fn is_receiving(&self, program: &StaticProgram, run: &Evaluation, from: u32, to: u32, bytes: usize) -> bool {
+    fn is_receiving(
+        &self,
+        program: &StaticProgram,
+        run: &Evaluation,
+        from: u32,
+        to: u32,
+        bytes: usize,
+    ) -> bool {
         let there = program.steps[to as usize].get(run.next[to as usize]);
         let Some(ProgramStep::Receive { from: source, bytes: length, .. }) = there else { return false };
         (*source, *length) == (from, bytes)
@@ -165,7 +175,12 @@ impl ProgramBounds {
     }
 
     /// Returns the times at which sender and receiver of a message are done, from those at which they begin.
-    fn message(&self, (from, to): (u32, u32), bytes: usize, (mut sender, mut receiver): MessageTimes) -> MessageTimes {
+    fn message(
+        &self,
+        (from, to): (u32, u32),
+        bytes: usize,
+        (mut sender, mut receiver): MessageTimes,
+    ) -> MessageTimes {
         let (from, to) = (CoreId(from), CoreId(to));
         for (_, lines) in line_chunks(bytes.div_ceil(self.line_bytes) as u32, self.chunk_lines) {
             sender += self.tail(bytes) + self.put(from, lines) + self.set_flag(from, to);

@@ -119,9 +119,7 @@ mod tests {
         let hits = |lines: u64| {
             let mut cache = Cache::new(512);
             (0..3 * lines)
-                .filter(|at| {
-                    cache.has(at % lines) || cache.fill(at % lines).is_some_and(|gone| gone.dirty)
-                })
+                .filter(|at| cache.has(at % lines) || cache.fill(at % lines).is_some_and(|gone| gone.dirty))
                 .count()
         };
         assert_eq!(hits(512), 2 * 512);

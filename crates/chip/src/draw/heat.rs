@@ -8,7 +8,7 @@
 use super::svg::{MARGIN, PITCH, SIDE, TILES_MAX, escape, middle, stub, switch};
 use super::{TooLarge, cores};
 use crate::chip::Chip;
-use crate::topology::{Link, Port, Shape, LinkEnd, TileId};
+use crate::topology::{Link, LinkEnd, Port, Shape, TileId};
 use std::fmt::Write;
 
 /// Half the distance between the two directions of a link.

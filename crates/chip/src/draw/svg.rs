@@ -5,7 +5,7 @@
 
 use super::{TooLarge, controllers_at, cores};
 use crate::chip::Chip;
-use crate::topology::{Coordinates, Port, Shape, LinkEnd, TileId};
+use crate::topology::{Coordinates, LinkEnd, Port, Shape, TileId};
 use std::fmt::Write;
 
 /// The most columns, rows and levels that are drawn.

@@ -124,8 +124,10 @@ impl SharedMemory {
         }
         let side = &self.sides[self.writes[id as usize].core.0 as usize];
         let in_copy = side.copies.get(&line).is_some_and(|copy| copy.image.writes[at] == id);
-        let in_buffer =
-            side.write_buffer.as_ref().is_some_and(|(other, _, image)| *other == line && image.writes[at] == id);
+        let in_buffer = side
+            .write_buffer
+            .as_ref()
+            .is_some_and(|(other, _, image)| *other == line && image.writes[at] == id);
         if in_copy || in_buffer { StaleCause::NotWrittenBack } else { StaleCause::Overwritten }
     }
 }

@@ -244,7 +244,8 @@ fn curve(files: &RowsOfFiles<'_>) -> Result<Figure, Failure> {
         return Err(refused());
     }
     let (x, y) = (scale_for(points().map(|point| point.x)), scale_for(points().map(|point| point.y)));
-    let is_of_bytes = files.iter().flat_map(|(_, rows)| rows).any(|row| is_comparable(&row) && row.is_of_bytes());
+    let is_of_bytes =
+        files.iter().flat_map(|(_, rows)| rows).any(|row| is_comparable(&row) && row.is_of_bytes());
     let over = if is_of_bytes { Axis::new("Length", "B", x) } else { Axis::new("Places", "", x) };
     Ok(Figure::Curve(Curve {
         title: stem.to_owned(),

@@ -395,6 +395,9 @@ mod tests {
         let with_one = [(1.0, 8.0), (4.0, 2.0)];
         assert_eq!(drawn(&with_one, None), ("Speed-up by places".to_owned(), vec![1.0, 4.0], true));
         assert_eq!(drawn(&with_one[1..], None), ("Time by places".to_owned(), vec![2.0], false));
-        assert_eq!(drawn(&with_one, Some(Resource::Time)), ("Time by places".to_owned(), vec![8.0, 2.0], false));
+        assert_eq!(
+            drawn(&with_one, Some(Resource::Time)),
+            ("Time by places".to_owned(), vec![8.0, 2.0], false)
+        );
     }
 }

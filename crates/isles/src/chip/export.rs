@@ -118,7 +118,11 @@ impl ChipRun {
     }
 
     /// Writes all exports of `launch`; returns what could not be written, which keeps nothing else from it.
-    pub(crate) fn write(mut self, launch: &Launch, (chip, host): (ModelledChip, Duration)) -> Vec<WriteError> {
+    pub(crate) fn write(
+        mut self,
+        launch: &Launch,
+        (chip, host): (ModelledChip, Duration),
+    ) -> Vec<WriteError> {
         if let Some(kept) = &launch.summary {
             // A second run leaves that of the first.
             let _ = kept.set(self.summary(launch, (chip, host)));

@@ -5,7 +5,7 @@
 
 use super::clocks::ChipScope;
 use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
-use super::drive::{all_locals, drain_messages, close_all, drive};
+use super::drive::{all_locals, close_all, drain_messages, drive};
 use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
 use super::observe::ChipObservation;

@@ -7,7 +7,7 @@ use super::modelled::ModelledChip;
 use crate::launch::{Launch, LaunchError};
 use crate::observe::Observation;
 use isles_chip::quantity::Attojoules;
-use isles_chip::topology::{CoreId, Shape, LinkEnd, Topology};
+use isles_chip::topology::{CoreId, LinkEnd, Shape, Topology};
 use isles_runtime::{CoreReading, Local, Result};
 use isles_telemetry::{EnergySample, LinkSample, MeshDescription, RunDescription};
 use isles_transport::PlaceId;

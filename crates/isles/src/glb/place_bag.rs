@@ -7,7 +7,7 @@ use super::Bag;
 use super::recovery::PlaceBackups;
 use super::report::PlaceBalance;
 use crate::{Error, ErrorKind, Random, Result};
-use isles_protocol::balance::backup::{StartedSave, EncodedBag};
+use isles_protocol::balance::backup::{EncodedBag, StartedSave};
 use isles_protocol::balance::{Balancer, Batch, Parameters, StealKind};
 use isles_runtime::wire::to_bytes;
 use serde::{Deserialize, Serialize};

@@ -6,11 +6,11 @@
 //! while places restore ends the run with an error.
 
 use super::Bag;
-use super::worker::{self, PlaceBags, is_dead, place, none_if_dead};
+use super::worker::{self, PlaceBags, is_dead, none_if_dead, place};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result, yield_now};
 use isles_protocol::balance::backup::{
-    StartedSave, RecoveryFacts, EncodedBag, ReceivedNumbers, RestoreOrders, BackupState, Save, restore_orders,
+    BackupState, EncodedBag, ReceivedNumbers, RecoveryFacts, RestoreOrders, Save, StartedSave, restore_orders,
 };
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::wire::{DecodeError, from_bytes};
@@ -48,7 +48,10 @@ pub(super) async fn recover<B: Bag>(
 }
 
 /// The living, and what each restores of what the dead members had.
-async fn orders(backups: &PlaceBackups, members: &[usize]) -> Result<(Vec<usize>, Vec<(usize, RestoreOrders)>)> {
+async fn orders(
+    backups: &PlaceBackups,
+    members: &[usize],
+) -> Result<(Vec<usize>, Vec<(usize, RestoreOrders)>)> {
     // The error of a death may come before its news.
     while !members.iter().any(|member| is_dead(*member)) {
         yield_now().await;

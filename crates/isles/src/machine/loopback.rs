@@ -34,7 +34,13 @@ impl MachineDriver for Driver {
         processors()
     }
 
-    fn run(&self, launch: &Launch, _: Option<Collector>, main: Main<'_>, _: &mut Vec<WriteError>) -> LaunchResult {
+    fn run(
+        &self,
+        launch: &Launch,
+        _: Option<Collector>,
+        main: Main<'_>,
+        _: &mut Vec<WriteError>,
+    ) -> LaunchResult {
         let (result, report, _) = run_plan(launch.places, Plan::adversarial(launch.seed), main);
         Ok((result, report))
     }
@@ -138,8 +144,10 @@ impl WorldDriver {
         if self.locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
             // Places may send to each other for ever; what a team sends comes within that many steps.
             for _ in 0..SETTLED_STEPS_MAX {
-                let attended =
-                    self.locals.iter().filter(|local| local.enter(|| local.progress_messages()) == Step::Busy);
+                let attended = self
+                    .locals
+                    .iter()
+                    .filter(|local| local.enter(|| local.progress_messages()) == Step::Busy);
                 if attended.count() == 0 && !self.world.advance() {
                     break;
                 }

@@ -3,7 +3,7 @@
 //! All of them call it. The first one runs `main`, the others serve, and all return when the run is over. Invariant:
 //! the communicator is copied and only the copy is used; MPI is begun and ended by the program alone.
 
-use super::mpi::{startup, run_place};
+use super::mpi::{run_place, startup};
 use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::Machine;
 use crate::machine::driver::LaunchResult;

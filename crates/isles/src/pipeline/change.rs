@@ -5,8 +5,8 @@
 //! before.
 
 use super::Pipeline;
-use super::group_starter::{Command, command};
 use super::flow::{Exit, PipelineState, partition_of};
+use super::group_starter::{Command, command};
 use super::local::LocalPipeline;
 use super::options::check_cores;
 use super::packet::{EpochPlan, StageMessage};
@@ -32,8 +32,10 @@ struct StageFacts {
 
 /// Returns the facts that this place has about some stages.
 fn stage_facts<P: Pipeline>(local: &LocalPipeline<P>, first: usize, end: usize) -> Vec<StageFacts> {
-    let fact =
-        |stage: usize| StageFacts { mean: local.monitor.means()[stage], state_bytes: local.state_bytes()[stage] };
+    let fact = |stage: usize| StageFacts {
+        mean: local.monitor.means()[stage],
+        state_bytes: local.state_bytes()[stage],
+    };
     (first..end).map(fact).collect()
 }
 

@@ -304,7 +304,8 @@ pub(super) async fn run<P: Pipeline, R>(
     body: impl AsyncFnOnce(RunningPipeline<P>) -> Result<R>,
 ) -> Result<(R, PipelineReport)> {
     let seed = (pipeline, options.state_bytes_max);
-    let local = PlaceLocal::with(seed, |(pipeline, max): (P, usize)| LocalPipeline::new(&pipeline, max)).await?;
+    let local =
+        PlaceLocal::with(seed, |(pipeline, max): (P, usize)| LocalPipeline::new(&pipeline, max)).await?;
     let names = Rc::clone(&local.lock().names);
     let partition = options.check(names.len())?;
     let states = local.lock().first_states()?;

@@ -38,11 +38,15 @@ pub(super) async fn outcome(starter: &Monitor<GroupStarter>) -> Result<()> {
 }
 
 /// Starts groups until told to stop; the outcome of them all is then there.
-pub(super) async fn start_groups<P: Pipeline>(local: PlaceLocal<LocalPipeline<P>>, starter: Rc<Monitor<GroupStarter>>) {
+pub(super) async fn start_groups<P: Pipeline>(
+    local: PlaceLocal<LocalPipeline<P>>,
+    starter: Rc<Monitor<GroupStarter>>,
+) {
     let ended = finish(async {
         loop {
             let next = |starter: &mut GroupStarter| starter.commands.pop_front();
-            let command = starter.when(|starter| !starter.commands.is_empty(), next).await.expect("there is one");
+            let command =
+                starter.when(|starter| !starter.commands.is_empty(), next).await.expect("there is one");
             let Command::Start(groups) = command else { return };
             for (place, task) in groups {
                 spawn_at!(place, work(local, task).await?);

@@ -36,8 +36,8 @@
 //! ```
 
 mod change;
-mod group_starter;
 mod flow;
+mod group_starter;
 mod local;
 mod options;
 mod packet;

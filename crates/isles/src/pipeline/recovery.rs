@@ -6,8 +6,8 @@
 //! before a death are dropped when they come again.
 
 use super::Pipeline;
-use super::group_starter::{Command, command, outcome};
 use super::flow::{PipelineState, partition_of};
+use super::group_starter::{Command, command, outcome};
 use super::packet::StageMessage;
 use super::source::SendPermit;
 use super::stage::ports::PortValues;

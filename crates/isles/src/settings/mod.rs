@@ -16,7 +16,7 @@ pub(crate) mod unknown_variables;
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::output::{Export, ExportRequest};
-use crate::settings::table::{OnOtherMachines, FlagGroup, SETTINGS, SettingRow, setting};
+use crate::settings::table::{FlagGroup, OnOtherMachines, SETTINGS, SettingRow, setting};
 use crate::settings::unknown_variables::warn_of_unknown_variables;
 use isles_runtime::run::Stall;
 use isles_transport_shm::Pinning;

@@ -61,7 +61,10 @@ fn allowed_processors(fault: CoreListError) -> String {
 }
 
 fn usable(processors: &[usize], strange: u32) -> String {
-    format!("processors that this program may use, which are {} ({strange} is none)", pinning_list(processors))
+    format!(
+        "processors that this program may use, which are {} ({strange} is none)",
+        pinning_list(processors)
+    )
 }
 
 /// Processors as they are written.
@@ -75,7 +78,8 @@ mod tests {
     use super::*;
 
     fn refusal(value: &str, places: u32) -> String {
-        let checked = read("ISLES_PIN", value).and_then(|pinning| check_pinning(&[0, 1, 4], &pinning, places));
+        let checked =
+            read("ISLES_PIN", value).and_then(|pinning| check_pinning(&[0, 1, 4], &pinning, places));
         checked.expect_err(value).allowed
     }
 

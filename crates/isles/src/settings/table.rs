@@ -183,16 +183,21 @@ const ALL: Machines = Machines {
     on: &[MachineClass::Host, MachineClass::Ranks, MachineClass::Loopback, MachineClass::Chip],
     on_other_machines: OnOtherMachines::Ignored,
 };
-const HOST: Machines = Machines { on: &[MachineClass::Host], on_other_machines: OnOtherMachines::FlagRefused };
+const HOST: Machines =
+    Machines { on: &[MachineClass::Host], on_other_machines: OnOtherMachines::FlagRefused };
 const RANKS: Machines = Machines { on: &[MachineClass::Ranks], on_other_machines: OnOtherMachines::Ignored };
-const CHIP: Machines = Machines { on: &[MachineClass::Chip], on_other_machines: OnOtherMachines::FlagRefused };
-const CHIP_ALONE: Machines = Machines { on: &[MachineClass::Chip], on_other_machines: OnOtherMachines::Refused };
+const CHIP: Machines =
+    Machines { on: &[MachineClass::Chip], on_other_machines: OnOtherMachines::FlagRefused };
+const CHIP_ALONE: Machines =
+    Machines { on: &[MachineClass::Chip], on_other_machines: OnOtherMachines::Refused };
 const OBSERVED: Machines = Machines {
     on: &[MachineClass::Host, MachineClass::Ranks, MachineClass::Chip],
     on_other_machines: OnOtherMachines::Refused,
 };
-const SEEDED: Machines =
-    Machines { on: &[MachineClass::Loopback, MachineClass::Chip], on_other_machines: OnOtherMachines::FlagRefused };
+const SEEDED: Machines = Machines {
+    on: &[MachineClass::Loopback, MachineClass::Chip],
+    on_other_machines: OnOtherMachines::FlagRefused,
+};
 
 /// A flag of `group`.
 const fn flag(group: FlagGroup, name: &'static str, value: &'static str) -> SettingFlag {
@@ -527,7 +532,11 @@ pub const SETTINGS: &[SettingRow] = &[
                 `fixed:DIVIDER`, `on-demand`, `phase-aware`, `capped:WATTS`",
         default: SettingDefault::Value("fixed"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(format | settings, _, _ | settings.governor.value.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(
+            format | settings,
+            _,
+            _ | settings.governor.value.to_string()
+        )),
         read: of_chip!(read governor by chip::read_governor),
     },
     SettingRow {

@@ -60,7 +60,7 @@ fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::table::{OnOtherMachines, FlagGroup, SETTINGS, Stored};
+    use crate::settings::table::{FlagGroup, OnOtherMachines, SETTINGS, Stored};
     use std::fs;
     use std::path::Path;
 

@@ -4,8 +4,8 @@
 //! into its file. It is paused by SIGSTOP and killed by SIGKILL, as is all that it has started; it ends with its place.
 
 use crate::command_queue::NumberedCommand;
-use crate::runner::process::{spawn_command, kill_marked};
-use crate::runner::{Control, JobEvent, JobRunner, StartOrder, JobEventKind, send_event};
+use crate::runner::process::{kill_marked, spawn_command};
+use crate::runner::{Control, JobEvent, JobEventKind, JobRunner, StartOrder, send_event};
 use isles::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fmt::Display;

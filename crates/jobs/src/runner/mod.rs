@@ -217,7 +217,11 @@ pub(crate) async fn run(
 }
 
 /// Sends the job server a report that does not end a job.
-pub(crate) async fn send_event(events: &Sender<JobEvent>, start: StartId, kind: JobEventKind) -> isles::Result<()> {
+pub(crate) async fn send_event(
+    events: &Sender<JobEvent>,
+    start: StartId,
+    kind: JobEventKind,
+) -> isles::Result<()> {
     events.send(JobEvent { start, busy: Duration::ZERO, kind }).await?;
     Ok(())
 }

@@ -198,7 +198,8 @@ pub fn execute(arguments: &BoundArguments) -> Result<(), Failure> {
     let bound = case.bound().map_err(no_bound)?;
     let report =
         BoundReport::new(&case, (&bound, case.seen(arguments.runs)), arguments.deadline, speed_ups(&case)?);
-    let printed = console::print_report(files.leave_standard_output_free(), &report.text()).map_err(Failure::stdout);
+    let printed =
+        console::print_report(files.leave_standard_output_free(), &report.text()).map_err(Failure::stdout);
     let json = files.json.map_or(Ok(()), |json| {
         let text = serde_json::to_string_pretty(&report).expect("numbers and texts are JSON");
         Ok(json.write(|out| out.write_all(format!("{text}\n").as_bytes())).map(drop)?)

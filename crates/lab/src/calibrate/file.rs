@@ -4,7 +4,7 @@
 //! chip shows, row by row, at the head of the file, and the constants state the middle of those errors.
 
 use super::fit::{self, Constants, Level};
-use super::measure::{Figures, Rounds, FiguresByDistance};
+use super::measure::{Figures, FiguresByDistance, Rounds};
 use std::fmt::Write;
 
 /// Source of the figures.

@@ -5,7 +5,7 @@
 //! figures. It is corrected by what the chip then shows, which is exact, so a few rounds are enough. Invariant: all
 //! constants are finite, and none is negative.
 
-use super::measure::{Figures, SIZES, FiguresByDistance};
+use super::measure::{Figures, FiguresByDistance, SIZES};
 
 /// Granularity of packets, in bytes, and the longest one.
 const FLIT: f64 = 64.0;

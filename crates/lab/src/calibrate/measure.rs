@@ -194,7 +194,10 @@ mod tests {
     use super::*;
 
     fn round(latency: f64) -> FiguresByDistance {
-        FiguresByDistance { near: Some(Figures { latency, gap: 40.0, sizes: [100.0; SIZES.len()] }), far: None }
+        FiguresByDistance {
+            near: Some(Figures { latency, gap: 40.0, sizes: [100.0; SIZES.len()] }),
+            far: None,
+        }
     }
 
     #[test]

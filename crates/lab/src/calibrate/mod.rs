@@ -15,7 +15,7 @@ use isles::{Destination, Launch, Machine, ModelledChip};
 use isles_app::console;
 use isles_app::console::cpu_info;
 use isles_app::{Failure, PlaceArguments, ended};
-use measure::{Rounds, FiguresByDistance};
+use measure::{FiguresByDistance, Rounds};
 use serde_json::json;
 use std::path::Path;
 use std::sync::mpsc;
@@ -184,7 +184,11 @@ fn origin(machine: Machine, places: u32, shape: (u32, u32)) -> Origin {
 }
 
 /// Constants with which the chip is like the places, and what it then shows.
-fn fitted(launch: &Launch, origin: &Origin, measured: &FiguresByDistance) -> Result<(Constants, FiguresByDistance), Failure> {
+fn fitted(
+    launch: &Launch,
+    origin: &Origin,
+    measured: &FiguresByDistance,
+) -> Result<(Constants, FiguresByDistance), Failure> {
     let guess = Constants::guess(measured);
     let mut constants = guess.ok_or_else(|| Failure::Ended("the places measured nothing".to_owned()))?;
     let mut shown = on_chip(launch, origin, &constants, measured)?;

@@ -57,7 +57,8 @@ enum Reaction {
 fn interrupts(chip: &Chip) -> Vec<Row> {
     let (band, source) = (Band::Within(20.0), "004:1108");
     let family = Family { deck: "V10", unit: "", band, basis: Basis::Calibrated, source, reading: "" };
-    let last = |targets| interrupt_latencies(chip, targets, Reaction::Registers).into_iter().fold(0.0, f64::max);
+    let last =
+        |targets| interrupt_latencies(chip, targets, Reaction::Registers).into_iter().fold(0.0, f64::max);
     let row = |family: Family, targets: u32, published: f64| {
         let name = if targets == 1 { "1 target".to_owned() } else { format!("{targets} targets") };
         family.row(name, published, last(targets))

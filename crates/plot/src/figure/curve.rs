@@ -6,7 +6,7 @@
 
 use super::{Interval, count};
 use crate::axis::{Axis, Scale};
-use crate::canvas::{Anchor, SeriesStyle, SMALL, Spot, element, group, line, path, polygon, text};
+use crate::canvas::{Anchor, SMALL, SeriesStyle, Spot, element, group, line, path, polygon, text};
 use crate::labels::spread;
 use crate::page::{LegendEntry, MARGIN, Page, mark_sample, series_group};
 use crate::panel::{Panel, PanelOptions, RIGHT};

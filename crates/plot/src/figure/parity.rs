@@ -6,7 +6,7 @@
 
 use super::{Interval, count};
 use crate::axis::{Axis, Scale};
-use crate::canvas::{Anchor, SeriesStyle, SMALL, Spot, WIDTH, group, line, path, text};
+use crate::canvas::{Anchor, SMALL, SeriesStyle, Spot, WIDTH, group, line, path, text};
 use crate::labels::{Block, Labeller};
 use crate::page::{LegendEntry, MARGIN, Page, SMALL_LINE, mark_sample, series_group};
 use crate::panel::{Panel, PanelOptions, RIGHT};

@@ -6,7 +6,7 @@
 
 use super::count;
 use crate::axis::{Axis, Scale};
-use crate::canvas::{SeriesStyle, SMALL, Spot, group, line, path, text};
+use crate::canvas::{SMALL, SeriesStyle, Spot, group, line, path, text};
 use crate::labels::{Block, Labeller};
 use crate::page::{LegendEntry, Page, mark_sample, series_group};
 use crate::panel::{Panel, PanelOptions, RIGHT};

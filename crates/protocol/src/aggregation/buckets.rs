@@ -168,7 +168,10 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
     ///
     /// # Errors
     /// [`UnexpectedAcknowledgement`]: nothing that departed there is unacknowledged; the peer is wrong.
-    pub fn acknowledged(&mut self, peer: PlaceId) -> Result<Option<OutgoingBucket<T, K>>, UnexpectedAcknowledgement> {
+    pub fn acknowledged(
+        &mut self,
+        peer: PlaceId,
+    ) -> Result<Option<OutgoingBucket<T, K>>, UnexpectedAcknowledgement> {
         let index = self.router.lane_to(peer).ok_or(UnexpectedAcknowledgement)?;
         let lane = &mut self.lanes[index];
         lane.in_flight = lane.in_flight.checked_sub(1).ok_or(UnexpectedAcknowledgement)?;

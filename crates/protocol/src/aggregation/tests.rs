@@ -1,6 +1,6 @@
 //! Places that only aggregate, with batches and acknowledgements in any order.
 
-use super::{BucketLimits, Buckets, OutgoingBucket, ItemRoute, Router, Torus};
+use super::{BucketLimits, Buckets, ItemRoute, OutgoingBucket, Router, Torus};
 use crate::PlaceId;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -37,7 +37,10 @@ impl World {
     fn leave(&mut self, from: PlaceId, outgoing_bucket: OutgoingBucket<Item, u8>) {
         assert!(outgoing_bucket.items.len() <= self.places[from.index()].capacity());
         if outgoing_bucket.to.is_empty() {
-            assert!(outgoing_bucket.items.iter().all(|(_, to)| *to == outgoing_bucket.peer), "all of it is for the peer");
+            assert!(
+                outgoing_bucket.items.iter().all(|(_, to)| *to == outgoing_bucket.peer),
+                "all of it is for the peer"
+            );
         }
         let (key, items) = (outgoing_bucket.key, outgoing_bucket.items.into());
         self.batches.push((outgoing_bucket.peer, Batch { source: from, key, items }));

@@ -99,7 +99,9 @@ impl JobState {
             (Paused, JobStep::Commanded(JobVerb::Resume)) => Running,
             (Running | Paused, JobStep::Commanded(JobVerb::Checkpoint)) => Checkpointing,
             (Running | Paused, JobStep::Commanded(JobVerb::Move)) => Moving,
-            (Creating | Running | Paused | Checkpointing | Moving, JobStep::Commanded(JobVerb::Kill)) => Stopping,
+            (Creating | Running | Paused | Checkpointing | Moving, JobStep::Commanded(JobVerb::Kill)) => {
+                Stopping
+            }
             // A job that is at no place can be forgotten.
             (New | Checkpointed | Stopped | Finished | Failed, JobStep::Commanded(JobVerb::Remove)) => self,
             (Creating | Moving, JobStep::Reported(JobReport::Started)) => Running,

@@ -266,7 +266,8 @@ impl Phasers {
 
     fn record(&self, party: Party) -> Result<&PartyRecord, PhaserError> {
         let record = self.records.get(party.record as usize);
-        let taken = |record: &&PartyRecord| record.generation == party.generation && record.state != State::Free;
+        let taken =
+            |record: &&PartyRecord| record.generation == party.generation && record.state != State::Free;
         record.filter(taken).ok_or(PhaserError::NotRegistered)
     }
 
@@ -425,7 +426,12 @@ impl Phasers {
     }
 
     /// Takes in a report to a phaser opened here.
-    fn receive_report(&mut self, from: PlaceId, report: &PhaserReport, out: &mut Vec<Output>) -> Result<(), Violation> {
+    fn receive_report(
+        &mut self,
+        from: PlaceId,
+        report: &PhaserReport,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Violation> {
         let id = report.phaser;
         if id.home != self.membership.here {
             return Err(Violation::NotItsHome(id));
@@ -499,7 +505,8 @@ impl Phasers {
 
     /// Takes a dead place out of a phaser opened here, and asks the live places: they may hold parties that it sent.
     fn mark_dead(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
-        let LocalPhaser { id, phase, has_sent_registrations, role: Role::Home(coordinator), .. } = &mut self.shares[index]
+        let LocalPhaser { id, phase, has_sent_registrations, role: Role::Home(coordinator), .. } =
+            &mut self.shares[index]
         else {
             return;
         };

@@ -18,7 +18,7 @@ pub(crate) use answer::ReplyTo;
 pub(crate) use pending::CallId;
 
 use crate::call::answer::AnswerMemory;
-use crate::call::pending::{ReplyFuture, Calls};
+use crate::call::pending::{Calls, ReplyFuture};
 use crate::call::shipment::Shipment;
 use crate::call::site::{Direction, INTERNAL, Site, SiteCounts};
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;

@@ -11,7 +11,7 @@ use super::site::{Site, SiteCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::Scope;
 use crate::local::{Encode, Local};
-use crate::message::{Handler, BodyHeader};
+use crate::message::{BodyHeader, Handler};
 use crate::service::RefusedBody;
 use crate::wire::Writer;
 use isles_protocol::PlaceId;
@@ -101,12 +101,17 @@ impl<'a> Shipment<'a> {
         let slot = local.calls.pending.borrow_mut().open(self.to, scope, key, self.site);
         let head = BodyHeader { entry: self.descriptor.entry(), finish };
         let guess = BodyHeader::BYTES + size_of::<CallId>() + self.room;
-        let sent =
-            local.send_with_size_hint(self.to, Class::Data, Handler::Call.id(), guess, |writer: &mut Writer<'_>| {
+        let sent = local.send_with_size_hint(
+            self.to,
+            Class::Data,
+            Handler::Call.id(),
+            guess,
+            |writer: &mut Writer<'_>| {
                 head.encode(writer);
                 slot.encode(writer);
                 (self.encode)(writer)
-            });
+            },
+        );
         match sent {
             Ok(sent) => {
                 local.calls.site_counts.borrow_mut().add(self.site, sent.bytes);

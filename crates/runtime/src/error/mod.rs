@@ -438,7 +438,8 @@ fn group_similar(causes: &[Body]) -> Vec<Vec<&Body>> {
 
 /// One line for errors that differ in their places only.
 fn write_similar(f: &mut fmt::Formatter<'_>, similar: &[&Body]) -> fmt::Result {
-    let places: OrderedSet<u32> = similar.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
+    let places: OrderedSet<u32> =
+        similar.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
     let times = match similar.len() {
         number if number <= places.len().max(1) => String::new(),
         2 => "twice".to_owned(),

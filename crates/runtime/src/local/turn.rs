@@ -200,7 +200,11 @@ impl Local {
         turn.restarts_clock.set(false);
         turn.reset_counts();
         let is_held = turn.held.get().is_some();
-        if self.has_remote_hosts || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
+        if self.has_remote_hosts
+            || turn.looks.get() > 0
+            || is_held
+            || matches!(self.clock, Clock::Modelled(_))
+        {
             turn.start.set(self.clock.now());
         }
         if is_held {

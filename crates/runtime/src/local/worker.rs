@@ -4,7 +4,7 @@ use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, ScopeKind, fault_of};
-use crate::limits::{READY_BATCH, SPIN_POLLS, ROOM_WAIT, WAIT_MAX};
+use crate::limits::{READY_BATCH, ROOM_WAIT, SPIN_POLLS, WAIT_MAX};
 use crate::message;
 use crate::part;
 use crate::run::process;

@@ -9,7 +9,7 @@ use crate::capture::TaskOutcome;
 use crate::error::Result;
 use crate::error::panic::{self, WatchedRun};
 use crate::finish::{Scope, finish_at};
-use crate::limits::{COMPARE_WAIT, EXPLAIN_WAIT, FINAL_REPORT_WAIT, FINAL_POLLS};
+use crate::limits::{COMPARE_WAIT, EXPLAIN_WAIT, FINAL_POLLS, FINAL_REPORT_WAIT};
 use crate::local::{Local, Step};
 use crate::part;
 use crate::run::report::{RunMessage, RunReport};
@@ -168,7 +168,14 @@ fn drive(
     stall: Stall,
     mut over: impl FnMut() -> bool,
 ) -> Result<()> {
-    let mut silence = StallWatch { stall, since: None, compared: false, reported_at: None, has_named_unresponsive: false, wait_reports: 0 };
+    let mut silence = StallWatch {
+        stall,
+        since: None,
+        compared: false,
+        reported_at: None,
+        has_named_unresponsive: false,
+        wait_reports: 0,
+    };
     while !over() {
         if step(local) == Step::Busy {
             silence.note_progress(local);
@@ -289,7 +296,9 @@ fn shut_down(local: &Local) -> RunReport {
         let final_reports = local.run.final_reports.borrow();
         local.others().all(|place| final_reports.contains_key(place) || local.is_dead(place))
     };
-    let _ = drive(local, Local::progress_messages, Stall::default(), || answered() || local.clock().now() > until);
+    let _ = drive(local, Local::progress_messages, Stall::default(), || {
+        answered() || local.clock().now() > until
+    });
     let mut final_reports = local.run.final_reports.take();
     final_reports.insert(local.here(), local.report());
     let places = (0..local.places()).map(|place| final_reports.remove(PlaceId(place)));

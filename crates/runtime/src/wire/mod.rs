@@ -510,7 +510,8 @@ impl<'a> Reader<'a> {
     /// [`DecodeError`]: the bytes end too early, or are no such value.
     #[inline]
     pub fn take_value<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
-        panic::catch_panic_text(|| reading::Values::new(self).take(PhantomData)).map_err(DecodeError::Panicked)?
+        panic::catch_panic_text(|| reading::Values::new(self).take(PhantomData))
+            .map_err(DecodeError::Panicked)?
     }
 
     /// Takes numbers that [`Writer::put_numbers`] wrote.

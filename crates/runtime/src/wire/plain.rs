@@ -57,7 +57,7 @@ where
 /// The same for a list that may be absent: `#[serde(with = "isles::plain::optional")]`.
 pub mod optional {
     use super::{
-        AnyBitPattern, Deref, Deserialize, Deserializer, List, NoUninit, Serialize, Serializer, ListAsBytes,
+        AnyBitPattern, Deref, Deserialize, Deserializer, List, ListAsBytes, NoUninit, Serialize, Serializer,
     };
 
     /// Writes the list, if there is one.

@@ -10,7 +10,9 @@ use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use crate::channel::message::CHANNEL;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, Choice, OfferOutcome, OperationId, WantOutcome};
+use isles_protocol::channel::{
+    Cancelled, ChannelHome, ChannelStep, Choice, OfferOutcome, OperationId, WantOutcome,
+};
 use isles_runtime::capture::CanSend;
 use isles_runtime::service::{Refused, drop_caught, refuse};
 use isles_runtime::wire::{DecodeError, Reader};
@@ -349,8 +351,11 @@ impl<T: CanSend> LocalChannel<T> {
     fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
         if self.control.is_rendezvous() {
             // A dead home has no sender that waits.
-            let _ =
-                self.control.send_message(local, self.control.id.home, &ChannelMessage::Taken { operation: number });
+            let _ = self.control.send_message(
+                local,
+                self.control.id.home,
+                &ChannelMessage::Taken { operation: number },
+            );
         }
         self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
     }

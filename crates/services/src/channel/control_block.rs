@@ -1,8 +1,8 @@
 //! The part of a channel at one place that touches no value.
 //!
-//! Apart from [`LocalChannel`](super::local_channel::LocalChannel), so that it is compiled once, with this crate, and not for each type of values.
-//! It keeps who waits, what they wait for and what became of it; values are kept by the end.
-//! Invariant: nothing is borrowed while a message is sent or a task is woken.
+//! Apart from [`LocalChannel`](super::local_channel::LocalChannel), so that it is compiled once, with this crate, and
+//! not for each type of values. It keeps who waits, what they wait for and what became of it; values are kept by the
+//! end. Invariant: nothing is borrowed while a message is sent or a task is woken.
 
 use super::message::{ChannelId, ChannelMessage, ItemHeader};
 use super::ring::{InwardRings, OutwardRing, RingShape};
@@ -378,10 +378,11 @@ impl ControlBlock {
         put: &Encode<'_>,
     ) -> Result<(), ChannelAnswer> {
         let (handler, head) = (CHANNEL, self.item_header.bytes());
-        let sent = local.send_with_size_hint(self.id.home, Class::Data, handler, head.len() + room, |writer| {
-            writer.put_bytes(head);
-            put(writer)
-        });
+        let sent =
+            local.send_with_size_hint(self.id.home, Class::Data, handler, head.len() + room, |writer| {
+                writer.put_bytes(head);
+                put(writer)
+            });
         sent.map(drop).map_err(unsent)
     }
 

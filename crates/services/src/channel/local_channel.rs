@@ -427,9 +427,15 @@ impl<T: CanSend> LocalChannel<T> {
             ChannelStep::Announce(to, slots) => {
                 return drop(self.control.send_message(local, to, &ChannelMessage::Slots { count: slots }));
             }
-            ChannelStep::Recall(to) => return drop(self.control.send_message(local, to, &ChannelMessage::Recall)),
-            ChannelStep::Close(to) => return drop(self.control.send_message(local, to, &ChannelMessage::Closed)),
-            ChannelStep::Settle(to) => return drop(self.control.send_message(local, to, &ChannelMessage::Settle)),
+            ChannelStep::Recall(to) => {
+                return drop(self.control.send_message(local, to, &ChannelMessage::Recall));
+            }
+            ChannelStep::Close(to) => {
+                return drop(self.control.send_message(local, to, &ChannelMessage::Closed));
+            }
+            ChannelStep::Settle(to) => {
+                return drop(self.control.send_message(local, to, &ChannelMessage::Settle));
+            }
         };
         if id.place == self.control.here {
             return self.answer(local, id.number, answer, value);
@@ -512,8 +518,11 @@ impl<T: CanSend> LocalChannel<T> {
     fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             // A dead home answers by its death.
-            let _ =
-                self.control.send_message(local, self.control.id.home, &ChannelMessage::Cancel { operation: number });
+            let _ = self.control.send_message(
+                local,
+                self.control.id.home,
+                &ChannelMessage::Cancel { operation: number },
+            );
             return;
         };
         let mut steps = self.new_steps();

@@ -1,14 +1,14 @@
 //! Channels: values that go from tasks to tasks at any places.
 //!
-//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `local_channel` is a channel at one
-//! place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds the
-//! handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind, gone
-//! anywhere, closes the channel.
+//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `local_channel` is a channel at
+//! one place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds
+//! the handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind,
+//! gone anywhere, closes the channel.
 
 mod arrival;
 pub(crate) mod control_block;
-mod local_channel;
 mod error;
+mod local_channel;
 pub(crate) mod message;
 mod operation;
 mod remote;
@@ -21,12 +21,12 @@ pub(crate) use control_block::{ChannelTable, poll_rings};
 pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 
-use local_channel::LocalChannel;
 use futures_core::Stream;
 use isles_protocol::channel::CAPACITY_MAX;
 use isles_runtime::capture::{CanSend, Handle};
 use isles_runtime::service::{InternalSite, PartRef, SerdeCapture, SerdeReturn, call};
 use isles_runtime::{Error, ErrorKind, Local, Place, Result, sleep};
+use local_channel::LocalChannel;
 use message::ChannelId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;

@@ -4,8 +4,8 @@
 //! that is dropped before its end is given up.
 
 use super::control_block::AnyChannel;
-use super::local_channel::{LocalChannel, SendOptions};
 use super::error::{RecvError, SendError, SendErrorKind};
+use super::local_channel::{LocalChannel, SendOptions};
 use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;

@@ -116,7 +116,12 @@ impl<T: CanSend> LocalChannel<T> {
         if waits {
             self.control.wait(number, "a receiver of", caller);
         }
-        match self.send_message(local, self.control.id.home, &ChannelMessage::Chosen { operation: number }, chosen) {
+        match self.send_message(
+            local,
+            self.control.id.home,
+            &ChannelMessage::Chosen { operation: number },
+            chosen,
+        ) {
             Ok(()) if waits => None,
             Ok(()) => {
                 *value = None;

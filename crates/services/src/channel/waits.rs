@@ -123,11 +123,7 @@ impl Waits {
     ///
     /// # Errors
     /// Nobody waits for it.
-    pub(super) fn note_answer(
-        &self,
-        number: u64,
-        answer: ChannelAnswer,
-    ) -> Result<Option<Waker>, NoWaiter> {
+    pub(super) fn note_answer(&self, number: u64, answer: ChannelAnswer) -> Result<Option<Waker>, NoWaiter> {
         let mut waits = self.0.borrow_mut();
         let wait = find_mut(&mut waits, number).ok_or(NoWaiter)?;
         match wait.state {

@@ -13,7 +13,9 @@ use super::{Phaser, PhaserTable, Registration, refused};
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
 use isles_protocol::phaser::{Party, PhaserError, RegistrationTransfer};
-use isles_runtime::service::{Encode, FOREIGN, BodyHeader, Refused, RefusedBody, Sent, call, roundtrip_check};
+use isles_runtime::service::{
+    BodyHeader, Encode, FOREIGN, Refused, RefusedBody, Sent, call, roundtrip_check,
+};
 use isles_runtime::wire::{EncodeError, Reader, Writer};
 use isles_runtime::{Error, ErrorKind, Local, Result};
 use isles_transport::{Class, HandlerId};

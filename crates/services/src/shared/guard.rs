@@ -345,7 +345,8 @@ impl<T: SharedValue> Object<T> {
             }
             return (is_old_elsewhere, None);
         }
-        let must_invalidate = is_old_elsewhere && !has_invalidated && state.options.controller != Controller::Timestamp;
+        let must_invalidate =
+            is_old_elsewhere && !has_invalidated && state.options.controller != Controller::Timestamp;
         // Lines are written back while the flags are on their way.
         let invalidation = must_invalidate.then(|| Local::with(|local| state.invalidate_others(local)));
         state.is_unwritten.set(false);
@@ -417,7 +418,8 @@ impl<T: SharedValue> WriteGuard<'_, T> {
         if self.has_changed && std::thread::panicking() {
             self.hold.object.state.holder.borrow_mut().set_poisoned(true);
         }
-        let (has_changed, invalidation) = self.hold.object.end_write(value, self.has_changed, self.invalidation.is_some());
+        let (has_changed, invalidation) =
+            self.hold.object.end_write(value, self.has_changed, self.invalidation.is_some());
         self.hold.end(GuardMode::Write, has_changed);
         invalidation
     }

@@ -315,8 +315,7 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines> {
         let chunks = std::mem::take(&mut self.chunks);
         let (ranges, is_changed) = (Vec::new(), Vec::new());
-        let mut lines =
-            ElementLines { memory: memory.clone(), ranges, is_table_changed: true, is_changed };
+        let mut lines = ElementLines { memory: memory.clone(), ranges, is_table_changed: true, is_changed };
         lines.grow(chunks.len());
         for (index, chunk) in chunks.iter().enumerate() {
             memory.memory.write(lines.ranges.get(index)?, 0, bytemuck::cast_slice(&chunk.elements));

@@ -452,7 +452,8 @@ impl ObjectState {
             self.holder.borrow_mut().home_died();
             self.wake_all();
         }
-        let tokens: Vec<u32> = self.invalidations.borrow().iter().map(|invalidation| invalidation.token).collect();
+        let tokens: Vec<u32> =
+            self.invalidations.borrow().iter().map(|invalidation| invalidation.token).collect();
         for token in tokens {
             // Those that did not wait for it have nothing to forget.
             let _ = self.receive_invalidated(local, place, token);
@@ -506,7 +507,12 @@ impl ObjectState {
         }
     }
 
-    fn receive_invalidation(&self, local: &Local, source: PlaceId, range: InvalidationRange) -> Result<(), Refused> {
+    fn receive_invalidation(
+        &self,
+        local: &Local,
+        source: PlaceId,
+        range: InvalidationRange,
+    ) -> Result<(), Refused> {
         let InvalidationRange { root, first, end, token } = range;
         let size = self.members.len() as u32;
         if root >= size || end > size || first >= end {

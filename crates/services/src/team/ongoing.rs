@@ -43,7 +43,13 @@ impl Team {
     /// Begins a collective that carries nothing of the program's.
     #[inline]
     pub(super) fn begin(&self, kind: CollectiveKind) -> BeginCollective<'_> {
-        BeginCollective { state: &self.state, kind, root: 0, element: (ElementType::NONE, || ""), pause: None }
+        BeginCollective {
+            state: &self.state,
+            kind,
+            root: 0,
+            element: (ElementType::NONE, || ""),
+            pause: None,
+        }
     }
 
     /// Begins a collective without a root, on values or elements of type `T`.
@@ -480,8 +486,13 @@ impl<'t> OngoingCollective<'t> {
             header::put_chunk(writer, parts);
             Ok(())
         };
-        self.post(to, self.header(index % FIRST_SYNC_STEP, bytes as u64), header::message_bytes(parts), encode)
-            .map(drop)
+        self.post(
+            to,
+            self.header(index % FIRST_SYNC_STEP, bytes as u64),
+            header::message_bytes(parts),
+            encode,
+        )
+        .map(drop)
     }
 
     /// Takes a chunk of a slice; the number of bytes in all is in its header.

@@ -9,14 +9,14 @@
 
 use super::Team;
 use super::algorithms::{
-    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_tree, chunk_len, reduces_hierarchically, reduces_serially,
-    choose_broadcast,
+    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_tree, choose_broadcast, chunk_len, reduces_hierarchically,
+    reduces_serially,
 };
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
 use super::rows;
 use super::schedule::{
-    Chunks, HalvingRound, ReductionStep, ReductionTree, RankSide, Tree, TreeNode, dissemination,
+    Chunks, HalvingRound, RankSide, ReductionStep, ReductionTree, Tree, TreeNode, dissemination,
 };
 use isles_runtime::Result;
 use isles_runtime::capture::Element;
@@ -111,7 +111,8 @@ impl Team {
         }
         transfer(&ongoing, folding.pair(ongoing.rank()), slice, &operator).await?;
         if folding.stays(ongoing.rank()) {
-            recursive_halving(&ongoing, folding.halving(ongoing.rank(), slice.len()), slice, &operator).await?;
+            recursive_halving(&ongoing, folding.halving(ongoing.rank(), slice.len()), slice, &operator)
+                .await?;
         }
         transfer(&ongoing, folding.unpair(ongoing.rank()), slice, &operator).await?;
         ongoing.complete(()).await

@@ -6,11 +6,13 @@
 
 use super::Team;
 use super::algorithms::{
-    BroadcastAlgorithm, broadcast_tree, reduces_hierarchically, reduces_serially, choose_broadcast,
+    BroadcastAlgorithm, broadcast_tree, choose_broadcast, reduces_hierarchically, reduces_serially,
 };
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
-use super::schedule::{ReductionStep, ReductionTree, Shape, RankSide, Tree, TreeNode, dissemination, pairwise};
+use super::schedule::{
+    RankSide, ReductionStep, ReductionTree, Shape, Tree, TreeNode, dissemination, pairwise,
+};
 use isles_runtime::Result;
 use isles_runtime::wire::{Reader, Writer};
 use serde::Serialize;

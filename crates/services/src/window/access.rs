@@ -12,7 +12,7 @@ use super::state::{Line, WindowState};
 use super::{Window, describe, table, transfer};
 use isles_protocol::window::EpochKind;
 use isles_runtime::capture::Element;
-use isles_runtime::service::coop::{FastPath, Attempt, CALL, wait_until_sent, slow_path, spend_budget};
+use isles_runtime::service::coop::{Attempt, CALL, FastPath, slow_path, spend_budget, wait_until_sent};
 use isles_runtime::service::span;
 use isles_runtime::wire::Writer;
 use isles_runtime::{Error, ErrorKind, Local, Result};
@@ -522,7 +522,10 @@ async fn accumulate_bytes(
     let kinds = kinds(kind as u8, how);
     if state.is_queued(access.target) {
         let operands = operands.to_vec();
-        state.enqueue(access.target, QueuedOperationKind::Accumulate { offset: layout.offset, kinds, operands });
+        state.enqueue(
+            access.target,
+            QueuedOperationKind::Accumulate { offset: layout.offset, kinds, operands },
+        );
         return Ok(());
     }
     transfer::send_accumulate(state, access.target, layout.offset, kinds, operands)?;

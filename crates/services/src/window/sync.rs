@@ -10,7 +10,7 @@ use super::{Window, describe, table, transfer};
 use crate::table::service::Service;
 use crate::window::table::WindowTable;
 use isles_protocol::window::{EpochFault, LockMode};
-use isles_runtime::service::coop::{FastPath, Attempt, slow_path};
+use isles_runtime::service::coop::{Attempt, FastPath, slow_path};
 use isles_runtime::service::span;
 use isles_runtime::{Error, ErrorKind, Local, Result};
 use std::panic::Location;

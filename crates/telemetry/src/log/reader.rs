@@ -218,7 +218,8 @@ impl RecordedRun {
         let mut before = Sample::default();
         for (index, position) in self.samples.iter().enumerate().take(to).skip(key) {
             let base = if position.is_key { &Sample::default() } else { &before };
-            let content = decode_frame(&self.bytes[position.at..]).map(|(_, content)| content).unwrap_or_default();
+            let content =
+                decode_frame(&self.bytes[position.at..]).map(|(_, content)| content).unwrap_or_default();
             // Each was decoded when the log was read.
             let Some(sample) = codec::decode(base, self.description.places, content) else { return };
             if index >= from {

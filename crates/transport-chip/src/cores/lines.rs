@@ -169,7 +169,12 @@ impl Cores {
     }
 
     /// Returns the time `word_write_time` takes without contention.
-    pub(crate) fn uncontended_word_write_time(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
+    pub(crate) fn uncontended_word_write_time(
+        &self,
+        place: PlaceId,
+        target: PlaceId,
+        lines: u32,
+    ) -> Picoseconds {
         let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
         span.over(self.hops(place, target) as u32) * u64::from(self.words(lines))
     }

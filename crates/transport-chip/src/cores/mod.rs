@@ -130,7 +130,10 @@ impl Cores {
         let tiles = core_map.cores().iter().map(|core| costs.topology.tile_of(*core));
         let (tile_numbers, used) = lines::number_tiles(&costs.topology, tiles);
         Cores {
-            cores: tile_numbers.into_iter().map(|tile_number| PlacedCore::new(tile_number, &costs.plan)).collect(),
+            cores: tile_numbers
+                .into_iter()
+                .map(|tile_number| PlacedCore::new(tile_number, &costs.plan))
+                .collect(),
             ports: vec![Timeline::default(); used.len()],
             paths: Paths::new(&costs.topology, used, costs.buffer_lines > 0),
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),

@@ -49,7 +49,8 @@ impl UndeclaredRegionDetector {
     }
 
     fn compare(&mut self, place: PlaceId, work: &Work, line: &'static Location<'static>) {
-        let (step, last) = (UndeclaredRegion { line, bytes: work.streamed_bytes }, &mut self.last[place.index()]);
+        let (step, last) =
+            (UndeclaredRegion { line, bytes: work.streamed_bytes }, &mut self.last[place.index()]);
         if work.streamed_region > 0 || step.bytes > self.cache {
             *last = None;
             return;

@@ -108,9 +108,13 @@ impl<C> InboxEntry<C> {
         let class = [Class::Control, Class::Data][self.class_index()];
         match self.piece {
             Fragment::Part { .. } => None,
-            Fragment::Whole { handler, content } => {
-                Some(ReceivedMessage { source: self.source, class, handler, content, arrival: self.key.time() })
-            }
+            Fragment::Whole { handler, content } => Some(ReceivedMessage {
+                source: self.source,
+                class,
+                handler,
+                content,
+                arrival: self.key.time(),
+            }),
         }
     }
 }

@@ -251,7 +251,13 @@ pub(crate) trait ProtocolModel {
 
     /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.
-    fn begin_block(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent, wakeups: &mut Wakeups);
+    fn begin_block(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        content: MessageContent,
+        wakeups: &mut Wakeups,
+    );
 
     /// Returns `true` if waiting places are halted until an interrupt wakes them; otherwise they poll.
     fn is_interrupt_driven(&self) -> bool {
@@ -323,7 +329,13 @@ pub(crate) trait MulticastModel {
     fn stage(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>, len: usize) -> u8;
 
     /// Tells one of the receivers of a slot of its message; returns when that arrives.
-    fn announce(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, content: MessageContent) -> Picoseconds;
+    fn announce(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        slot: u8,
+        content: MessageContent,
+    ) -> Picoseconds;
 }
 
 /// A protocol in which a place that sends may be in a call, and does nothing else until something comes for that.

@@ -56,7 +56,11 @@ fn garbage_in_a_ring_is_the_death_of_its_sender_at_every_place() {
         let cause = "1: a header without its mark, in the data ring from place 1 to place 0 at byte 64, \
                      seen by place 0";
         assert_eq!(progress_lines(&endpoints[0]), ["1: [7]", cause]);
-        assert_eq!(progress_lines(&endpoints[2]), ["1: [8]", cause], "what had been sent arrives before the end");
+        assert_eq!(
+            progress_lines(&endpoints[2]),
+            ["1: [8]", cause],
+            "what had been sent arrives before the end"
+        );
         assert!(endpoints[2].is_dead(PlaceId(1)) && endpoints[0].is_dead(PlaceId(1)));
         assert_eq!(send(&endpoints[0], 1, DATA, &[1]), Err(SendError::DeadPlace(PlaceId(1))));
         assert_eq!(send(&endpoints[2], 1, DATA, &[1]), Err(SendError::DeadPlace(PlaceId(1))));
@@ -265,7 +269,11 @@ fn a_place_that_is_condemned_while_its_messages_are_delivered_is_dead_at_every_p
             Arrival::Died { place, cause: Death::Corrupt(_) } => assert_eq!((place, heard), (PlaceId(1), 1)),
             Arrival::Died { cause, .. } => panic!("{cause}"),
         });
-        assert_eq!(progress_lines(&endpoints[0]), [""; 0], "nothing more is believed, and the death is told once");
+        assert_eq!(
+            progress_lines(&endpoints[0]),
+            [""; 0],
+            "nothing more is believed, and the death is told once"
+        );
         let cause = "1: a message that no sound place sends, from place 1 to place 0, seen by place 0";
         assert_eq!(progress_lines(&endpoints[2]), ["1: [8]", cause]);
         assert_eq!(send(&endpoints[0], 1, DATA, &[4]), Err(SendError::DeadPlace(PlaceId(1))));

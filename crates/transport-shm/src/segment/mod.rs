@@ -454,7 +454,8 @@ fn read_header(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError>
     let geometry = Geometry { places, control_bytes, data_bytes, arena_bytes };
     geometry.check().map_err(SegmentError::BadGeometry)?;
     let layout = Layout::of(geometry);
-    if layout.total_bytes != size || header.total_bytes != size || header.processors as usize > PROCESSORS_MAX {
+    if layout.total_bytes != size || header.total_bytes != size || header.processors as usize > PROCESSORS_MAX
+    {
         return Err(bad("the sizes in the header do not fit the file"));
     }
     let fencing = if header.fencing == 1 { Fencing::Sleeper } else { Fencing::Both };

@@ -191,7 +191,11 @@ impl State {
             word[..chunk.len()].copy_from_slice(chunk);
             sum.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_le_bytes(word)
         });
-        self.record(Event::Sent, here, u64::from(to.0) ^ scramble(content_digest ^ content.bytes().len() as u64));
+        self.record(
+            Event::Sent,
+            here,
+            u64::from(to.0) ^ scramble(content_digest ^ content.bytes().len() as u64),
+        );
         let delay = self.random.within(&self.plan.lane(class).delay_steps);
         let parcel = InFlightMessage { source: here, class, handler, content, ready_step: self.step + delay };
         let (site, key) = (&mut self.sites[to.index()], lane_key(here, class));

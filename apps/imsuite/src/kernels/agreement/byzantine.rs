@@ -10,7 +10,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, NodeContext};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use isles::Random;
 
 /// The kernel BY. Its messages are votes: of which node, and what.
@@ -43,7 +43,8 @@ impl Node {
             context.node.votes.fill(None);
             context.node.votes[index as usize] = Some(context.node.vote);
             for other in context.neighbours {
-                let vote = if context.node.is_traitor { context.node.random.chance(50) } else { context.node.vote };
+                let vote =
+                    if context.node.is_traitor { context.node.random.chance(50) } else { context.node.vote };
                 context.send(*other, (index, vote));
             }
             return;

@@ -8,7 +8,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
-use super::super::super::place_task::{PlaceTask, NodeContext};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use super::{answer_of, verify_leader};
 use serde::{Deserialize, Serialize};
 

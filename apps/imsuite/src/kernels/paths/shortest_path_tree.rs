@@ -8,7 +8,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, NodeContext};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use super::same;
 use serde::{Deserialize, Serialize};
 
@@ -47,9 +47,12 @@ impl Node {
     /// Begins a phase: asks neighbours if it is of the youngest layer, tells its children else.
     fn start(context: &mut NodeContext<'_, ShortestPathTree>) {
         let asked: Vec<u32> = match context.node.is_youngest {
-            true => {
-                context.neighbours.iter().copied().filter(|other| Some(*other) != context.node.parent).collect()
-            }
+            true => context
+                .neighbours
+                .iter()
+                .copied()
+                .filter(|other| Some(*other) != context.node.parent)
+                .collect(),
             false => std::mem::take(&mut context.node.growing),
         };
         let message = if context.node.is_youngest { TreeMessage::Join } else { TreeMessage::Start };

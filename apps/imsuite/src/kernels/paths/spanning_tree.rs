@@ -9,7 +9,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, NodeContext};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use serde::{Deserialize, Serialize};
 
 /// The kernel MST.
@@ -97,8 +97,9 @@ impl Node {
 
     /// One round of the root's way down to the blue edge; at its end the node there connects.
     fn move_root(context: &mut NodeContext<'_, SpanningTree>, is_first: bool) {
-        let turned =
-            std::mem::take(&mut context.inbox).into_iter().find(|(_, message)| *message == FragmentMessage::Turn);
+        let turned = std::mem::take(&mut context.inbox)
+            .into_iter()
+            .find(|(_, message)| *message == FragmentMessage::Turn);
         if let Some((former, _)) = turned {
             context.node.children.push(former);
             context.node.parent = None;
@@ -107,7 +108,8 @@ impl Node {
         let is_at = turned.is_some() || (is_first && context.node.parent.is_none());
         let Some((edge, below)) = context.node.blue.filter(|_| is_at) else { return };
         let Some(child) = below else {
-            context.node.connects_to = Some(if edge.lower == context.index { edge.higher } else { edge.lower });
+            context.node.connects_to =
+                Some(if edge.lower == context.index { edge.higher } else { edge.lower });
             return;
         };
         context.node.children.retain(|other| *other != child);
@@ -118,7 +120,8 @@ impl Node {
 
     /// Takes the connections in: of two fragments with one blue edge the lower node becomes the root of both.
     fn connect(context: &mut NodeContext<'_, SpanningTree>) {
-        let joining: Vec<u32> = std::mem::take(&mut context.inbox).into_iter().map(|(from, _)| from).collect();
+        let joining: Vec<u32> =
+            std::mem::take(&mut context.inbox).into_iter().map(|(from, _)| from).collect();
         let index = context.index;
         let node = &mut *context.node;
         let target = node.connects_to.take();

@@ -10,7 +10,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, NodeContext};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -81,7 +81,8 @@ impl Node {
         }
         for (leader, target) in invitations {
             if target == context.index {
-                context.node.invited_by = Some(context.node.invited_by.map_or(leader, |other| other.min(leader)));
+                context.node.invited_by =
+                    Some(context.node.invited_by.map_or(leader, |other| other.min(leader)));
             } else if context.node.seen.insert((leader.1, target)) && hop + 1 < context.node.size_max {
                 context.send_all(CommitteeMessage::Invitation { leader, target });
             }

@@ -147,7 +147,8 @@ async fn join(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
     task.round(|context| {
         let own = Some(context.node.around).filter(|_| context.node.is_white);
         let candidates: u32 = context.messages().chain(own).sum();
-        context.node.is_member |= context.node.is_candidate && candidates <= CANDIDATES_MAX * context.node.span;
+        context.node.is_member |=
+            context.node.is_candidate && candidates <= CANDIDATES_MAX * context.node.span;
         if context.node.is_candidate && context.node.is_member {
             context.send_all(1);
         }

@@ -9,7 +9,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, NodeContext};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 
 /// The kernel VC. Its messages are colours.
 pub struct TreeColouring;

@@ -41,7 +41,8 @@ const CONTENT: HandlerId = HandlerId(3);
 
 impl MachinePlace {
     fn new(endpoint: ChipEndpoint) -> MachinePlace {
-        let mut member = MachinePlace { endpoint, missing: 0, unsent: Vec::new(), is_unreported: true, done: false };
+        let mut member =
+            MachinePlace { endpoint, missing: 0, unsent: Vec::new(), is_unreported: true, done: false };
         member.missing = member.children().count() as u32;
         member
     }
@@ -68,7 +69,9 @@ impl MachinePlace {
         if self.missing == 0 && self.is_unreported {
             self.is_unreported = false;
             match self.endpoint.here().0.checked_sub(1) {
-                Some(place) => assert!(self.try_send(PlaceId(place / CHILDREN), ARRIVE), "there is room for one"),
+                Some(place) => {
+                    assert!(self.try_send(PlaceId(place / CHILDREN), ARRIVE), "there is room for one")
+                }
                 None => [RELEASE, CONTENT].into_iter().for_each(|handler| self.forward(handler)),
             }
         }

@@ -117,7 +117,8 @@ impl Jobs {
         let served = |job: &Job| ((job.left >> half) * u128::from(job.wanted)) >> half;
         let (rest, wanted) = (served(own), u128::from(own.wanted.max(1)));
         let beside = |job: &Job| {
-            let proportional = if job.wanted >= own.wanted { rest } else { rest / wanted * u128::from(job.wanted) };
+            let proportional =
+                if job.wanted >= own.wanted { rest } else { rest / wanted * u128::from(job.wanted) };
             proportional.min(served(job))
         };
         let now = self.now.max(own.from);

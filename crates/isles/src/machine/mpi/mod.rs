@@ -5,15 +5,15 @@
 //! rest. Invariant: no rank but the first runs a line of the program's `main` beyond the start.
 
 mod clocks;
-pub(super) mod startup;
 mod observed;
 pub(super) mod recorded;
+pub(super) mod startup;
 
 use crate::launch::{EXIT_USAGE, Launch, LaunchError, Main};
 use crate::machine::driver::{LaunchResult, MachineDriver};
 use crate::machine::launcher::{Launcher, names_of_launchers};
-use crate::machine::mpi::startup::{ConnectedRank, StartupError};
 use crate::machine::mpi::recorded::RecordedRun;
+use crate::machine::mpi::startup::{ConnectedRank, StartupError};
 use crate::observe::{Observation, observe_by};
 use crate::output::WriteError;
 use crate::print::notice;
@@ -137,7 +137,9 @@ pub(super) fn serve_as_rank(launcher: &Launcher) {
         if start_flags != NO_RUN
             && let Some(connected) = ranks.connected.take()
         {
-            let words = (start_flags & OBSERVED != 0).then(|| observed::join(&ranks.library, &connected.hosts)).flatten();
+            let words = (start_flags & OBSERVED != 0)
+                .then(|| observed::join(&ranks.library, &connected.hosts))
+                .flatten();
             let collector = (start_flags & TRACED != 0).then(Collector::within);
             run_place(&ranks.library, connected, (collector, words), run::serve);
         }
@@ -250,7 +252,11 @@ fn wait_for_start(ranks: &MpiRank) -> u8 {
         endpoint.wait(None);
         endpoint.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) if message.handler == START => {
-                start_flags = Some(if let Body::Inline([start_flags, ..]) = message.body { *start_flags } else { NO_RUN });
+                start_flags = Some(if let Body::Inline([start_flags, ..]) = message.body {
+                    *start_flags
+                } else {
+                    NO_RUN
+                });
             }
             Arrival::Died { place: PlaceId(0), .. } => start_flags = Some(NO_RUN),
             _ => {}

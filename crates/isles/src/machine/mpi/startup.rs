@@ -3,7 +3,7 @@
 //! All ranks say the same to each other in three rounds, and each comes to the same answer from what all have said; so
 //! if one cannot go on, none does. Invariant: ranks that were told apart by host never share memory.
 
-use super::{RankEndpoint, OTHERS_LIMIT};
+use super::{OTHERS_LIMIT, RankEndpoint};
 use crate::machine::image::{PROGRAM, digest_words};
 use crate::settings::table::{FlagGroup, SETTINGS, SettingRow, setting};
 use crate::settings::{ConfigError, readers};
@@ -256,7 +256,8 @@ const HOST_SILENCE: &SettingRow = setting("host silence");
 
 /// Returns the value of [`HOST_SILENCE`]; five seconds if it is not set.
 fn silence_limit() -> Result<Option<Duration>, String> {
-    read_variable(HOST_SILENCE, readers::host_silence).map(|value| value.unwrap_or(Some(Duration::from_secs(5))))
+    read_variable(HOST_SILENCE, readers::host_silence)
+        .map(|value| value.unwrap_or(Some(Duration::from_secs(5))))
 }
 
 /// Setting that chooses the collectives of teams over several hosts.
@@ -268,7 +269,10 @@ fn hierarchical_collectives() -> Result<bool, String> {
 }
 
 /// Returns the value of the variable of `row`, parsed by `read`; `None` if it is empty or not set.
-fn read_variable<T>(row: &SettingRow, read: fn(&str, &str) -> Result<T, ConfigError>) -> Result<Option<T>, String> {
+fn read_variable<T>(
+    row: &SettingRow,
+    read: fn(&str, &str) -> Result<T, ConfigError>,
+) -> Result<Option<T>, String> {
     let value = std::env::var(row.variable).ok().filter(|value| !value.is_empty());
     value.map(|value| read(row.variable, &value).map_err(|error| error.to_string())).transpose()
 }

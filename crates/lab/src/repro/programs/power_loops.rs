@@ -95,7 +95,8 @@ fn rows() -> Result<Vec<Row>, Failure> {
         fitted.points.iter().map(|point| (point.fitted - point.measured.watts).abs()).sum::<f64>() / number;
     let comparable =
         Family { unit: "", band: Band::Within(15.0), basis: Basis::Derived, ..percent }.at("004:1884");
-    let comparable = comparable.reading("1: “the different microbenchmark settings are very similar to each other”");
+    let comparable =
+        comparable.reading("1: “the different microbenchmark settings are very similar to each other”");
     let lower = Family { band: Band::AtMost, basis: Basis::Predicted, ..comparable }.at("004:1884");
     let lower =
         lower.reading("at most 1: “with decreasing the high frequency the power consumption also decreases”");

@@ -335,7 +335,8 @@ impl MatchedMessage {
                 left = take_chunk(left, chunk, source)?;
                 if !left.is_empty() {
                     // A dead sender need not know.
-                    let _ = Local::with(|local| send_control(local, source, MessageKind::Taken, send, number));
+                    let _ =
+                        Local::with(|local| send_control(local, source, MessageKind::Taken, send, number));
                 }
             }
         }

@@ -210,7 +210,9 @@ impl Destination {
                 Ok(())
             };
             let guess = HEAD_BYTES + LongMessage::BYTES;
-            local.send_with_size_hint(self.to, Class::Control, handler, guess, encode).map_err(Error::from)?;
+            local
+                .send_with_size_hint(self.to, Class::Control, handler, guess, encode)
+                .map_err(Error::from)?;
             credit.use_up();
             Ok(send)
         })
@@ -346,7 +348,8 @@ impl LongSendGuard {
             encode(writer)
         };
         let handler = POINT_TO_POINT;
-        let sent = Local::with(|local| local.send_with_size_hint(self.to, Class::Control, handler, bytes, whole));
+        let sent =
+            Local::with(|local| local.send_with_size_hint(self.to, Class::Control, handler, bytes, whole));
         sent.map(drop).map_err(Error::from)
     }
 

@@ -12,8 +12,8 @@ use crate::team::point_to_point::header::POINT_TO_POINT;
 use crate::team::service::Teams;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{
-    Acknowledgement, Envelope, Matched, Matching, MessageCredit, TakeOutcome, ReceiveId, TooMany,
-    UNACKNOWLEDGED_MAX, ReceivePattern,
+    Acknowledgement, Envelope, Matched, Matching, MessageCredit, ReceiveId, ReceivePattern, TakeOutcome,
+    TooMany, UNACKNOWLEDGED_MAX,
 };
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::Local;
@@ -464,7 +464,12 @@ fn send_acknowledgement(local: &Local, source: PlaceId, count: u32) {
         return;
     }
     // A dead place need not know.
-    let _ = send_control(local, source, MessageHeader::control(MessageKind::Acknowledged, u64::from(count)), None);
+    let _ = send_control(
+        local,
+        source,
+        MessageHeader::control(MessageKind::Acknowledged, u64::from(count)),
+        None,
+    );
 }
 
 fn acknowledged(local: &Local, source: PlaceId, count: u64) -> Result<Vec<Waker>, TooMany> {

@@ -18,7 +18,12 @@ use isles_transport::{Class, PlaceId};
 
 impl<H: Handshake> Chunks<H> {
     /// Begins a message whose part is free; returns when its first chunk arrives.
-    pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Picoseconds {
+    pub(super) fn begin(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        content: MessageContent,
+    ) -> Picoseconds {
         let lane = self.lane_out(out);
         cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
         let lines = content.len().div_ceil(self.line_bytes) as u32;
@@ -77,7 +82,13 @@ impl<H: Handshake> Chunks<H> {
         self.blocking_sends.answer(place, route.source, answered);
         let Route { source, class, .. } = route;
         let arrival = chunk.arrival;
-        Some(chunk.message.map(|(handler, content)| ReceivedMessage { source, class, handler, content, arrival }))
+        Some(chunk.message.map(|(handler, content)| ReceivedMessage {
+            source,
+            class,
+            handler,
+            content,
+            arrival,
+        }))
     }
 }
 

@@ -394,7 +394,13 @@ impl MulticastModel for Doorbell {
         slot as u8
     }
 
-    fn announce(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, content: MessageContent) -> Picoseconds {
+    fn announce(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        slot: u8,
+        content: MessageContent,
+    ) -> Picoseconds {
         if let Some(relays) = &mut self.relays {
             relays.note_sent(out);
             let found = relays.found(out.to);

@@ -175,7 +175,8 @@ impl Driver for Sockets {
 
     fn receive_time(&self, cores: &Cores, packet: Packet) -> Picoseconds {
         let Packet { source, target, lines, .. } = packet;
-        let copies = cores.uncontended_read_time(target, source, lines) + cores.uncontended_write_time(target, target, 1);
+        let copies = cores.uncontended_read_time(target, source, lines)
+            + cores.uncontended_write_time(target, target, 1);
         copies + cores.register(target, target) * 2 + near(cores.times(target).stack_receive)
     }
 

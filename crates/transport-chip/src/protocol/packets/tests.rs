@@ -245,7 +245,8 @@ fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
         waiting.sum::<u32>() + owed.map(|it| it.packets).sum::<u32>()
     };
     let place_state = &packets.place_states[place.index()];
-    let returned = place_state.acknowledgements.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
+    let returned =
+        place_state.acknowledgements.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
     let unacknowledged = place_state.unacknowledged[class as usize].sum();
     let others = packets.place_states.iter().map(of_desk).sum::<u32>();
     place_state.free[class as usize] + unacknowledged + returned.sum::<u32>() + others

@@ -17,7 +17,12 @@ use isles_transport::PlaceId;
 
 impl Rcce {
     /// Takes both registers and sends the first chunk; returns when that arrives.
-    pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Picoseconds {
+    pub(super) fn begin(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        content: MessageContent,
+    ) -> Picoseconds {
         let Outgoing { from, to, class, handler } = *out;
         cores.spend(from, look_at_registers(cores, out), TimeCategory::Handling);
         for place in [from, to] {

@@ -118,11 +118,17 @@ impl Script for Survivor {
         }
         let settled = |place: &PlaceId| {
             let seen = &self.seen[place.index()];
-            if self.end == VictimEnd::Orderly { seen.numbers == [MESSAGES_BEFORE_END; 2] } else { seen.death_reported && seen.refused }
+            if self.end == VictimEnd::Orderly {
+                seen.numbers == [MESSAGES_BEFORE_END; 2]
+            } else {
+                seen.death_reported && seen.refused
+            }
         };
         if victims.iter().all(settled) {
             worked |= send_next(endpoint, &mut self.final_messages) == Step::Busy;
-            if self.final_messages.is_empty() && self.heard == u64::from(self.survivors - 1) * FINAL_MESSAGES * 2 {
+            if self.final_messages.is_empty()
+                && self.heard == u64::from(self.survivors - 1) * FINAL_MESSAGES * 2
+            {
                 return Step::Done;
             }
         }

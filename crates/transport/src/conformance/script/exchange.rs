@@ -75,8 +75,8 @@ impl Script for Exchange {
             Arrival::Died { place, .. } => panic!("{place} was told dead and is not"),
         });
         let sent = lanes.send(endpoint);
-        let finished =
-            lanes.outgoing.is_empty() && lanes.incoming.iter().all(|(_, test_messages)| test_messages.is_empty());
+        let finished = lanes.outgoing.is_empty()
+            && lanes.incoming.iter().all(|(_, test_messages)| test_messages.is_empty());
         let worked = picked + arrived + sent > 0;
         if !self.kept.is_empty() && (!worked || self.random.chance(DROP_PERCENT)) {
             self.drop_one_block();
@@ -113,7 +113,10 @@ impl Lanes {
         let mut sent = 0;
         for (route, test_messages) in &mut self.outgoing {
             for _ in 0..MESSAGES_PER_STEP {
-                if !test_messages.front().is_some_and(|test_message| send_test_message(endpoint, *route, test_message)) {
+                if !test_messages
+                    .front()
+                    .is_some_and(|test_message| send_test_message(endpoint, *route, test_message))
+                {
                     break;
                 }
                 test_messages.pop_front();
@@ -130,7 +133,8 @@ impl Lanes {
         for (route, test_messages) in &mut self.incoming {
             let (wanted, mut shown) = (random.chance(PICK_PERCENT), false);
             let next = endpoint.take_next(route.source, route.class, &mut |handler, bytes| {
-                let test_message = test_messages.front().unwrap_or_else(|| panic!("{route}: one message too many"));
+                let test_message =
+                    test_messages.front().unwrap_or_else(|| panic!("{route}: one message too many"));
                 test_message.check_shown(*route, handler, bytes);
                 shown = true;
                 wanted
@@ -153,7 +157,8 @@ impl Lanes {
         let route = Route { source: message.source, target: here, class: message.class };
         let lane = self.incoming.iter_mut().find(|(incoming, _)| *incoming == route);
         let (_, test_messages) = lane.unwrap_or_else(|| panic!("{route}: no such place"));
-        let test_message = test_messages.pop_front().unwrap_or_else(|| panic!("{route}: one message too many"));
+        let test_message =
+            test_messages.pop_front().unwrap_or_else(|| panic!("{route}: one message too many"));
         test_message.check(route, message.handler, &message.body);
         match message.body {
             Body::Block(block) => Some((route, test_message, block)),
@@ -184,6 +189,8 @@ fn send_test_message(endpoint: &dyn Endpoint, route: Route, test_message: &TestM
         // Nobody waits for what is abandoned: its target may have all it waits for, and have left.
         (Err(SendError::DeadPlace(place)), SendForm::Abandoned) if place == target => true,
         (Err(SendError::Full), _) => false,
-        (answer, kind) => panic!("{route}: the answer to {kind:?} of {} bytes was {answer:?}", test_message.len),
+        (answer, kind) => {
+            panic!("{route}: the answer to {kind:?} of {} bytes was {answer:?}", test_message.len)
+        }
     }
 }

@@ -53,7 +53,11 @@ pub(in crate::conformance) fn small_max(class: Class, limits: &Limits) -> usize 
 }
 
 /// The messages of `route`, in order.
-pub(in crate::conformance) fn test_messages(route: Route, limits: &Limits, traffic: Traffic) -> Vec<TestMessage> {
+pub(in crate::conformance) fn test_messages(
+    route: Route,
+    limits: &Limits,
+    traffic: Traffic,
+) -> Vec<TestMessage> {
     let pair = u64::from(route.source.0) << 32 | u64::from(route.target.0);
     let mut random = Random::new(scramble(pair ^ (route.class as u64) << 63));
     let shapes = traffic(&mut random, route.class, limits);

@@ -95,7 +95,8 @@ struct Mailbox {
 /// The setups of a fresh run.
 pub(super) fn setups(places: u32, fault: MailboxFault) -> Vec<EndpointSetup> {
     let slots = Mutex::new((0..places).map(|_| Slot::default()).collect());
-    let mailboxes = Arc::new(MailboxSet { slots, bells: (0..places).map(|_| Condvar::new()).collect(), fault });
+    let mailboxes =
+        Arc::new(MailboxSet { slots, bells: (0..places).map(|_| Condvar::new()).collect(), fault });
     let setup = |here| {
         let (opened, killed) = (Arc::clone(&mailboxes), Arc::clone(&mailboxes));
         EndpointSetup {
@@ -153,8 +154,10 @@ impl Mailbox {
         let mut slots = self.mailboxes.lock();
         let slot = &mut slots[self.here.index()];
         let control = slot.control.pop_front();
-        let message = control.or_else(|| (inbound == Inbound::All).then(|| slot.data.pop_front()).flatten())?;
-        let cause = if slots[message.source.index()].refused { MailboxFault::Room } else { MailboxFault::Refusal };
+        let message =
+            control.or_else(|| (inbound == Inbound::All).then(|| slot.data.pop_front()).flatten())?;
+        let cause =
+            if slots[message.source.index()].refused { MailboxFault::Room } else { MailboxFault::Refusal };
         self.mailboxes.ring(&mut slots, message.source, cause);
         Some(message)
     }
@@ -164,8 +167,9 @@ impl Mailbox {
         let mut places = (0..slots.len() as u32).map(PlaceId);
         let slot = &slots[self.here.index()];
         let silent = |place| !slot.control.iter().chain(&slot.data).any(|message| message.source == place);
-        let dead = places
-            .find(|&place| slots[place.index()].dead && !slot.reported_deaths.contains(&place) && silent(place))?;
+        let dead = places.find(|&place| {
+            slots[place.index()].dead && !slot.reported_deaths.contains(&place) && silent(place)
+        })?;
         slots[self.here.index()].reported_deaths.insert(dead);
         Some(dead)
     }

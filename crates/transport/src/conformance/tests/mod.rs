@@ -212,6 +212,7 @@ fn each_promise_has_a_fault_that_breaks_it() {
 
 #[test]
 fn a_failing_place_ends_the_run_of_threads_with_its_own_words() {
-    let fixture = Threads { setups: |places| setups(places, MailboxFault::Loses), deadline: Duration::from_secs(60) };
+    let fixture =
+        Threads { setups: |places| setups(places, MailboxFault::Loses), deadline: Duration::from_secs(60) };
     check_found(&fixture, "many_places_all_reach_each_other", "order broken");
 }
