@@ -13,11 +13,13 @@ use crate::topology::CoreId;
 
 impl BareCore {
     /// Returns the length of `cycles` cycles of this core.
+    #[inline]
     pub fn duration(&self, cycles: u64) -> Picoseconds {
         self.state().cycles(self.id, cycles)
     }
 
     /// Spends `lead`, then reads a line of the message buffer of `of`; it passes the first cache.
+    #[inline]
     pub async fn read_line_after(&self, lead: Picoseconds, of: CoreId, line: u32) {
         let (end, gone) = {
             let mut state = self.state();
@@ -31,6 +33,7 @@ impl BareCore {
     }
 
     /// Spends `lead`, then writes a line of the message buffer of `of`; who looks there is woken.
+    #[inline]
     pub async fn write_line_after(&self, lead: Picoseconds, of: CoreId, line: u32) {
         let end = {
             let mut state = self.state();
@@ -43,12 +46,14 @@ impl BareCore {
 
     /// Reads a line of its private memory into its caches after `lead`. Returns what of the time is still to be spent:
     /// all of it if the line is in a cache.
+    #[inline]
     pub async fn load_after(&self, lead: Picoseconds, line: u64) -> Picoseconds {
         let access = self.state().private(self.id).caches.read(line);
         self.private_after(lead, access, true).await
     }
 
     /// The same for a write of a line, word by word, to where the line is.
+    #[inline]
     pub async fn store_after(&self, lead: Picoseconds, line: u64) -> Picoseconds {
         let access = self.state().private(self.id).caches.write(line);
         self.private_after(lead, access, false).await

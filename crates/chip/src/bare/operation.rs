@@ -28,11 +28,13 @@ impl BareCore {
         BareCore { id, state }
     }
 
+    #[inline]
     pub(super) fn state(&self) -> RefMut<'_, BareState> {
         self.state.borrow_mut()
     }
 
     /// Returns the number of the core.
+    #[inline]
     pub fn id(&self) -> CoreId {
         self.id
     }
@@ -44,6 +46,7 @@ impl BareCore {
     }
 
     /// Returns the present time.
+    #[inline]
     pub fn now(&self) -> Picoseconds {
         self.state().now
     }
@@ -54,11 +57,13 @@ impl BareCore {
     }
 
     /// Lets the chip resume this program.
+    #[inline]
     pub(super) async fn suspended(&self) {
         let mut was = false;
         poll_fn(|_| if std::mem::replace(&mut was, true) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
+    #[inline]
     pub(super) async fn until(&self, time: Picoseconds) {
         let is_next = self.state().resume_or_pass(self.id, time);
         if !is_next {
@@ -67,6 +72,7 @@ impl BareCore {
     }
 
     /// Computes for `cycles` cycles.
+    #[inline]
     pub async fn compute(&self, cycles: u64) {
         let end = {
             let state = self.state();
@@ -145,6 +151,7 @@ impl BareCore {
     }
 
     /// Waits until `time`; returns at once if that is past.
+    #[inline]
     pub async fn sleep_until(&self, time: Picoseconds) {
         if time > self.now() {
             self.until(time).await;

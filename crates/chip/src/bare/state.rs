@@ -198,11 +198,13 @@ impl BareState {
     }
 
     /// The times at a core's rate.
+    #[inline]
     fn times(&self, core: CoreId) -> &Times {
         &self.core_states[core.0 as usize].times
     }
 
     /// Returns the length of `cycles` cycles of a core, rounded up to the picosecond.
+    #[inline]
     pub fn cycles(&self, core: CoreId, cycles: u64) -> Picoseconds {
         let times = self.times(core);
         times.few_cycles.get(cycles as usize).copied().unwrap_or_else(|| cycles_at(times.core_rate, cycles))
@@ -217,6 +219,7 @@ impl BareState {
     }
 
     /// The next event, which is the present from then on.
+    #[inline]
     pub fn next(&mut self) -> Option<CoreEvent> {
         let (key, owner) = self.queue.pop()?;
         self.now = key.time();
@@ -230,6 +233,7 @@ impl BareState {
     }
 
     /// The key of the next event of a core, at `time`.
+    #[inline]
     fn next_key(&mut self, core: CoreId, time: Picoseconds) -> Key {
         let core_state = self.core_state(core);
         core_state.sequence = core_state.sequence.wrapping_add(1);
@@ -245,6 +249,7 @@ impl BareState {
 
     /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before.
     /// Returns whether it does.
+    #[inline]
     pub fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
         let key = self.next_key(core, time);
         let is_next = self.queue.first().is_none_or(|(first, _)| key < first);

@@ -177,7 +177,7 @@ fn run_ranks(
 async fn serve(core: BareCore, mut rank: AnyRank, model: Rc<RankModel>, ratio: Option<f64>) {
     let number = core.id().0 as usize;
     let mut answer = 0;
-    while model.failure().is_none() {
+    while !model.has_failed() {
         let begin = ratio.map(|_| Instant::now());
         watchdog::enter(number);
         let request = rank.resume(answer);

@@ -89,6 +89,11 @@ impl RankModel {
         self.failure.borrow().clone()
     }
 
+    /// Returns `true` if a rank has failed.
+    pub fn has_failed(&self) -> bool {
+        self.failure.borrow().is_some()
+    }
+
     /// Ends the run: no rank goes on.
     pub fn fail(&self, why: String) {
         self.failure.borrow_mut().get_or_insert(why);
