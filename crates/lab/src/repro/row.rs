@@ -244,10 +244,23 @@ fn cells(row: &Row) -> [String; 7] {
     ]
 }
 
-/// The source of a row, with how its figure follows from there.
-fn source_and_reading(row: &Row) -> String {
-    let mark = if row.reading.is_empty() { "" } else { "; " };
-    format!("{}{mark}{}", row.source, row.reading)
+/// Returns the readings of the rows, each once, in the order of their first rows.
+fn notes(rows: &[Row]) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    for row in rows.iter().filter(|row| !row.reading.is_empty()) {
+        if !notes.contains(&row.reading) {
+            notes.push(row.reading);
+        }
+    }
+    notes
+}
+
+/// The source of a row, with the number of the note that holds its reading.
+fn source_with_note(row: &Row, notes: &[&str]) -> String {
+    match notes.iter().position(|note| *note == row.reading) {
+        Some(index) => format!("{}; note {}", row.source, index + 1),
+        None => row.source.to_owned(),
+    }
 }
 
 /// Returns the lines of the summary: the rows that are out of a band that they must be in, and the counts.
@@ -313,7 +326,7 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     text + &summary(outcomes).join("\n") + "\n"
 }
 
-/// For a page.
+/// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
 pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
     let mut text = summary(outcomes).join("\n") + "\n";
     for ExperimentOutcome { experiment, rows } in outcomes {
@@ -325,10 +338,17 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
         text.push('\n');
         text += "| | Figure | Published | Ours | Error | Band | In it | Basis | Source |\n";
         text += "|---|---|---|---|---|---|---|---|---|\n";
+        let notes = notes(rows);
         for row in rows {
             let mut cells = cells(row);
-            cells[6] = source_and_reading(row);
+            cells[6] = source_with_note(row, &notes);
             text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells.join(" | "));
+        }
+        if !notes.is_empty() {
+            text += "\nNotes:\n\n";
+        }
+        for (index, note) in notes.iter().enumerate() {
+            text += &format!("{}. {note}\n", index + 1);
         }
     }
     text
@@ -471,12 +491,14 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_follows_from_words_says_from_which() {
-        let family =
-            Family { band: Band::Within(1.0), ..FAMILY }.at("004:799").reading("1: “do not interfere”");
-        assert_eq!(source_and_reading(&family.row("figure", 1.0, 1.0)), "004:799; 1: “do not interfere”");
-        let printed = family.at("004:801").row("figure", 1.0, 1.0);
-        assert_eq!(source_and_reading(&printed), "004:801", "another line, another reading");
+    fn rows_with_the_same_reading_share_a_note() {
+        let printed = Family { band: Band::Within(1.0), ..FAMILY }.at("004:801");
+        let [one, other] = ["1: “do not interfere”", "1: “the same”"].map(|reading| printed.reading(reading));
+        let rows = [one, printed, other, one].map(|family| family.row("figure", 1.0, 1.0));
+        let notes = notes(&rows);
+        assert_eq!(notes, ["1: “do not interfere”", "1: “the same”"]);
+        let sources = rows.map(|row| source_with_note(&row, &notes));
+        assert_eq!(sources, ["004:801; note 1", "004:801", "004:801; note 2", "004:801; note 1"]);
     }
 
     #[test]
