@@ -326,6 +326,23 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     text + &summary(outcomes).join("\n") + "\n"
 }
 
+/// Returns the line of a page for a row with a published figure.
+fn published_row(row: &Row, notes: &[&str]) -> String {
+    let [published, ours, error, band, verdict, basis, _] = cells(row);
+    let (error, band) = (error.trim_end_matches(" %"), band.trim_end_matches(" %").replace("± ", "±"));
+    let source = source_with_note(row, notes);
+    let Row { deck, figure, .. } = row;
+    format!(
+        "| {deck} | {figure} | {published} | {ours} | {error} | {band} | {verdict} | {basis} | {source} |\n"
+    )
+}
+
+/// Returns the line of a page for a row that nobody has published.
+fn alone_row(row: &Row) -> String {
+    let [_, ours, _, _, _, basis, _] = cells(row);
+    format!("| {} | {} | {ours} | {basis} |\n", row.deck, row.figure)
+}
+
 /// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
 pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
     let mut text = summary(outcomes).join("\n") + "\n";
@@ -335,14 +352,17 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
         if !experiment.instructions.is_empty() {
             text += &format!("Instructions: {}.\n", experiment.instructions);
         }
-        text.push('\n');
-        text += "| | Figure | Published | Ours | Error | Band | In it | Basis | Source |\n";
-        text += "|---|---|---|---|---|---|---|---|---|\n";
         let notes = notes(rows);
-        for row in rows {
-            let mut cells = cells(row);
-            cells[6] = source_with_note(row, &notes);
-            text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells.join(" | "));
+        let (alone, published): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| row.verdict() == RowVerdict::Alone);
+        if !published.is_empty() {
+            text += "\n| | Figure | Published | Ours | Error, % | Band, % | In it | Basis | Source |\n";
+            text += "|---|---|---|---|---|---|---|---|---|\n";
+            text.extend(published.into_iter().map(|row| published_row(row, &notes)));
+        }
+        if !alone.is_empty() {
+            text += "\n| | Without a published value | Ours | Basis |\n|---|---|---|---|\n";
+            text.extend(alone.into_iter().map(alone_row));
         }
         if !notes.is_empty() {
             text += "\nNotes:\n\n";
@@ -499,6 +519,15 @@ mod tests {
         assert_eq!(notes, ["1: “do not interfere”", "1: “the same”"]);
         let sources = rows.map(|row| source_with_note(&row, &notes));
         assert_eq!(sources, ["004:801; note 1", "004:801", "004:801; note 2", "004:801; note 1"]);
+    }
+
+    #[test]
+    fn a_page_has_errors_and_bands_as_numbers_and_no_dashes_for_what_nobody_published() {
+        let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
+        let line = "| V1 | figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
+        assert_eq!(published_row(&compared, &[]), line);
+        let alone = row(Band::Unpublished, "V10", f64::NAN, 7.0);
+        assert_eq!(alone_row(&alone), "| V10 | figure | 7 ns | predicted |\n");
     }
 
     #[test]
