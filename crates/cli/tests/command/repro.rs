@@ -184,12 +184,17 @@ fn experiments_of_whole_runs_are_not_in_the_generated_tables() {
 /// The figures of a page with their verdicts; those without a published value have a dash.
 fn verdicts<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
     const BASES: [&str; 4] = ["calibrated", "derived", "predicted", "measured"];
-    let verdict = |cells: Vec<&str>| match cells[..] {
-        [_, _, figure, _, _, _, _, verdict, _, _, _] => Some((figure.to_owned(), verdict.to_owned())),
-        [_, _, figure, _, basis, _] if BASES.contains(&basis) => Some((figure.to_owned(), "-".to_owned())),
-        _ => None,
+    let of_line = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        match cells[..] {
+            [_, _, figure, _, _, _, _, verdict, _, _, _] => vec![(figure.to_owned(), verdict.to_owned())],
+            [_, _, series, figures, basis, _] if BASES.contains(&basis) => {
+                figures.split(", ").map(|_| (series.to_owned(), "-".to_owned())).collect()
+            }
+            _ => Vec::new(),
+        }
     };
-    rows.filter_map(|row| verdict(row.split('|').map(str::trim).collect())).collect()
+    rows.flat_map(of_line).collect()
 }
 
 #[test]

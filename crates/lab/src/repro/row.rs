@@ -337,10 +337,40 @@ fn published_row(row: &Row, notes: &[&str]) -> String {
     )
 }
 
-/// Returns the line of a page for a row that nobody has published.
-fn alone_row(row: &Row) -> String {
-    let [_, ours, _, _, _, basis, _] = cells(row);
-    format!("| {} | {} | {ours} | {basis} |\n", row.deck, row.figure)
+/// Rows without a published figure that differ only in the first quantity that they are over.
+struct RowSeries<'a> {
+    first: &'a Row,
+    /// Title of the rows without the quantity.
+    title: String,
+    /// Quantity and figure of each row.
+    figures: Vec<String>,
+}
+
+/// Groups rows without a published figure, in the order of the first rows.
+fn series<'a>(rows: &[&'a Row]) -> Vec<RowSeries<'a>> {
+    let mut all = Vec::<RowSeries>::new();
+    for &row in rows {
+        let [_, ours, ..] = cells(row);
+        let quantity = row.over.first().map_or("", |quantity| quantity.title.as_str());
+        let parts: Vec<&str> = row.figure.split(", ").collect();
+        let others: Vec<&str> = parts.iter().copied().filter(|part| *part != quantity).collect();
+        let figure = if others.len() < parts.len() { format!("{quantity}: {ours}") } else { ours };
+        let title = others.join(", ");
+        let is_same = |series: &&mut RowSeries| {
+            (series.first.deck, series.first.basis, &series.title) == (row.deck, row.basis, &title)
+        };
+        match all.iter_mut().find(is_same) {
+            Some(series) => series.figures.push(figure),
+            None => all.push(RowSeries { first: row, title, figures: vec![figure] }),
+        }
+    }
+    all
+}
+
+/// Returns the line of a page for rows that nobody has published.
+fn series_line(series: &RowSeries) -> String {
+    let RowSeries { first, title, figures } = series;
+    format!("| {} | {title} | {} | {} |\n", first.deck, figures.join(", "), first.basis.name())
 }
 
 /// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
@@ -362,7 +392,7 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
         }
         if !alone.is_empty() {
             text += "\n| | Without a published value | Ours | Basis |\n|---|---|---|---|\n";
-            text.extend(alone.into_iter().map(alone_row));
+            text.extend(series(&alone).iter().map(series_line));
         }
         if !notes.is_empty() {
             text += "\nNotes:\n\n";
@@ -522,12 +552,24 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_errors_and_bands_as_numbers_and_no_dashes_for_what_nobody_published() {
+    fn a_page_has_errors_and_bands_as_numbers() {
         let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
         let line = "| V1 | figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
         assert_eq!(published_row(&compared, &[]), line);
-        let alone = row(Band::Unpublished, "V10", f64::NAN, 7.0);
-        assert_eq!(alone_row(&alone), "| V10 | figure | 7 ns | predicted |\n");
+    }
+
+    #[test]
+    fn rows_that_nobody_published_are_a_series_if_they_differ_in_a_quantity() {
+        let row = |title: Title, ours| FAMILY.row(title, f64::NAN, ours);
+        let ring = |hops| Title::from("ring").over(Quantity::hops(hops)).and("far");
+        let rows =
+            [row(ring(0), 1.0), row("ring, far".into(), 2.0), row(ring(3), 4.0), row("other".into(), 5.0)];
+        let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
+        let expected = [
+            "|  | ring, far | 0 hops: 1 ns, 2 ns, 3 hops: 4 ns | predicted |\n",
+            "|  | other | 5 ns | predicted |\n",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]
