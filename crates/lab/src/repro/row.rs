@@ -331,10 +331,13 @@ fn published_row(row: &Row, notes: &[&str]) -> String {
     let [published, ours, error, band, verdict, basis, _] = cells(row);
     let (error, band) = (error.trim_end_matches(" %"), band.trim_end_matches(" %").replace("± ", "±"));
     let source = source_with_note(row, notes);
-    let Row { deck, figure, .. } = row;
-    format!(
-        "| {deck} | {figure} | {published} | {ours} | {error} | {band} | {verdict} | {basis} | {source} |\n"
-    )
+    let figure = with_deck(row.deck, &row.figure);
+    format!("| {figure} | {published} | {ours} | {error} | {band} | {verdict} | {basis} | {source} |\n")
+}
+
+/// Returns a title behind its number in the validation deck, if it has one.
+fn with_deck(deck: &str, title: &str) -> String {
+    format!("{deck} {title}").trim().to_owned()
 }
 
 /// Rows without a published figure that differ only in the first quantity that they are over.
@@ -370,7 +373,8 @@ fn series<'a>(rows: &[&'a Row]) -> Vec<RowSeries<'a>> {
 /// Returns the line of a page for rows that nobody has published.
 fn series_line(series: &RowSeries) -> String {
     let RowSeries { first, title, figures } = series;
-    format!("| {} | {title} | {} | {} |\n", first.deck, figures.join(", "), first.basis.name())
+    let title = with_deck(first.deck, title);
+    format!("| {title} | {} | {} |\n", figures.join(", "), first.basis.name())
 }
 
 /// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
@@ -386,12 +390,12 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
         let (alone, published): (Vec<&Row>, Vec<&Row>) =
             rows.iter().partition(|row| row.verdict() == RowVerdict::Alone);
         if !published.is_empty() {
-            text += "\n| | Figure | Published | Ours | Error, % | Band, % | In it | Basis | Source |\n";
-            text += "|---|---|---|---|---|---|---|---|---|\n";
+            text += "\n| Figure | Published | Ours | Error, % | Band, % | In it | Basis | Source |\n";
+            text += "|---|---|---|---|---|---|---|---|\n";
             text.extend(published.into_iter().map(|row| published_row(row, &notes)));
         }
         if !alone.is_empty() {
-            text += "\n| | Without a published value | Ours | Basis |\n|---|---|---|---|\n";
+            text += "\n| Without a published value | Ours | Basis |\n|---|---|---|\n";
             text.extend(series(&alone).iter().map(series_line));
         }
         if !notes.is_empty() {
@@ -554,7 +558,7 @@ mod tests {
     #[test]
     fn a_page_has_errors_and_bands_as_numbers() {
         let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
-        let line = "| V1 | figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
+        let line = "| V1 figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
         assert_eq!(published_row(&compared, &[]), line);
     }
 
@@ -566,8 +570,8 @@ mod tests {
             [row(ring(0), 1.0), row("ring, far".into(), 2.0), row(ring(3), 4.0), row("other".into(), 5.0)];
         let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
         let expected = [
-            "|  | ring, far | 0 hops: 1 ns, 2 ns, 3 hops: 4 ns | predicted |\n",
-            "|  | other | 5 ns | predicted |\n",
+            "| ring, far | 0 hops: 1 ns, 2 ns, 3 hops: 4 ns | predicted |\n",
+            "| other | 5 ns | predicted |\n",
         ];
         assert_eq!(lines, expected);
     }
