@@ -377,11 +377,11 @@ for (const way of ["mouse", "keys", "touch"]) {
             // Nothing, then what no shell has split: both are refused where they were typed, and can be mended.
             await hands.ask();
             await hands.press('.new-job button:text-is("Start")');
-            await page.waitForSelector(".new-job [role=alert]:text('there is no command')");
+            await page.waitForSelector(".new-job [role=alert]:text('command not found')");
             const shell = "$(touch done); `touch done` && touch done | tee done";
             await hands.words([`echo ${shell}`]);
             await page.keyboard.press("Enter");
-            await page.waitForSelector(".new-job [role=alert]:text('there is no command \"echo $(touch')");
+            await page.waitForSelector(".new-job [role=alert]:text('command not found: \"echo $(touch')");
             await page.keyboard.press("Escape");
             await page.waitForSelector(".new-job[open]", { state: "detached" });
             await hands.ask();

@@ -84,7 +84,7 @@ fn a_molecule_and_a_basis_set_of_files_give_what_the_built_in_ones_give() {
     assert!((energy(&own) - energy(&built_in)).abs() < 1e-11, "{own}");
     assert!(own["verification"].is_null(), "nobody has told what it should be");
     let read = scene.run(&["--molecule", &molecule, "--json", &molecule]);
-    assert!(read.refusal().contains("another file than the molecule, which is read"), "{read:?}");
+    assert!(read.refusal().contains("a file other than the molecule, because that is read"), "{read:?}");
 }
 
 #[test]

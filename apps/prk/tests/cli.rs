@@ -117,8 +117,8 @@ fn what_cannot_be_is_refused_in_a_line() {
             "--kernel random --bits 3 --places 1",
             "--bits 3 and --ratio 16 are 128 updates a place; allowed with 1 places: from 2048",
         ),
-        ("--kernel nstream --length 1000000000000", "the array has 24000000000000 bytes, and this host has "),
-        ("--kernel transpose --order 1048576", "the array has 17592186044416 bytes, and this host has "),
+        ("--kernel nstream --length 1000000000000", "the array has 24000000000000 bytes, but this host has "),
+        ("--kernel transpose --order 1048576", "the array has 17592186044416 bytes, but this host has "),
         ("--kernel p2p --iterations 0", "0 is not in 1..=1000000000"),
     ] {
         let ended = run(line);

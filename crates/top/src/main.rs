@@ -38,18 +38,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Longest wait for a key, so that a signal is seen soon.
 const KEY_WAIT: Duration = Duration::from_millis(100);
 
-/// Shows a run that runs, in this terminal
+/// Shows a recorded run in this terminal while it runs
 #[derive(Parser)]
 #[command(name = "isles-top", version)]
 struct TopArguments {
-    /// The run directory, made by --record
+    /// Run directory, written by --record
     directory: PathBuf,
 
-    /// Print the table of places once, as text, and end
+    /// Print the table of places once, as text, and exit
     #[arg(long)]
     once: bool,
 
-    /// The directory of the jobs that the run manages, for the pane of jobs (g j)
+    /// Directory of the jobs that the run manages, for the jobs pane (g j)
     #[arg(long, value_name = "DIR")]
     jobs: Option<PathBuf>,
 }

@@ -219,7 +219,7 @@ fn arguments_that_cannot_be_are_named_with_what_is_allowed() {
     let same = scene.run(&["power", "fit", "p.csv", "--json", "./p.csv"]);
     assert_eq!(
         same.refusal(),
-        "error: --json is \"./p.csv\"; allowed: another file than the file to fit, which is read"
+        "error: --json is \"./p.csv\"; allowed: a file other than the file to fit, because that is read"
     );
     assert_eq!(scene.result("p.csv"), SCC);
 }

@@ -301,7 +301,8 @@ fn a_directory_that_is_not_empty_and_machines_that_cannot_are_refused() {
     let told = refusal(&["--record", "."]);
     assert_eq!(
         told,
-        "error: --record is \".\"; allowed: a directory that is empty or not there yet; this one is not empty\n"
+        "error: --record is \".\"; allowed: a directory that is empty or does not exist yet; this one is \
+         not empty\n"
     );
     assert!(refusal(&["--record", "full"]).starts_with("error: --record is \"full\"; allowed: "));
     assert!(refusal(&["--record", &"x".repeat(200)]).contains("too long for a socket"));

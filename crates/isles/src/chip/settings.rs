@@ -101,7 +101,7 @@ impl ChipSettings {
     pub(crate) fn refuse_measured_work(&self, machine: &str) -> Result<(), ConfigError> {
         if self.work.value != CodeTime::Said {
             let Setting { value, source } = &self.work;
-            let allowed = format!("said with the machine {machine}, which is no modelled chip");
+            let allowed = format!("said with machine {machine} (not a modelled chip)");
             return Err(ConfigError::new(source, &value.to_string(), allowed));
         }
         Ok(())

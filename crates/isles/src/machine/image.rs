@@ -35,7 +35,7 @@ impl fmt::Display for UnknownProgram {
         let UnknownProgram(cause) = self;
         write!(
             f,
-            "{PROGRAM}, from which the other places are started: {cause}; mount /proc, or choose machine threads"
+            "cannot start other places from {PROGRAM}: {cause}; mount /proc, or choose machine threads"
         )
     }
 }

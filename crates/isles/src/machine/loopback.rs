@@ -212,9 +212,9 @@ pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
         });
     }
     let causes = listed(isles_runtime::together(causes));
-    let mut text = String::from("the run stands still; ");
+    let mut text = String::from("the run is stalled; ");
     if !failures.is_empty() {
-        text += &format!("this has failed:\n  {}\n", listed(failures));
+        text += &format!("failures:\n  {}\n", listed(failures));
     }
     Error::new(ErrorKind::Misused, format!("{text}waiting for:\n  {causes}"))
 }
@@ -224,7 +224,7 @@ fn listed(mut lines: Vec<String>) -> String {
     let more = lines.len().saturating_sub(TOLD_MAX);
     if more > 0 {
         lines.truncate(TOLD_MAX);
-        lines.push(format!("and {more} more like these"));
+        lines.push(format!("and {more} similar ones"));
     }
     lines.join("\n  ")
 }

@@ -223,7 +223,7 @@ fn a_run_that_stands_still_says_for_what_it_waits() {
     let (result, _) = on_chip(&launch(2), program);
     let error = result.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Misused), "{error}");
-    assert!(error.to_string().contains("the run stands still"), "{error}");
+    assert!(error.to_string().contains("the run is stalled"), "{error}");
 }
 
 #[test]

@@ -267,7 +267,7 @@ fn a_number_of_places_that_a_machine_does_not_have_is_refused_with_its_own_bound
     assert_eq!(refused("chip:scc", "48"), None);
     assert_eq!(refused("chip:scc", "49"), said("49", "48, the cores of chip:scc"));
     assert_eq!(refused("chip:bluegene-p", "32768"), None);
-    let most = "32768, the most of a run; more are the cores of chip:bluegene-p";
+    let most = "32768, the limit of a run, below the cores of chip:bluegene-p";
     for places in ["0", "32769", "131072"] {
         assert_eq!(refused("chip:bluegene-p", places), said(places, most));
     }

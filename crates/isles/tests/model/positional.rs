@@ -169,7 +169,7 @@ async fn fields_that_one_direction_skips_are_refused() -> isles::Result<()> {
     refused!(Optional { a: None, b: 2 }, "skip_serializing_if");
     if cfg!(debug_assertions) {
         // As many fields are written as read, but others: only a trial finds it.
-        refused!(Crossed { a: 1, b: 2, c: 3 }, "reads back as another one");
+        refused!(Crossed { a: 1, b: 2, c: 3 }, "reads back as a different one");
     }
     Ok(())
 }
@@ -292,7 +292,7 @@ async fn serde_code_of_the_program_is_refused_in_its_own_words() -> isles::Resul
     refused!(Mute, "I will not be written");
     refused!((1_u8, Some(Mute)), "I will not be written");
     refused!(Deaf(7), "I will not be read as 7");
-    refused!(Boasting(vec![1, 2]), "says another number of elements");
+    refused!(Boasting(vec![1, 2]), "announces a different number of elements");
     refused!(Endless(vec![1, 2]), "without its length");
     if cfg!(debug_assertions) {
         refused!(Growing(1), "`#[serde(with = ...)]`");

@@ -51,7 +51,7 @@ pub(crate) async fn run(
         match command.child.try_wait() {
             Ok(Some(status)) => return Ok(ended(status)),
             Ok(None) => {}
-            Err(fault) => return Ok(Told::Faulted(format!("it cannot be waited for: {fault}"))),
+            Err(fault) => return Ok(Told::Faulted(format!("cannot wait for it: {fault}"))),
         }
         if let Some(account) = account(number) {
             seats.lock().note(order.id, account.busy, account.memory);
@@ -106,7 +106,7 @@ async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, S
     let unable = |fault: &dyn Display| format!("{program:?} cannot be started: {fault}");
     let caller = order.caller.as_ref();
     if let Some(folder) = caller.map(|caller| &caller.folder).filter(|folder| !folder.is_dir()) {
-        return Err(unable(&format!("there is no folder {}, where it was typed", folder.display())));
+        return Err(unable(&format!("the folder {}, where it was typed, does not exist", folder.display())));
     }
     let begun = begin(words, caller, &order.mark, output);
     let (child, mut beginning) = begun.map_err(|fault| unable(&fault))?;

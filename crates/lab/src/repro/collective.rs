@@ -380,7 +380,7 @@ impl RequestArguments {
             return Err(refusal("--lines", lines, &allowed));
         }
         let list = |flag, list, most| {
-            let allowed = format!("whole numbers from 1 to {most}, with commas");
+            let allowed = format!("whole numbers from 1 to {most}, separated by commas");
             numbers(flag, list, &allowed, |number| (1..=most).contains(number))
         };
         let lines = list("--lines", lines, LINES_MAX)?;

@@ -405,7 +405,7 @@ impl fmt::Display for BodyText<'_> {
             ErrorKind::Cancelled => write!(f, "cancelled: {}", body.text)?,
             ErrorKind::DeadlinePassed => write!(f, "the deadline passed: {}", body.text)?,
             ErrorKind::TooLong { len, max } => {
-                write!(f, "a message of {len} bytes; at most {max} are allowed")?
+                write!(f, "a message of {len} bytes; allowed: at most {max}")?
             }
             ErrorKind::Several => {
                 write!(f, "{} errors", body.causes.len() as u64 + body.uncounted)?;
