@@ -481,7 +481,7 @@ for (const touch of [false, true]) {
                 await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text("100 to 200")');
                 await page.selectOption(".clocks-tile-divider", "2");
                 await (touch ? turn.tap() : turn.click());
-                await page.waitForSelector(".clocks .jobs-said.is-bad:text('voltage does not carry the divider 2')");
+                await page.waitForSelector(".clocks .jobs-said.is-bad:text('voltage is too low for the divider 2')");
                 const problem = await page.evaluate(() => fetch("api/v1/jobs", {
                     method: "POST", headers: { "Content-Type": "application/json" },
                     body: JSON.stringify({ ask: "clock", divider: 99, at: null }),

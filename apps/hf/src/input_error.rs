@@ -134,7 +134,7 @@ impl fmt::Display for InputError {
                 super::scf::OVERLAP_EIGENVALUE_MIN
             ),
             InputError::TooLarge { source, what, found, limit } => {
-                write!(f, "{source}: {found} {what}, at most {limit} are accepted")
+                write!(f, "{source}: {found} {what}; allowed: at most {limit}")
             }
         }
     }

@@ -96,7 +96,7 @@ impl RunArguments {
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(Failure::Usage(format!(
-                "{flag} does not go with --machine processes; allowed: chip:NAME, chip:FILE"
+                "{flag} cannot be combined with --machine processes; allowed: chip:NAME, chip:FILE"
             ))),
             None => Ok(()),
         }
@@ -105,7 +105,7 @@ impl RunArguments {
 
 fn ranks(text: &str) -> Result<u32, String> {
     let ranks = text.parse().ok().filter(|ranks| (1..=RANKS_MAX as u32).contains(ranks));
-    ranks.ok_or_else(|| format!("1 to {RANKS_MAX}, the ranks that RCCE's tables have room for"))
+    ranks.ok_or_else(|| format!("1 to {RANKS_MAX}, the limit of RCCE's tables"))
 }
 
 fn machine(text: &str) -> Result<RankMachine, String> {

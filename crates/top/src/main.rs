@@ -66,7 +66,8 @@ fn main() -> ExitCode {
                     fail(&error)
                 }
                 _ => {
-                    fail(&format_args!("{error}; a run that has ended is shown by: isles replay {directory}"))
+                    fail(&format_args!("{error}; to show a run that has ended, use: isles replay \
+                         {directory}"))
                 }
             };
         }
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
     }
     match watch(&mut run, arguments.jobs.as_deref().map(JobSource::of).as_ref()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(cause) => fail(&format_args!("the terminal cannot be used: {cause}")),
+        Err(cause) => fail(&format_args!("cannot use the terminal: {cause}")),
     }
 }
 

@@ -79,7 +79,7 @@ fn a_run_writes_all_that_it_can_and_has_the_digest_of_one_that_writes_nothing() 
     assert!(line(&all, "digest").ends_with(summary["digest"].as_str().unwrap()));
     assert_eq!((summary["chip"]["name"].as_str(), summary["places"].as_u64()), (Some("scc"), Some(8)));
     assert_eq!(summary["by_place"].as_array().unwrap().len(), 8);
-    assert!(line(&all, "how far off").contains("by the errors that the chip's file states"), "{all:?}");
+    assert!(line(&all, "how far off").contains("by the errors stated in the chip's file"), "{all:?}");
     let speed: Vec<String> = line(&all, "speed").split_whitespace().map(str::to_owned).collect();
     assert!(speed[1].parse::<u64>().is_ok_and(|events| events > 0), "a short run has a speed, too: {all:?}");
     assert_eq!(speed[2..], ["events", "a", "second", "on", "this", "host"]);

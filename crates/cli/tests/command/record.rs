@@ -307,7 +307,7 @@ fn a_directory_that_is_not_empty_and_machines_that_cannot_are_refused() {
     assert!(refusal(&["--record", "full"]).starts_with("error: --record is \"full\"; allowed: "));
     assert!(refusal(&["--record", &"x".repeat(200)]).contains("too long for a socket"));
     let told = refusal(&["--record", "new", "--machine", "loopback"]);
-    assert!(told.contains("nothing with the machine loopback"), "{told}");
+    assert!(told.contains("nothing with machine loopback"), "{told}");
     assert!(!scratch.path("new").exists());
 }
 

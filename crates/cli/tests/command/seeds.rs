@@ -37,10 +37,7 @@ fn each_seed_is_a_row_with_the_figures_of_its_own_run_and_the_spread_is_theirs()
     assert_eq!([told[0], told[2], told[4]], [&expected[0], &expected[1], &expected[2]]);
     let spread: f64 = told[6].parse().unwrap();
     assert!((spread - (times[4] - times[0]) / times[2] * 100.0).abs() < 1e-3, "{spread} {times:?}");
-    assert!(
-        ended.stdout.ends_with("a difference below this spread means nothing.\n"),
-        "{ended:?}"
-    );
+    assert!(ended.stdout.ends_with("a difference below this spread means nothing.\n"), "{ended:?}");
     scene.assert_nothing_left();
 }
 

@@ -204,7 +204,10 @@ fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     };
     let before = refuse("--cap 5W");
     assert!(before.starts_with("error: --cap is \"5W\"; allowed: at least 18."), "{before}");
-    assert!(before.contains(" W, which 1 place may draw with all clocks at their slowest"), "{before}");
+    assert!(
+        before.contains(" W, the most that 1 place can draw with all clocks at their slowest"),
+        "{before}"
+    );
     let other = refuse("--cap 5W --power cichowski");
     assert!(other.starts_with("error: --cap is \"5W\"; allowed: at least 23."), "by another model: {other}");
     let after = refuse("--deadline 1us");
@@ -358,7 +361,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ),
         (
             "--app bc --placement 40-50",
-            "--placement is \"40-50\"; allowed: cores from 0 to 47 of the chip (50 is none)",
+            "--placement is \"40-50\"; allowed: cores from 0 to 47 of the chip (50 is not one)",
         ),
         ("--app bc --rest soon", "--rest is \"soon\"; allowed: poll, or nap:"),
         ("--app bc --seed -1", "--seed is \"-1\"; allowed: a whole number"),

@@ -137,11 +137,11 @@ fn what_is_no_whole_trace_is_refused_in_one_line() {
     }
     std::fs::File::create(scene.path("sparse")).and_then(|file| file.set_len(8 << 30)).unwrap();
     for (name, cause) in [
-        ("none", "it is none: it holds something else than packets of Perfetto"),
-        ("empty", "it is none: it does not say of which run of Isles it is"),
-        ("sparse", "it is none: "),
-        ("/dev/zero", "it is none: "),
-        ("cut", "it is cut off after "),
+        ("none", "it is not a trace: it holds something other than Perfetto packets"),
+        ("empty", "it is not a trace: it does not name its run of Isles"),
+        ("sparse", "it is not a trace: "),
+        ("/dev/zero", "it is not a trace: "),
+        ("cut", "it is truncated after "),
         ("absent", "No such file or directory"),
     ] {
         let refused = scene.run(&["trace", "stats", name]);

@@ -391,15 +391,9 @@ fn what_cannot_be_shown_is_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let told = refusal(&["run", "pi", "--ui", "--ui-port", &port]);
-    assert!(
-        told.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a free port (")),
-        "{told}"
-    );
+    assert!(told.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a free port (")), "{told}");
     let told = refusal(&["replay", "nowhere", "--port", &port]);
-    assert!(
-        told.starts_with(&format!("error: --port is \"{port}\"; allowed: a free port (")),
-        "{told}"
-    );
+    assert!(told.starts_with(&format!("error: --port is \"{port}\"; allowed: a free port (")), "{told}");
     assert!(refusal(&["replay", "nowhere", "--port", "-1"]).contains("from 0 (any free port) to 65535"));
     let told = refusal(&["run", "pi", "--machine", "loopback", "--ui"]);
     let expected = "error: --ui does not support machine loopback yet";
@@ -409,7 +403,7 @@ fn what_cannot_be_shown_is_one_line() {
     assert!(refusal(&["replay", "nowhere"]).contains("nowhere/events.log cannot be replayed"));
     std::fs::create_dir(scratch.0.join("other")).unwrap();
     std::fs::write(scratch.0.join("other/events.log"), "no log").unwrap();
-    assert!(refusal(&["report", "other", "--html", "x.html"]).contains("it is no event log of Isles"));
+    assert!(refusal(&["report", "other", "--html", "x.html"]).contains("it is not an event log of Isles"));
     assert!(!scratch.0.join("x.html").exists());
     assert_eq!(scratch.folders_of_runs(), 0);
 }

@@ -208,7 +208,8 @@ fn governors_and_rests_that_cannot_be_are_named_with_what_can() {
     );
     assert_eq!(
         refusal("--rest nap:2s"),
-        r#"error: --rest is "nap:2s"; allowed: poll, or nap: and a time up to a second such as nap:100us"#
+        r#"error: --rest is "nap:2s"; allowed: poll, or nap:TIME with a time up to a second, such as \
+             nap:100us"#
     );
 }
 
@@ -228,7 +229,7 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
     assert_eq!(
         refusal("--broadcast async:2 --protocol rcce"),
         "error: --broadcast is \"async:2\"; allowed: any but async on chip:scc with 48 places and rcce (asynchronous \
-         broadcasts are of the protocol doorbell)"
+         broadcasts need the protocol doorbell)"
     );
     assert_eq!(refusal("--reduce log"), r#"error: --reduce is "log"; allowed: auto, serial, logarithmic"#);
 }
@@ -236,25 +237,25 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
 #[test]
 fn placements_that_cannot_be_are_named_with_what_can() {
     let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
-    let lists = "linear, spread, or cores and ranges of cores with commas such as 0,2,10-13";
+    let lists = "linear, spread, or cores and ranges of cores separated by commas, such as 0,2,10-13";
     for value in ["near", "", "3-1", "-1", "0,,1"] {
         let line = refuse(&["run", "bc", "--machine", "chip:scc", "--placement", value]);
         assert_eq!(line, format!("error: --placement is {value:?}; allowed: {lists}"));
     }
     assert_eq!(
         refusal("--placement 0-3,2"),
-        r#"error: --placement is "0-3,2"; allowed: each core once (2 is there twice)"#
+        r#"error: --placement is "0-3,2"; allowed: each core once (2 is repeated)"#
     );
     assert_eq!(
         refusal("--placement 0,48"),
-        r#"error: --placement is "0,48"; allowed: cores from 0 to 47 of the chip (48 is none)"#
+        r#"error: --placement is "0,48"; allowed: cores from 0 to 47 of the chip (48 is not one)"#
     );
     assert_eq!(
         refusal("--places 4 --placement 0,2-3"),
-        r#"error: --placement is "0,2-3"; allowed: at least as many cores as places, which are 4 (here are 3)"#
+        r#"error: --placement is "0,2-3"; allowed: at least 4 cores, one for each place (this list has 3)"#
     );
     let line = refuse(&words("run bc --machine threads --placement spread"));
-    assert_says(&line, &[r#"--placement is "spread"; allowed: nothing with the machine threads"#]);
+    assert_says(&line, &[r#"--placement is "spread"; allowed: nothing with machine threads"#]);
     let line = refuse(&words("launch --machine chip:scc --placement 0,0 -- true"));
     assert_says(&line, &[r#"--placement is "0,0"; allowed: each core once"#]);
     let scene = Scene::new("placement");
@@ -543,13 +544,13 @@ const FAULTS: &[Fault] = &[
         name: "empty.txt",
         bytes: b"",
         weights: "ignore",
-        says: &["the graph has no vertices, at least one is needed"],
+        says: &["the graph has no vertices; allowed: at least one"],
     },
     Fault {
         name: "silent.txt",
         bytes: b"# nothing\n\n",
         weights: "ignore",
-        says: &["the graph has no vertices, at least one is needed"],
+        says: &["the graph has no vertices; allowed: at least one"],
     },
     Fault {
         name: "negative.txt",
@@ -598,7 +599,7 @@ const FAULTS: &[Fault] = &[
         name: "far.mtx",
         bytes: b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n4 1\n",
         weights: "ignore",
-        says: &["line 4: vertex 4 is out of range, the vertices here are 1 to 3"],
+        says: &["line 4: vertex 4 is out of range; allowed: 1 to 3"],
     },
     Fault {
         name: "nobody.mtx",
@@ -616,7 +617,7 @@ const FAULTS: &[Fault] = &[
         name: "binary",
         bytes: b"\x00\x01\x02\x03",
         weights: "ignore",
-        says: &["unknown format; known are edge list, CSV, Matrix Market"],
+        says: &["unknown format; allowed: edge list, CSV, Matrix Market"],
     },
     Fault {
         name: "cut.gt",
@@ -742,7 +743,7 @@ fn a_process_with_another_program_image_is_refused_and_the_run_goes_on() {
     assert_ne!(images[..32], images[images.len() - 32..], "the two images are told apart");
 
     let line = join_by_hand(&scene, same, first, 1).refusal().to_owned();
-    assert_says(&line, &["place 1 is attached already, or dead"]);
+    assert_says(&line, &["place 1 is already attached, or dead"]);
     let line = join_by_hand(&scene, same, first, 7).refusal().to_owned();
     assert_says(&line, &["place 7 of 2 places"]);
 

@@ -239,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             error("ISLES_CHIP_PLACEMENT", "0,2,2"),
-            r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is there twice)"#
+            r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is repeated)"#
         );
         assert!(error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores with commas such as 0,2,10-13"));
     }

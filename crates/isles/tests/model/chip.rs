@@ -97,7 +97,7 @@ fn a_program_gives_its_answer_on_any_cores_and_a_list_of_the_first_is_the_run_of
     let Err(LaunchError::Config(error)) = refused else { panic!("it ran") };
     assert_eq!(
         error.to_string(),
-        r#"the placement is "0-6"; allowed: at least as many cores as places, which are 8 (here are 7)"#
+        r#"the placement is "0-6"; allowed: at least 8 cores, one for each place (this list has 7)"#
     );
 }
 

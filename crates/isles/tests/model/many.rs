@@ -107,7 +107,7 @@ fn as_many_places_run_by_message_buffers_as_the_check_of_the_chip_says() {
     assert_eq!(report.ledgers.len(), 4_096);
     let rooms = ModelledChip::rooms(chip.chip()).unwrap();
     assert_eq!((rooms[0].protocol, rooms[0].places), (Protocol::Doorbell, 4_096));
-    let limit = "the protocol keeps something for each pair of places, and may have 2048 of them";
+    let limit = "the protocol keeps state for each pair of places, for at most 2048 places";
     for room in rooms.iter().filter(|room| room.protocol != Protocol::Doorbell && room.places > 0) {
         assert!(room.places <= 2_048, "{room:?}");
         assert!(room.places < 2_048 || room.limit.as_deref() == Some(limit), "{room:?}");

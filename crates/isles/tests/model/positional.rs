@@ -450,7 +450,7 @@ fn take_apart(mut chain: Chain) {
 #[isles::test(places = 2)]
 async fn a_value_that_is_too_deep_is_an_error() -> isles::Result<()> {
     fn is_too_deep<T>(result: isles::Result<T>) -> bool {
-        result.is_err_and(|error| error.to_string().contains("within each other more than"))
+        result.is_err_and(|error| error.to_string().contains("are nested more than"))
     }
     let (short, long) = (chain(240), chain(100_000));
     assert!(at!(here().next(), [chain = &short] chain.0.is_some()).await?);

@@ -199,7 +199,7 @@ fn a_test_whose_body_fails_ends_although_another_place_goes_on() {
 fn a_place_that_keeps_others_waiting_at_a_channel_is_named() {
     let said = [
         "place 0: ",
-        "a task of place 1 to take a value that has come there over a channel of place 0",
+        "a task of place 1 to take a value that arrived there over a channel of place 0",
         "place 1: does not answer: it computes",
     ];
     assert_fails_saying("computes_beside_a_value::threads", &said);

@@ -103,7 +103,7 @@ async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, S
     let [program, ..] = words else { return Err("there is no command".to_owned()) };
     let output = File::options().create(true).append(true).open(&order.output);
     let output = output.map_err(|fault| format!("{} cannot be written: {fault}", order.output.display()))?;
-    let unable = |fault: &dyn Display| format!("{program:?} cannot be started: {fault}");
+    let unable = |fault: &dyn Display| format!("cannot start {program:?}: {fault}");
     let caller = order.caller.as_ref();
     if let Some(folder) = caller.map(|caller| &caller.folder).filter(|folder| !folder.is_dir()) {
         return Err(unable(&format!("the folder {}, where it was typed, does not exist", folder.display())));

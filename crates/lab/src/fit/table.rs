@@ -82,7 +82,13 @@ fn column(name: &str) -> Option<(&'static str, Option<usize>, Quantity, f64)> {
 pub fn read(name: &str, text: &str) -> Result<Vec<Measurement>, Vec<Fault>> {
     let mut reader = TableReader { file: name, columns: Vec::new(), faults: Vec::new(), found: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
-        reader.fault(1, format!("the file has more than {TEXT_BYTES_MAX} bytes; allowed: as many at most"));
+        reader.fault(
+            1,
+            format!(
+                "the file has more than {TEXT_BYTES_MAX} bytes; allowed: at most that many \
+             at most"
+            ),
+        );
         return Err(reader.faults);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text); // spreadsheets put it there
@@ -345,7 +351,7 @@ mod tests {
                     that repeat";
         assert_eq!(more, says);
         let long = fault(&"#".repeat(TEXT_BYTES_MAX + 1));
-        assert_eq!(long, "p.csv:1: the file has more than 1048576 bytes; allowed: as many at most");
+        assert_eq!(long, "p.csv:1: the file has more than 1048576 bytes; allowed: at most that many");
     }
 
     #[test]

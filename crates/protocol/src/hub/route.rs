@@ -23,7 +23,7 @@ impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "no links lead from {} to {}; allowed: links by which all places reach each other",
+            "no links lead from {} to {}; allowed: links that connect all places",
             self.from, self.to
         )
     }

@@ -649,7 +649,8 @@ fn second(state: &TeamState) -> Error {
     Local::with(|local| {
         let (here, first) = (local.here(), state.description());
         let text = format!(
-            "two tasks of {here} are in collectives of the team at once: one began another while one was in {first}"
+            "two tasks of {here} are in collectives of the team at once: one began another collective \
+             while one was in {first}"
         );
         state.leave(local, misused(text))
     })

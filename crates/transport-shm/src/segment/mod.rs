@@ -76,7 +76,7 @@ impl fmt::Display for SegmentError {
                     "the segment belongs to program image {theirs:032x}; this program is image {ours:032x}"
                 )
             }
-            SegmentError::PlaceTaken(place) => write!(f, "{place} is attached already, or dead"),
+            SegmentError::PlaceTaken(place) => write!(f, "{place} is already attached, or dead"),
         }
     }
 }
@@ -445,7 +445,7 @@ fn read_head(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError> {
     let first = Mapping::map(copy, PAGE_BYTES)?;
     let head = first.view::<SegmentHeader>(0);
     if head.magic != MAGIC {
-        return Err(bad("the first word is another one"));
+        return Err(bad("the first word is different"));
     }
     if head.version != VERSION {
         return Err(SegmentError::VersionMismatch { ours: VERSION, theirs: head.version });
@@ -455,7 +455,7 @@ fn read_head(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError> {
     geometry.check().map_err(SegmentError::BadGeometry)?;
     let layout = Layout::of(geometry);
     if layout.total_bytes != size || head.total_bytes != size || head.processors as usize > PROCESSORS_MAX {
-        return Err(bad("the sizes in the header do not fit the file"));
+        return Err(bad("the sizes in the header do not match the file"));
     }
     let fencing = if head.fencing == 1 { Fencing::Sleeper } else { Fencing::Both };
     Ok((layout, fencing, head.image))
