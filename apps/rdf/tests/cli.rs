@@ -84,7 +84,7 @@ fn a_query_beyond_a_limit_ends_and_the_others_go_on() {
     assert!(ended.stderr.contains("query query: a table of ") && ended.code == Some(1), "{ended:?}");
     let (_, ended) = run("rdf-timeout", "--timeout 0.000001", &["-e", small]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("query query: it takes longer than --timeout allows"), "{ended:?}");
+    assert!(ended.stderr.contains("query query: it takes longer than the"), "{ended:?}");
 }
 
 #[test]

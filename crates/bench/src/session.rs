@@ -107,8 +107,10 @@ impl Session {
             ("effort", (self.effort, self.quick) == (later.effort, later.quick)),
         ] {
             if !is_same {
-                return Err(format!("the {what} differs from that of the previous file: a table has only \
-                     one"));
+                return Err(format!(
+                    "the {what} differs from that of the previous file: a table has only \
+                     one"
+                ));
             }
         }
         self.machine.date = format!("{} and {}", self.machine.date, later.machine.date);

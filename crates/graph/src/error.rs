@@ -136,10 +136,7 @@ impl fmt::Display for GraphError {
                 write!(f, "{position}: found `{found}`, expected {allowed}")
             }
             GraphError::VertexOutOfRange { position, vertex, first, last } => {
-                write!(
-                    f,
-                    "{position}: vertex {vertex} is out of range; allowed: {first} to {last}"
-                )
+                write!(f, "{position}: vertex {vertex} is out of range; allowed: {first} to {last}")
             }
             GraphError::SparseVertices { position, vertex, edges, last } => {
                 let plural = if *edges == 1 { "" } else { "s" };

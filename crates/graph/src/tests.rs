@@ -129,8 +129,12 @@ mod edge_list {
             ("0 1\n2 x\n", format!("line 2: found `2 x`, {line}")),
             ("0 1\n\n-1 2\n", format!("line 3: found `-1 2`, {line}")),
             ("0 1 2 3\n", format!("line 1: found `0 1 2 3`, {line}")),
-            ("7\n", "line 1: found `7`, expected `from to`; for a vertex without edges, use METIS or Matrix \
-                     Market form".into()),
+            (
+                "7\n",
+                "line 1: found `7`, expected `from to`; for a vertex without edges, use METIS or Matrix \
+                     Market form"
+                    .into(),
+            ),
             ("0 1 {weight: 2}\n", format!("line 1: found `0 1 {{weight: 2}}`, {braces}")),
             ("0 1 {'weight': x}\n", format!("line 1: found `0 1 {{'weight': x}}`, {braces}")),
             ("0 1 2 {}\n", format!("line 1: found `0 1 2 {{}}`, {line}")),

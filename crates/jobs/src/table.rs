@@ -263,8 +263,10 @@ impl JobTable {
             Ok(()) => Ok(done),
             Err(error) => Err(Refusal::of(
                 RefusalKind::NotKept,
-                format!("nothing was started or created, because the table of jobs cannot be written: \
-                     {error}"),
+                format!(
+                    "nothing was started or created, because the table of jobs cannot be written: \
+                     {error}"
+                ),
             )),
         });
         if done.is_err() {

@@ -447,7 +447,9 @@ fn what_cannot_be_kept_is_neither_made_nor_started() {
     std::fs::create_dir(&obstacle).unwrap();
     let refused = table.change_and_save(|table| Ok(table.create(spec()))).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::NotKept);
-    assert!(refused.reason.contains("nothing was started or created") && refused.reason.contains("jobs.json"));
+    assert!(
+        refused.reason.contains("nothing was started or created") && refused.reason.contains("jobs.json")
+    );
     let refused = table.start_and_save(0, |_| first).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::NotKept);
     assert_eq!(table.jobs().map(|(id, job)| (id, job.state)).collect::<Vec<_>>(), [(first, JobState::New)]);

@@ -455,10 +455,7 @@ fn turn_supplies_and_governors(server: &JobServer) {
     done(&["governor", "capped:60W"]);
     until(|| core(9)["governor"] == "capped:60W" && core(4)["governor"] == "capped:60W");
     let refused = server.refused(&["governor", "on-demand", "--at", "9"]);
-    assert!(
-        refused.contains("the governor capped:60W is set for the whole chip; set fixed"),
-        "{refused}"
-    );
+    assert!(refused.contains("the governor capped:60W is set for the whole chip; set fixed"), "{refused}");
     assert_eq!(server.json(&["cores"])["governor"], "capped:60W");
     let refused = server.refused(&["clock", "4"]);
     assert!(refused.contains("the governor capped:60W controls the clocks"), "{refused}");

@@ -18,7 +18,7 @@ use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure};
 use std::process::ExitCode;
 
-/// Repeats published experiments, fits power models, calibrates chips, bounds worst cases
+/// Repeats published experiments, fits power models, calibrates chips and bounds worst cases
 #[derive(Parser)]
 #[command(name = "isles-lab", bin_name = "isles", version = VERSION)]
 struct LabArguments {

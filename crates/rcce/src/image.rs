@@ -135,8 +135,5 @@ fn loader_error(name: &CStr, path: &Path) -> String {
 }
 
 fn not_ours(path: &Path, why: &str) -> Failure {
-    Failure::Usage(format!(
-        "isles rccerun cannot run {}: {why}; build it with isles cc",
-        path.display()
-    ))
+    Failure::Usage(format!("isles rccerun cannot run {}: {why}; build it with isles cc", path.display()))
 }

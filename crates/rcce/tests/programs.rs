@@ -238,9 +238,5 @@ fn bad_input_is_one_line_with_exit_code_2() {
     }
     let none = started().args(["cc", "x.c"]).env("CC", "isles-no-such-compiler").output().unwrap();
     assert_eq!(none.status.code(), Some(2));
-    assert!(
-        text(&none.stderr).contains("no C compiler isles-no-such-compiler"),
-        "{}",
-        text(&none.stderr)
-    );
+    assert!(text(&none.stderr).contains("no C compiler isles-no-such-compiler"), "{}", text(&none.stderr));
 }

@@ -243,9 +243,7 @@ impl Sleep {
     #[cold]
     fn refuse(&self, here: PlaceId) -> ! {
         if here == self.place {
-            panic!(
-                "a `Sleep` that was made in another run was polled at {here}; await it in its own run"
-            );
+            panic!("a `Sleep` that was made in another run was polled at {here}; await it in its own run");
         }
         let place = self.place;
         panic!("a `Sleep` that was made at {place} was polled at {here}; await it at its own place");

@@ -65,10 +65,10 @@ fn main() -> ExitCode {
                 WatchError::Directory(DirectoryError::Silent(_) | DirectoryError::TurnedAway(_)) => {
                     fail(&error)
                 }
-                _ => {
-                    fail(&format_args!("{error}; to show a run that has ended, use: isles replay \
-                         {directory}"))
-                }
+                _ => fail(&format_args!(
+                    "{error}; to show a run that has ended, use: isles replay \
+                         {directory}"
+                )),
             };
         }
     };

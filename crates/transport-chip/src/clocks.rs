@@ -102,16 +102,19 @@ impl fmt::Display for ClockError {
             }
             ClockError::ClocksTooFast { asked } => {
                 let asked = volts(asked);
-                write!(f, "{asked} V is too low for the fastest clock of the supply; divide its clocks \
-                     first")
-            }
-            ClockError::Governor(error) => write!(f, "the governor does not suit this run; allowed: \
-                 {error}"),
-            ClockError::ChipGoverned { policy } => {
                 write!(
                     f,
-                    "the governor {policy} is set for the whole chip; set fixed for the chip first"
+                    "{asked} V is too low for the fastest clock of the supply; divide its clocks \
+                     first"
                 )
+            }
+            ClockError::Governor(error) => write!(
+                f,
+                "the governor does not suit this run; allowed: \
+                 {error}"
+            ),
+            ClockError::ChipGoverned { policy } => {
+                write!(f, "the governor {policy} is set for the whole chip; set fixed for the chip first")
             }
             ClockError::UnderWay { until } => {
                 write!(f, "a change of the supply is in progress until {until:?}")

@@ -98,8 +98,11 @@ impl fmt::Display for NoBound {
                 )
             }
             NoBound::Partner { participant, partner } => {
-                write!(out, "participant {participant} names {partner} as its partner, but that is not a \
-                     participant")
+                write!(
+                    out,
+                    "participant {participant} names {partner} as its partner, but that is not a \
+                     participant"
+                )
             }
             NoBound::Stuck { waiting } => {
                 out.write_str("these participants wait for each other forever:")?;

@@ -275,8 +275,13 @@ fn controllers(
     let idle = of_tile.iter().filter(|controller| controller.is_none()).count();
     // After a block with a fault, who was to serve the rest is not known.
     if idle > 0 && clear {
-        findings.fault(section, format!("{idle} tiles have no memory controller; allowed: one for each \
-             tile"));
+        findings.fault(
+            section,
+            format!(
+                "{idle} tiles have no memory controller; allowed: one for each \
+             tile"
+            ),
+        );
     }
     let of_tile: Option<Vec<ControllerId>> = of_tile.into_iter().collect();
     Some(Controllers::At(tiles, of_tile?))

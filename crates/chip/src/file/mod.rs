@@ -79,7 +79,8 @@ impl Chip {
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Fault>> {
         let mut findings = Findings::new(name, text);
         if text.len() > TEXT_BYTES_MAX {
-            findings.fault(0, format!("the file has {} bytes; allowed: at most {TEXT_BYTES_MAX}", text.len()));
+            findings
+                .fault(0, format!("the file has {} bytes; allowed: at most {TEXT_BYTES_MAX}", text.len()));
             return Err(findings.into_faults());
         }
         let (table, errors) = DeTable::parse_recoverable(text);

@@ -170,7 +170,8 @@ pub fn rate(text: &str) -> Result<Rate, Reason> {
     let (frequency, divider) = text.split_once('/').unwrap_or((text, "1"));
     let read = || {
         let hertz = quantity(frequency, Dimension::Frequency)?;
-        let divider: u32 = divider.trim().parse().map_err(|_| "the divider is not a whole number".to_owned())?;
+        let divider: u32 =
+            divider.trim().parse().map_err(|_| "the divider is not a whole number".to_owned())?;
         Rate::new(hertz, divider).ok_or_else(|| {
             format!("it is zero, above {} Hz, or divided by more than {}", Rate::HERTZ_MAX, Rate::DIVIDER_MAX)
         })

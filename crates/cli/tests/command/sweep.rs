@@ -373,7 +373,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
             "--work is \"tape:t\"; allowed: said, or host:RATIO, because a tape belongs to one",
         ),
         ("--app life", "--app is \"life\"; allowed: automaton, bc, "),
-        ("--app bc --rmat steep", "--rmat is \"steep\"; allowed: medium, as it is called now"),
+        ("--app bc --rmat steep", "--rmat is \"steep\"; allowed: medium, its current name"),
         ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, low, high"),
         ("--app bc --graph nosuch", "nosuch"),
     ] {

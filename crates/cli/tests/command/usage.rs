@@ -655,7 +655,7 @@ fn a_form_that_says_that_edges_lead_both_ways_is_not_read_as_directed() {
     let ended = scene.run(&["run", "bc", "--graph", "karate", "--directed"]);
     let line = ended.refusal();
     assert!(
-        line.contains("karate says that it is undirected; allowed: an edge list, or a form that"),
+        line.contains("karate declares an undirected graph; allowed: an edge list, or a format that"),
         "{line}"
     );
 }

@@ -162,12 +162,18 @@ impl fmt::Display for ArrayError {
                 write!(f, "axis {axis} is distributed in blocks of 0; allowed: 1 or more")
             }
             ArrayError::NotCut { members } => {
-                write!(f, "no axis is distributed over the {members} members of the team; allowed: at \
-                     least one distributed axis")
+                write!(
+                    f,
+                    "no axis is distributed over the {members} members of the team; allowed: at \
+                     least one distributed axis"
+                )
             }
             ArrayError::Grid { members } => {
-                write!(f, "the product of the parts of all axes differs from the number of members; \
-                     allowed: {members}")
+                write!(
+                    f,
+                    "the product of the parts of all axes differs from the number of members; \
+                     allowed: {members}"
+                )
             }
             ArrayError::HaloOfDealt { axis } => {
                 write!(f, "axis {axis} is cyclic and cannot have a halo; allowed: Whole, Block and Parts")

@@ -56,10 +56,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let (values, halo) = {
                 let mut part = self.parts.lock();
                 if let Some(line) = part.opened {
-                    return Err(refused(
-                        format!("the array is already open since {line}"),
-                        caller,
-                    ));
+                    return Err(refused(format!("the array is already open since {line}"), caller));
                 }
                 if !part.is_in_window() {
                     let text = "the array cannot be opened: it was not made by `in_window`";

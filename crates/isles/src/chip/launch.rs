@@ -313,8 +313,10 @@ fn memory_warning(chip: ModelledChip, report: &RunReport) -> Option<String> {
         others => format!(", and {others} other places held more as well"),
     };
     let (machine, own, most) = (chip.machine(), Bytes(own), mebibytes(most));
-    Some(format!("warning: place {place} held {most} of memory, but a core of {machine} has only \
-         {own}{others}"))
+    Some(format!(
+        "warning: place {place} held {most} of memory, but a core of {machine} has only \
+         {own}{others}"
+    ))
 }
 
 /// Says that the model had to guess whether steps walk through the same memory again.

@@ -137,7 +137,9 @@ fn settled(safeties: &Safeties, thief: usize, numbers: Numbers) {
 fn lost(number: usize, dead: &[usize]) -> Error {
     let others = dead.iter().filter(|other| **other != number).map(|other| place(*other).to_string());
     let others: Vec<String> = others.collect();
-    let text =
-        format!("its bag is lost, because its backup was at a place that is dead too ({})", others.join(", "));
+    let text = format!(
+        "its bag is lost, because its backup was at a place that is dead too ({})",
+        others.join(", ")
+    );
     Error::new(ErrorKind::DeadPlace(place(number).id()), text)
 }

@@ -253,8 +253,7 @@ fn serve(segment: &Segment, place: PlaceId) {
 }
 
 fn fail(error: &dyn Display) -> ! {
-    let hint =
-        if init::exists() { "; `init` must not touch descriptors that it has not opened" } else { "" };
+    let hint = if init::exists() { "; `init` must not touch descriptors that it has not opened" } else { "" };
     notice(format_args!("error: this process cannot join as a place: {error}{hint}"));
     std::process::exit(2);
 }

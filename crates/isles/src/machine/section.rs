@@ -50,9 +50,7 @@ impl Launch {
 pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: Main<'_>) -> Ended {
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
     if is_recorded {
-        return Err(unable(
-            "a section of an MPI program cannot be traced; unset ISLES_TRACE".to_owned(),
-        ));
+        return Err(unable("a section of an MPI program cannot be traced; unset ISLES_TRACE".to_owned()));
     }
     if let Some(Setting { value, source }) = &launch.record {
         let allowed = "nothing, because a section of an MPI program cannot be recorded";

@@ -454,8 +454,10 @@ pub const SETTINGS: &[SettingRow] = &[
         flag: flag_of_chip("--protocol", "NAME"),
         about: "[Message protocol](chip/protocols/README.md) of a modelled chip: `doorbell`, `rcce-x10`, \
              `sections`, `sections-by-places`, `sockets`, `mpi-sock`, `rcce`, `ring` or `packets`",
-        default: SettingDefault::Words("`doorbell`, or `packets` on a chip without message buffers, if \
-             it supports that many places"),
+        default: SettingDefault::Words(
+            "`doorbell`, or `packets` on a chip without message buffers, if \
+             it supports that many places",
+        ),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
             tell | settings,

@@ -364,7 +364,9 @@ fn an_open_array_and_one_without_a_window_refuse_what_they_cannot_do() {
                 let error = open.put(index, &[1]).await.expect_err("it is outside");
                 assert_eq!(*error.kind(), ErrorKind::Misused);
                 assert!(
-                    error.to_string().contains(&format!("the index {index:?} is out of bounds in an array of [4, 6]")),
+                    error
+                        .to_string()
+                        .contains(&format!("the index {index:?} is out of bounds in an array of [4, 6]")),
                     "{error}"
                 );
                 assert!(error.to_string().contains("model/array.rs"), "{error}");

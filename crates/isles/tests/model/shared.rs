@@ -231,7 +231,10 @@ async fn guards_that_wait_for_their_own_task_or_in_a_circle_are_misuse() -> Resu
     let again = second.read().await?;
     assert_eq!(*again + *held, 4, "a task may read twice");
     let error = second.write().await.err().expect("it would wait for itself");
-    assert!(error.to_string().contains("the task already has a guard of this shared object, taken at"), "{error}");
+    assert!(
+        error.to_string().contains("the task already has a guard of this shared object, taken at"),
+        "{error}"
+    );
     drop((held, again));
     let (two, mut one) = acquire_all((second.read(), first.write())).await?;
     *one += *two;

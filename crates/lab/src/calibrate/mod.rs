@@ -119,8 +119,8 @@ fn worth(rounds: &Rounds, is_forced: bool) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let text = format!(
-        "{ROUNDS} rounds of measuring differ by up to a factor of {spread:.1}, and above {SPREAD_MAX} a chip file is \
-         worthless"
+        "{ROUNDS} rounds of measuring differ by up to a factor of {spread:.1}; above {SPREAD_MAX} a chip \
+         file is worthless"
     );
     match is_forced {
         true => Ok(Some(text)),
@@ -163,10 +163,10 @@ fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(
         (0, _) => refused("--hosts", hosts, "1 or more"),
         (_, 0) => refused("--places-per-host", per_host, "1 or more"),
         (2.., _) if is_one_host => {
-            refused("--hosts", hosts, "1, because all places measured are of one host")
+            refused("--hosts", hosts, "1, because all measured places are on one host")
         }
         (_, 2..) if found.rounds.median.near.is_none() => {
-            refused("--places-per-host", per_host, "1, because no two places measured are of one host")
+            refused("--places-per-host", per_host, "1, because no two measured places are on one host")
         }
         shape => Ok(shape),
     }

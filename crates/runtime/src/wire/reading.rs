@@ -311,9 +311,12 @@ impl<'de> Deserializer<'de> for &mut Values<'_, 'de> {
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         let number: u32 = narrow(self.number()?)?;
-        visitor
-            .visit_char(char::from_u32(number).ok_or_else(|| refused("a char is not a Unicode scalar \
-                 value"))?)
+        visitor.visit_char(char::from_u32(number).ok_or_else(|| {
+            refused(
+                "a char is not a Unicode scalar \
+                 value",
+            )
+        })?)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {

@@ -347,8 +347,11 @@ impl Parts<'_, '_, '_> {
 
 #[cold]
 fn wrong_length() -> EncodeError {
-    EncodeError::Refused("its `Serialize` announces a different number of elements or fields than it \
-         writes".into())
+    EncodeError::Refused(
+        "its `Serialize` announces a different number of elements or fields than it \
+         writes"
+            .into(),
+    )
 }
 
 /// Implements one of serde's traits for what has parts.

@@ -139,8 +139,12 @@ impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let (share, id, capacity) = <(PartRef, ChannelId, u32)>::deserialize(deserializer)?;
         let end = Local::try_with(|local| End::of(local, id, capacity)).flatten();
-        let end = end.ok_or_else(|| serde::de::Error::custom("a handle of a channel that this run does \
-             not have"))?;
+        let end = end.ok_or_else(|| {
+            serde::de::Error::custom(
+                "a handle of a channel that this run does \
+             not have",
+            )
+        })?;
         Ok(Handles { end, share })
     }
 }

@@ -190,8 +190,7 @@ impl ObjectTable {
         first.finish = None;
         let line = first.line;
         left.for_each(|held| held.finish = None);
-        let text =
-            format!("a guard of a shared object, taken at {line}, outlived its finish");
+        let text = format!("a guard of a shared object, taken at {line}, outlived its finish");
         Err(Error::new(ErrorKind::Misused, text))
     }
 }

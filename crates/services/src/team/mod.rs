@@ -269,8 +269,12 @@ impl<'de> Deserialize<'de> for Team {
                 sound.then(|| Team::land(local, share, id, members))
             }
         });
-        landed.flatten().ok_or_else(|| serde::de::Error::custom("a handle to a team that this run does \
-             not have"))
+        landed.flatten().ok_or_else(|| {
+            serde::de::Error::custom(
+                "a handle to a team that this run does \
+             not have",
+            )
+        })
     }
 }
 

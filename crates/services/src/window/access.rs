@@ -115,8 +115,10 @@ impl WindowState {
             return Ok(());
         }
         let text = match count {
-            1 => format!("{name} of {block} elements from {at} on at rank {target}, but that part has \
-                 {len}"),
+            1 => format!(
+                "{name} of {block} elements from {at} on at rank {target}, but that part has \
+                 {len}"
+            ),
             _ => format!(
                 "{name} of {count} times {block} elements, {stride} apart, from {at} on at rank \
                  {target}, but that part has {len}"

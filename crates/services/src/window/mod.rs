@@ -227,8 +227,10 @@ impl<T: Element> Window<T> {
             let element_bytes = size_of::<T>();
             let bytes = lens.longest().checked_mul(element_bytes as u64);
             if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
-                let text =
-                    format!("{} elements of {element_bytes} bytes; allowed: what fits memory", lens.longest());
+                let text = format!(
+                    "{} elements of {element_bytes} bytes; allowed: what fits memory",
+                    lens.longest()
+                );
                 return Err(Error::new(ErrorKind::Misused, text));
             }
             let id = Local::with(|local| WindowTable::of(local).next_id(local.here()));
