@@ -711,8 +711,8 @@ fn edges_given_by_a_program_are_checked_too() {
 #[test]
 fn lengths_whose_sum_along_a_path_could_overflow_are_refused() {
     let path = "0 1 1e308\n1 2 1e308\n2 3 1e308\n";
-    let expected = "weight 1e308 in a graph of 4 vertices; allowed: at most 2.2471164185778946e307, because the length of \
-                    every path must be finite";
+    let expected = "weight 1e308 in a graph of 4 vertices; allowed: at most 2.2471164185778946e307, because the length \
+                    of every path must be finite";
     assert_eq!(refusal(path, &WEIGHTED), expected);
     assert_eq!(text(&decode(path.as_bytes(), &PLAIN)), "4: 0-1 1-2 2-3", "as weights they are not read");
     let longest = f64::MAX / 8.0;

@@ -59,7 +59,7 @@ const BIASED: &str = "`select!` has no `biased`: ready branches take turns; remo
      the preferred branches first in a separate `select!` with `default`";
 const ELSE: &str = "`select!` has no `else`: bind the whole output and `match` it in the body; to act if \
      no branch is ready now, use `default =>`";
-const CONDITION: &str = "branches have no conditions: write a second `select!`, without this branch, for the case that the \
+const CONDITION: &str = "branches have no conditions: write a second `select!`, without this branch, for when the \
      condition is false";
 
 /// Refuses `biased;` before the branches.

@@ -29,7 +29,7 @@ fn lines_that_are_faster_than_their_links_are_warned_of() {
     assert_ne!(slow, mesh);
     std::fs::write(scene.path("slow.toml"), slow).unwrap();
     let ended = check("slow.toml");
-    let warning = "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, but its flits alone take 43 ns by";
+    let warning = "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, but its flits alone take 43 ns";
     assert!(ended.code == Some(0) && ended.stdout.contains(warning), "{ended:?}");
     // So does a run, which takes the first of the two.
     let line =
