@@ -209,7 +209,7 @@ mod tests {
             ("--json /", "is a folder"),
             ("--markdown /no/such/folder/x", "no such folder"),
             ("--quick --markdown x.md", "leave --quick out"),
-            ("table", "wants a file"),
+            ("table", "needs a file"),
             ("table a.json --runs", "\"--runs\""),
             ("--fast", "\"--fast\""),
             ("--quick core", "\"core\""),

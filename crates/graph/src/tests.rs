@@ -160,7 +160,7 @@ mod edge_list {
             ("# nothing\n\n", "the graph has no vertices; allowed: at least one".into()),
             (
                 "0 1\n0 4000000000\n1 2\n",
-                "line 2: vertex 4000000000 in a graph of 3 edges, at most 1048575 is accepted: \
+                "line 2: vertex 4000000000 in a graph of 3 edges; allowed: at most 1048575, because \
                  vertices are numbered from 0 without large gaps"
                     .into(),
             ),

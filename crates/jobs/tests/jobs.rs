@@ -488,7 +488,7 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
             &["create", "--name", "a\u{202e}b", "--task", "pi", "--", "9"],
             "the name contains U+202E, a control or formatting character; allowed: printable characters",
         ),
-        (&["create", "--name", "a\u{1b}b", "--", "true"], "the name has U+001B"),
+        (&["create", "--name", "a\u{1b}b", "--", "true"], "the name contains U+001B"),
         (&["create", "--", "sleep 100"], "command not found: \"sleep 100\"; allowed: "),
         (&["create", "--", ""], "the command is empty; allowed: the name of a program"),
         (

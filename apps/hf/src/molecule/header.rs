@@ -122,8 +122,8 @@ mod tests {
     fn a_header_that_asks_for_something_else_is_refused() {
         let message = |line| columns("f", (1, line), 1).unwrap_err().to_string();
         for (line, expected) in [
-            ("pbc=\"T F F\"", "a molecule, which no pbc repeats"),
-            ("Lattice=\"9 0 0 0 9 0 0 0 9\"", "a molecule, which no pbc repeats"),
+            ("pbc=\"T F F\"", "a molecule without periodic boundaries"),
+            ("Lattice=\"9 0 0 0 9 0 0 0 9\"", "a molecule without periodic boundaries"),
             ("charge=0", "charge=1, as given by --charge"),
             ("charge=1 multiplicity=3", "multiplicity=1: all electrons are paired"),
             ("Properties=species:S:1", PROPERTIES),

@@ -236,8 +236,9 @@ mod tests {
         );
         assert!(refused("mesh=fast").starts_with("mesh=fast: "), "{}", refused("mesh=fast"));
         assert!(refused("buffer.readers_free=\"4\"").ends_with("a value like that of the file, 24"));
-        assert!(refused("memory.readers_free=4").starts_with(
-            "memory.readers_free=4: controller_line, by which the preset 533/800/800 says how long a line"
-        ));
+        assert!(
+            refused("memory.readers_free=4")
+                .starts_with("memory.readers_free=4: controller_line, because it sets how long a line")
+        );
     }
 }

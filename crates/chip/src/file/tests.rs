@@ -316,7 +316,7 @@ fn a_power_model_has_one_of_two_forms() {
 
 #[test]
 fn cycles_say_of_which_clock_they_are() {
-    one_fault("interrupt = \"500 cycles of core\"", "interrupt = \"500 cycles\"", "of which clock");
+    one_fault("interrupt = \"500 cycles of core\"", "interrupt = \"500 cycles\"", "the clock of the cycles");
     one_fault("head = \"3 cycles of mesh\"", "head = \"3 ns of mesh\"", "only inside a preset");
 }
 

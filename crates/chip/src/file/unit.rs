@@ -364,7 +364,7 @@ mod tests {
             ("105 ns + -5 ns/hop", "negative"),
             ("8 KiB", "KiB measures a size"),
             ("8 parsecs", "no unit \"parsecs\""),
-            ("45 cycles", "of which clock"),
+            ("45 cycles", "the clock of the cycles"),
             ("45 cycles of moon", "no clock \"moon\""),
             ("0.5 ps", "finer"),
             ("99999999999999999999 ns", "too many digits"),

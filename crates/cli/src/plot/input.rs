@@ -178,12 +178,12 @@ mod tests {
         for (text, says) in [
             ("", r#""a.json" is empty; allowed: the JSON of isles run"#),
             (" \n", "is empty"),
-            ("{\"a\": ", "is no JSON (EOF"),
-            ("{\"a\": NaN}", "is no JSON (expected"),
+            ("{\"a\": ", "is not JSON (EOF"),
+            ("{\"a\": NaN}", "is not JSON (expected"),
             ("{}", "holds JSON without fields"),
             ("{\"a\": 1, \"b\": 2}", "holds JSON with the fields a, b"),
             ("[1, 2]", "holds JSON that is not an object"),
-            ("{\"schema\": \"isles.repro.1\"}", "lacks what its schema promises (missing field `chip`"),
+            ("{\"schema\": \"isles.repro.1\"}", "does not match its schema (missing field `chip`"),
             ("just some words", "has one column"),
         ] {
             let fault = fault(text);

@@ -29,7 +29,8 @@ fn lines_that_are_faster_than_their_links_are_warned_of() {
     assert_ne!(slow, mesh);
     std::fs::write(scene.path("slow.toml"), slow).unwrap();
     let ended = check("slow.toml");
-    let warning = "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, but its flits alone take 43 ns";
+    let warning =
+        "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, but its flits alone take 43 ns";
     assert!(ended.code == Some(0) && ended.stdout.contains(warning), "{ended:?}");
     // So does a run, which takes the first of the two.
     let line =
@@ -120,14 +121,14 @@ fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
     let small = MESH.replace("per_core = \"16 KiB\"", "per_core = \"64 B\"");
     let line = last(&small);
     assert!(
-        line.starts_with("places: none, because the message buffer of a core has 1 line, and "),
+        line.starts_with("places: none, because the message buffer of a core has 1 line, but "),
         "{line}"
     );
 
     let scene = Scene::new("chip");
     for (text, part) in [
         (without_buffer_line(), "(preset \"1000/1000/800\" has no buffer_line)"),
-        (small, "(the message buffer of a core has 1 line, and "),
+        (small, "(the message buffer of a core has 1 line, but "),
     ] {
         scene.leave("my.toml", &text);
         let ended = scene.run(&["run", "bc", "--graph", "karate", "--machine", "chip:my.toml"]);
@@ -152,7 +153,7 @@ fn a_chip_with_more_cores_than_its_protocol_carries_says_which_carry_them_and_ta
     assert_eq!(line("places: "), "places: up to 80 by doorbell");
     let room: Vec<&str> = line("  doorbell ").split_whitespace().take(4).collect();
     assert_eq!(room, ["doorbell", "80", "of", "96"], "{checked:?}");
-    let why = "(the message buffer of a core has 256 lines, and ";
+    let why = "(the message buffer of a core has 256 lines, but ";
     assert!(line("  doorbell ").contains(why), "{checked:?}");
     assert!(line("  ring ").ends_with(" 96 of 96"), "{checked:?}");
 

@@ -397,7 +397,7 @@ fn the_same_words_give_the_same_bytes() {
 /// Files that are no results, and what is said of each after its name.
 const BAD_FILES: &[(&str, &str, &str)] = &[
     ("empty.json", "", "is empty; allowed: the JSON of isles run"),
-    ("broken.json", "{\"run\": ", "is no JSON (EOF while parsing"),
+    ("broken.json", "{\"run\": ", "is not JSON (EOF while parsing"),
     ("other.json", "{\"a\": 1}", "holds JSON with the fields a; allowed"),
     ("list.json", "[]", "holds JSON that is not an object"),
     ("old.json", "{\"format\": 2, \"groups\": []}", "has format 2; this version reads format 3"),

@@ -146,11 +146,9 @@ fn a_form_that_cannot_be_fitted_is_said_beside_those_that_can() {
     let reasons: Vec<bool> = (0..3).map(|at| document["fits"][at]["refused"].is_string()).collect();
     assert_eq!(reasons, [false, true, true]);
     let line = refused(&text, &["--form", "voltage"]);
-    assert!(
-        line.starts_with(
-            "error: p.csv: form voltage: the measurements do not tell constant, leakage apart; "
-        )
-    );
+    assert!(line.starts_with(
+        "error: p.csv: form voltage: the measurements do not determine constant, leakage separately; "
+    ));
 }
 
 #[test]

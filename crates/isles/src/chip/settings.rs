@@ -241,7 +241,9 @@ mod tests {
             error("ISLES_CHIP_PLACEMENT", "0,2,2"),
             r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is repeated)"#
         );
-        assert!(error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores with commas such as 0,2,10-13"));
+        assert!(
+            error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores separated by commas, such as 0,2,10-13")
+        );
     }
 
     #[test]

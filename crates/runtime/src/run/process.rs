@@ -143,7 +143,7 @@ mod tests {
     fn a_child_that_asks_something_of_its_place_is_told_that_it_has_none() {
         assert_eq!(exit_of_child(|| crate::spawn(async {})), EXIT_FAILED);
         let has_none = || {
-            let refused = Local::try_with(Local::here).is_none() && why_no_place().contains("is no place");
+            let refused = Local::try_with(Local::here).is_none() && why_no_place().contains("is not a place");
             // NEED: the child says what it found by its exit code.
             // SOUND: it ends the process.
             unsafe { libc::_exit(if refused { 3 } else { 4 }) };
