@@ -82,7 +82,7 @@ impl RankMemory {
             )
         };
         let start = start.map_err(|cause| {
-            Failure::Ended(format!("the memory of the ranks cannot be mapped at {address:#x}: {cause}"))
+            Failure::Ended(format!("cannot map the memory of the ranks at {address:#x}: {cause}"))
         })?;
         Ok(RankMemory { start: start.cast() })
     }
