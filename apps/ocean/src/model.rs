@@ -180,18 +180,18 @@ impl<'a> TileState<'a> {
 
     /// Does step `number`, counted from 0.
     async fn advance(&mut self, number: u64) -> isles::Result<()> {
-        self.tend(number == 0);
+        self.compute_tendency(number == 0);
         self.fields.slow.exchange().await?;
         self.run_external(number).await?;
         self.push();
         for velocity in &self.fields.velocities {
             velocity.exchange().await?;
         }
-        self.carry(number);
+        self.advect(number);
         self.fields.tracers[(number as usize + 1) % 2].exchange().await
     }
 
-    fn tend(&mut self, is_first: bool) {
+    fn compute_tendency(&mut self, is_first: bool) {
         let TileState { fields, setup, tile, statics, tendencies, ahead, ahead_first, rise, before, .. } =
             self;
         let plane = tile.plane();
@@ -204,13 +204,18 @@ impl<'a> TileState<'a> {
         let [u, v] = [fields.velocities[0].read(), fields.velocities[1].read()];
         let [east, north] = Component::both(tile, &setup.grid, &setup.physics, statics);
         let [tendency_u, tendency_v] = tendencies;
-        east.tend(
+        east.compute_tendency(
             (u.values(), v.values()),
             (rise, surface, v_mean),
             [tendency_u, ahead_first, slow_u],
             is_first,
         );
-        north.tend((v.values(), u.values()), (rise, surface, u_mean), [tendency_v, ahead, slow_v], is_first);
+        north.compute_tendency(
+            (v.values(), u.values()),
+            (rise, surface, u_mean),
+            [tendency_v, ahead, slow_v],
+            is_first,
+        );
         work(self.work_of_levels(102, 96));
     }
 
@@ -257,7 +262,7 @@ impl<'a> TileState<'a> {
     }
 
     /// The tracer after step `number`.
-    fn carry(&mut self, number: u64) {
+    fn advect(&mut self, number: u64) {
         let TileState { fields, setup, tile, statics, transports, rise, before, scratch, .. } = self;
         let plane = tile.plane();
         let fast = fields.fast.read();

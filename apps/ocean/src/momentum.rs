@@ -68,7 +68,7 @@ impl<'a> Component<'a> {
     /// bottoms of all levels, the surface, and the mean of the other component over the column.
     ///
     /// `tendency` has the one of the step before, and gets this one; `mean` gets the mean of what is carried ahead.
-    pub fn tend(
+    pub fn compute_tendency(
         &self,
         (own, other): (&[f64], &[f64]),
         (rise, surface, other_mean): (&[f64], &[f64], &[f64]),
@@ -89,7 +89,7 @@ impl<'a> Component<'a> {
                 let above = if level + 1 < levels { start + plane } else { start };
                 let row = LevelRow { own, other, rise, other_mean, inverse: &inverse };
                 let now = &mut ahead[start..start + n];
-                self.tend_row(&row, [start, below, above, line.start], now);
+                self.compute_row(&row, [start, below, above, line.start], now);
                 if level + 1 == levels
                     && let Some(wind) = self.wind
                 {
@@ -105,7 +105,7 @@ impl<'a> Component<'a> {
                     }
                 }
                 let before = &mut tendency[start..start + n];
-                carry_ahead(now, before, &mut mean[line.clone()], [ahead_by, back_by, part]);
+                extrapolate(now, before, &mut mean[line.clone()], [ahead_by, back_by, part]);
             }
         }
     }
@@ -127,7 +127,7 @@ impl<'a> Component<'a> {
 
     /// The tendency of a row of a level: its faces begin at `start`, those below and above in the column at `below` and
     /// `above`, and the columns at `flat`.
-    fn tend_row(&self, row: &LevelRow<'_>, [start, below, above, flat]: [usize; 4], now: &mut [f64]) {
+    fn compute_row(&self, row: &LevelRow<'_>, [start, below, above, flat]: [usize; 4], now: &mut [f64]) {
         let (n, along, across, plane) = (now.len(), self.along, self.across, self.tile.plane());
         let take = |values: &'a [f64], start: usize| &values[start..start + n];
         let own = |start: usize| &row.own[start..start + n];
@@ -160,7 +160,7 @@ impl<'a> Component<'a> {
             mix: self.physics.vertical_viscosity,
             turn: 0.5 * self.sign,
         };
-        tend_faces(now, &around, &rates);
+        compute_faces(now, &around, &rates);
     }
 
     /// Adds `ahead` times `step` to the velocities of the tile, and gives each column the mean `wanted`.
@@ -225,7 +225,7 @@ struct Rates {
 
 /// The tendencies of a row of faces. A function of its own, so that the compiler knows that `now` overlaps nothing.
 #[inline(never)]
-fn tend_faces(now: &mut [f64], around: &Around<'_>, rates: &Rates) {
+fn compute_faces(now: &mut [f64], around: &Around<'_>, rates: &Rates) {
     let n = now.len();
     let Around { here, ahead, behind, left, right, under, over, beside, even, rise, turn, mask, inverse } =
         around;
@@ -253,7 +253,7 @@ fn tend_faces(now: &mut [f64], around: &Around<'_>, rates: &Rates) {
 
 /// Replaces tendencies by what is carried ahead, keeps them in `before`, and adds to the mean of the column.
 #[inline(never)]
-fn carry_ahead(now: &mut [f64], before: &mut [f64], mean: &mut [f64], [ahead, back, part]: [f64; 3]) {
+fn extrapolate(now: &mut [f64], before: &mut [f64], mean: &mut [f64], [ahead, back, part]: [f64; 3]) {
     let n = now.len();
     let (before, mean) = (&mut before[..n], &mut mean[..n]);
     for i in 0..n {

@@ -92,9 +92,9 @@ impl Advection<'_> {
             let (under, over) = rise.split_at_mut(here + plane);
             self.rise(&under[here..], &mut over[..plane], scratch);
             for direction in 0..2 {
-                self.carry(direction, &tracer[here..here + plane], scratch);
+                self.advect(direction, &tracer[here..here + plane], scratch);
             }
-            self.carry_up(tracer, level, &over[..plane], scratch);
+            self.advect_up(tracer, level, &over[..plane], scratch);
             self.collect(&tracer[here..here + plane], &mut next[here..here + plane], scratch);
             std::mem::swap(&mut scratch.below, &mut scratch.above);
         }
@@ -171,7 +171,7 @@ impl Advection<'_> {
     }
 
     /// The amount of tracer that passes each face of the tile.
-    fn carry(&self, direction: usize, tracer: &[f64], scratch: &mut TracerScratch) {
+    fn advect(&self, direction: usize, tracer: &[f64], scratch: &mut TracerScratch) {
         let (along, spacing) = self.direction(direction);
         let spread = self.physics.diffusivity / (spacing * self.tile.levels as f64);
         let around = if direction == 0 { [0, 0, 0, 1] } else { [0, 1, 0, 0] };
@@ -190,12 +190,12 @@ impl Advection<'_> {
                 courant: &scratch.courant[direction][line.clone()],
                 wet: &scratch.wet[direction][line.clone()],
             };
-            carry_faces(&mut scratch.carried[direction][line], &faces, spread);
+            advect_faces(&mut scratch.carried[direction][line], &faces, spread);
         }
     }
 
     /// The amount of tracer that rises through the top of a level; none through the surface.
-    fn carry_up(&self, tracer: &[f64], level: usize, rise: &[f64], scratch: &mut TracerScratch) {
+    fn advect_up(&self, tracer: &[f64], level: usize, rise: &[f64], scratch: &mut TracerScratch) {
         let (plane, levels) = (self.tile.plane(), self.tile.levels);
         if level + 1 == levels {
             scratch.above.fill(0.0);
@@ -210,7 +210,7 @@ impl Advection<'_> {
             let (here, beyond) = (&here[line.clone()], &beyond[line.clone()]);
             let inverse = &scratch.inverse[line.clone()];
             let (rise, above) = (&rise[line.clone()], &mut scratch.above[line]);
-            carry_tops(above, [second, first, here, beyond, inverse, rise], [self.step, mixed]);
+            advect_tops(above, [second, first, here, beyond, inverse, rise], [self.step, mixed]);
         }
     }
 
@@ -271,7 +271,7 @@ fn lift(over: &mut [f64], values: [&[f64]; 7], [by_x, by_y, part]: [f64; 3]) {
 }
 
 #[inline(never)]
-fn carry_faces(carried: &mut [f64], faces: &Faces<'_>, spread: f64) {
+fn advect_faces(carried: &mut [f64], faces: &Faces<'_>, spread: f64) {
     let n = carried.len();
     let Faces { second, first, here, beyond, mask_before, mask_beyond, mask, flow, courant, wet } = faces;
     let (second, first, here, beyond) = (&second[..n], &first[..n], &here[..n], &beyond[..n]);
@@ -291,7 +291,7 @@ fn carry_faces(carried: &mut [f64], faces: &Faces<'_>, spread: f64) {
 }
 
 #[inline(never)]
-fn carry_tops(above: &mut [f64], values: [&[f64]; 6], [step, mixed]: [f64; 2]) {
+fn advect_tops(above: &mut [f64], values: [&[f64]; 6], [step, mixed]: [f64; 2]) {
     let n = above.len();
     let [second, first, here, beyond, inverse, rise] = values.map(|values| &values[..n]);
     for i in 0..n {

@@ -19,14 +19,14 @@ pub enum Verb {
 }
 
 /// Carries it out.
-pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
-    let told = match verb {
-        Verb::List => console::tell(true, &list(console::columns(std::io::stdout()))),
+pub fn execute(verb: &Verb) -> Result<(), Failure> {
+    let printed = match verb {
+        Verb::List => console::print_report(true, &list(console::columns(std::io::stdout()))),
         Verb::Fetch { name } => {
             console::print(fetch(name).map_err(|error| Failure::Usage(error.to_string()))?)
         }
     };
-    told.map_err(Failure::stdout)
+    printed.map_err(Failure::stdout)
 }
 
 /// The data sets of triples that `isles run rdf` knows by name.
@@ -80,8 +80,8 @@ fn facts(dataset: &Dataset) -> String {
     let kind = if dataset.directed { "directed" } else { "undirected" };
     let place = match dataset.presence() {
         Presence::BuiltIn => "built in",
-        Presence::Here => "cache",
-        Presence::Away => "package",
+        Presence::Local => "cache",
+        Presence::Remote => "package",
     };
     format!("{name:<18} {vertices:>9} {edges:>9}  {kind:<10} {place:<9}")
 }

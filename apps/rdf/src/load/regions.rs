@@ -37,7 +37,7 @@ pub async fn regrouped(team: &Team, own: LocalTriples) -> isles::Result<LocalTri
     team.broadcast_slice(0, &mut parts).await?;
     let part = |subject: u32| parts[number(subject) as usize] as usize;
     let (terms, triples) = rows(&own, places, part);
-    let (terms, triples) = (peers.trade_bytes(terms).await?, peers.trade(triples).await?);
+    let (terms, triples) = (peers.all_to_all_bytes(terms).await?, peers.all_to_all(triples).await?);
     let mut arrived = LocalTriples::default();
     for (terms, triples) in terms.iter().zip(&triples) {
         add(terms, triples, &mut arrived);

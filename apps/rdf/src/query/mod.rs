@@ -115,7 +115,7 @@ impl Queries<'_> {
         let terms = self.peers.dictionary().len();
         let run = QueryRun { data: self.dataset(query.dataset()).await?, peers: self.peers };
         let answered = run.answer(query, limits).await;
-        self.peers.forget_from(terms); // what was computed has no number any more
+        self.peers.discard_terms(terms); // what was computed has no number any more
         answered
     }
 

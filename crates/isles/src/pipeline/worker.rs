@@ -3,7 +3,7 @@
 //! Neighbouring stages of a group are called one after the other, with no message between them. Invariant: a group
 //! handles its packets in order, and after a change or the end handles none.
 
-use super::kit::{Kit, SavedStages, arrived};
+use super::local::{LocalPipeline, SavedStages, arrived};
 use super::packet::{EpochPlan, StageMessage};
 use super::stage::AnyStage;
 use super::stage::ports::{PortValues, Ports, live_at};
@@ -41,7 +41,7 @@ pub(super) struct GroupTask {
 
 /// A group that runs.
 struct StageGroup<P: Pipeline> {
-    kit: PlaceLocal<Kit<P>>,
+    local: PlaceLocal<LocalPipeline<P>>,
     names: Rc<[&'static str]>,
     first: usize,
     stages: Vec<Box<dyn AnyStage>>,
@@ -58,16 +58,16 @@ struct StageGroup<P: Pipeline> {
 }
 
 /// Runs a group until a change or the end has come through it, or the pipeline is given up.
-pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) -> Result<()> {
+pub(super) async fn work<P: Pipeline>(local: PlaceLocal<LocalPipeline<P>>, task: GroupTask) -> Result<()> {
     let GroupTask { epoch, stages, is_first, keeper, input, output } = task;
     let idle = if is_first {
-        let mut kit = kit.lock();
-        Some(stages.clone().map(|stage| kit.take(stage)).collect())
+        let mut local = local.lock();
+        Some(stages.clone().map(|stage| local.take(stage)).collect())
     } else {
-        arrived(&kit, epoch, stages.len()).await?
+        arrived(&local, epoch, stages.len()).await?
     };
     let Some(idle) = idle else { return Ok(()) };
-    let mut group = StageGroup::new(kit, stages, idle, keeper, output);
+    let mut group = StageGroup::new(local, stages, idle, keeper, output);
     loop {
         let packet = match input.recv().await {
             Ok(packet) => packet,
@@ -82,7 +82,7 @@ pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) 
                     return group.end();
                 }
             }
-            StageMessage::Change(plan) => return group.hand_over(plan).await,
+            StageMessage::Change(plan) => return group.transfer_stages(plan).await,
             StageMessage::Checkpoint { number } => group.checkpoint(number).await?,
             StageMessage::End => {
                 let _ = group.output.send(StageMessage::End).await;
@@ -94,18 +94,18 @@ pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) 
 
 impl<P: Pipeline> StageGroup<P> {
     fn new(
-        kit: PlaceLocal<Kit<P>>,
+        local: PlaceLocal<LocalPipeline<P>>,
         stages: Range<usize>,
         idle: Vec<Box<dyn AnyStage>>,
         keeper: Place,
         output: Sender<StageMessage>,
     ) -> Self {
         let (names, plans) = {
-            let kit = kit.lock();
-            (Rc::clone(&kit.names), Rc::clone(&kit.ports))
+            let local = local.lock();
+            (Rc::clone(&local.names), Rc::clone(&local.ports))
         };
         StageGroup {
-            kit,
+            local,
             names,
             first: stages.start,
             stages: idle,
@@ -150,25 +150,25 @@ impl<P: Pipeline> StageGroup<P> {
             last = now;
         }
         self.is_long = last - begun > LONG_ITEM;
-        let monitor = &mut self.kit.lock().monitor;
+        let monitor = &mut self.local.lock().monitor;
         costs.into_iter().enumerate().for_each(|(index, cost)| monitor.measured(self.first + index, cost));
         Ok(())
     }
 
     /// Hands each stage to the group of the plan that runs it next. Those at other places get the state only.
-    async fn hand_over(self, plan: EpochPlan) -> Result<()> {
-        let StageGroup { kit, first, stages, output, .. } = self;
+    async fn transfer_stages(self, plan: EpochPlan) -> Result<()> {
+        let StageGroup { local, first, stages, output, .. } = self;
         let mut leaving: Vec<(usize, SavedStages)> = Vec::new();
         for (stage, idle) in (first..).zip(stages) {
             let place = plan.place_of(stage);
-            let mut kit = kit.lock();
+            let mut local = local.lock();
             if place == here().index() {
-                kit.keep(plan.epoch, stage, idle);
+                local.keep(plan.epoch, stage, idle);
                 continue;
             }
-            let state = kit.save(stage, &*idle)?;
-            kit.moved_bytes += state.as_ref().map_or(0, Vec::len) as u64;
-            kit.put(stage, idle);
+            let state = local.save(stage, &*idle)?;
+            local.moved_bytes += state.as_ref().map_or(0, Vec::len) as u64;
+            local.put(stage, idle);
             match leaving.last_mut().filter(|(last, _)| *last == place) {
                 Some((_, states)) => states.push((stage, state)),
                 None => leaving.push((place, vec![(stage, state)])),
@@ -177,7 +177,7 @@ impl<P: Pipeline> StageGroup<P> {
         let epoch = plan.epoch;
         for (place, states) in leaving {
             let place = Place::new(place).expect("a plan has places of the run");
-            spawn_at!(place, kit.lock().deliver(epoch, states));
+            spawn_at!(place, local.lock().deliver(epoch, states));
         }
         let _ = output.send(StageMessage::Change(plan)).await;
         Ok(())
@@ -187,18 +187,18 @@ impl<P: Pipeline> StageGroup<P> {
     async fn checkpoint(&mut self, number: u64) -> Result<()> {
         let mut states = Vec::new();
         for (stage, idle) in (self.first..).zip(&self.stages) {
-            states.push((stage, self.kit.lock().save(stage, &**idle)?));
+            states.push((stage, self.local.lock().save(stage, &**idle)?));
         }
-        let (kit, keeper) = (&self.kit, self.keeper);
-        at!(keeper, kit.lock().add_to_checkpoint(number, states)).await?;
+        let (local, keeper) = (&self.local, self.keeper);
+        at!(keeper, local.lock().add_to_checkpoint(number, states)).await?;
         let _ = self.output.send(StageMessage::Checkpoint { number }).await;
         Ok(())
     }
 
     /// Gives the stages back to the place.
     fn end(self) -> Result<()> {
-        let mut kit = self.kit.lock();
-        (self.first..).zip(self.stages).for_each(|(stage, idle)| kit.put(stage, idle));
+        let mut local = self.local.lock();
+        (self.first..).zip(self.stages).for_each(|(stage, idle)| local.put(stage, idle));
         Ok(())
     }
 }

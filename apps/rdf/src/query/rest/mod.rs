@@ -179,7 +179,7 @@ pub fn reference(
         }
         return Ok(Reference::Answer(Answer::Graph(graph)));
     }
-    let is_open = split::is_cut_anywhere(pattern);
+    let is_open = split::has_unordered_limit(pattern);
     let names: Vec<Vec<u8>> =
         data.named.iter().map(|graph| dictionary.bytes(graph.name as usize - 1).to_vec()).collect();
     let whole = split::ordered(split::by_graph(pattern, &names));

@@ -17,7 +17,7 @@ use std::rc::Rc;
 pub(super) type SavedStages = Vec<(usize, Option<Vec<u8>>)>;
 
 /// The part of a pipeline at one place.
-pub(super) struct Kit<P: Pipeline> {
+pub(super) struct LocalPipeline<P: Pipeline> {
     pub(super) names: Rc<[&'static str]>,
     pub(super) ports: Rc<[PortPlan]>,
     /// The stages that no group here runs.
@@ -37,19 +37,19 @@ pub(super) struct Kit<P: Pipeline> {
 /// States that have come for groups of this place.
 #[derive(Default)]
 pub(super) struct Arrivals {
-    handovers: Vec<Handover>,
+    arrived_stages: Vec<StageArrival>,
     /// Groups of epochs before this one are given up.
     aborted_before: u64,
 }
 
 /// A stage for a group of an epoch.
-struct Handover {
+struct StageArrival {
     epoch: u64,
     stage: usize,
-    form: HandoverForm,
+    form: ArrivalForm,
 }
 
-enum HandoverForm {
+enum ArrivalForm {
     /// It was at this place before.
     Stayed(Box<dyn AnyStage>),
     /// It comes from another place; `None` if it has no state.
@@ -58,22 +58,22 @@ enum HandoverForm {
 
 impl Arrivals {
     fn has_all(&self, epoch: u64, stages: usize) -> bool {
-        self.handovers.iter().filter(|handover| handover.epoch == epoch).count() == stages
+        self.arrived_stages.iter().filter(|arrival| arrival.epoch == epoch).count() == stages
     }
 
-    fn take(&mut self, epoch: u64) -> Vec<Handover> {
-        let mut taken: Vec<Handover> =
-            self.handovers.extract_if(.., |handover| handover.epoch == epoch).collect();
-        taken.sort_unstable_by_key(|handover| handover.stage);
+    fn take(&mut self, epoch: u64) -> Vec<StageArrival> {
+        let mut taken: Vec<StageArrival> =
+            self.arrived_stages.extract_if(.., |arrival| arrival.epoch == epoch).collect();
+        taken.sort_unstable_by_key(|arrival| arrival.stage);
         taken
     }
 }
 
-impl<P: Pipeline> Kit<P> {
-    pub(super) fn new(pipeline: &P, state_bytes_max: usize) -> Kit<P> {
+impl<P: Pipeline> LocalPipeline<P> {
+    pub(super) fn new(pipeline: &P, state_bytes_max: usize) -> LocalPipeline<P> {
         let chain = pipeline.stages().finished();
         let names: Rc<[&str]> = chain.stages.iter().map(|stage| stage.name).collect();
-        Kit {
+        LocalPipeline {
             monitor: CostMonitor::new(names.len()),
             state_bytes: vec![None; names.len()],
             names,
@@ -102,7 +102,7 @@ impl<P: Pipeline> Kit<P> {
     }
 
     /// Takes in what another place knows of the size of a state.
-    pub(super) fn learn_state_bytes(&mut self, stage: usize, bytes: Option<usize>) {
+    pub(super) fn set_state_bytes(&mut self, stage: usize, bytes: Option<usize>) {
         self.state_bytes[stage] = bytes.or(self.state_bytes[stage]);
     }
 
@@ -154,36 +154,36 @@ impl<P: Pipeline> Kit<P> {
 
     /// Hands a stage of a group that ends to the group of `epoch`, also of this place.
     pub(super) fn keep(&mut self, epoch: u64, stage: usize, idle: Box<dyn AnyStage>) {
-        let handover = Handover { epoch, stage, form: HandoverForm::Stayed(idle) };
+        let arrival = StageArrival { epoch, stage, form: ArrivalForm::Stayed(idle) };
         let refused = self.arrivals.atomic(|arrivals| {
             if epoch < arrivals.aborted_before {
-                return Some(handover);
+                return Some(arrival);
             }
-            arrivals.handovers.push(handover);
+            arrivals.arrived_stages.push(arrival);
             None
         });
         self.put_back(refused);
     }
 
-    fn put_back(&mut self, handovers: impl IntoIterator<Item = Handover>) {
-        for handover in handovers {
-            if let HandoverForm::Stayed(idle) = handover.form {
-                self.put(handover.stage, idle);
+    fn put_back(&mut self, arrived_stages: impl IntoIterator<Item = StageArrival>) {
+        for arrival in arrived_stages {
+            if let ArrivalForm::Stayed(idle) = arrival.form {
+                self.put(arrival.stage, idle);
             }
         }
     }
 
     /// Takes in states from another place, for the group of `epoch`.
     pub(super) fn deliver(&self, epoch: u64, states: SavedStages) {
-        let handover = |(stage, state)| Handover { epoch, stage, form: HandoverForm::State(state) };
-        self.arrivals.atomic(|arrivals| arrivals.handovers.extend(states.into_iter().map(handover)));
+        let arrival = |(stage, state)| StageArrival { epoch, stage, form: ArrivalForm::State(state) };
+        self.arrivals.atomic(|arrivals| arrivals.arrived_stages.extend(states.into_iter().map(arrival)));
     }
 
     /// Gives up the groups of epochs before `epoch`.
     pub(super) fn abort(&mut self, epoch: u64) {
-        let useless: Vec<Handover> = self.arrivals.atomic(|arrivals| {
+        let useless: Vec<StageArrival> = self.arrivals.atomic(|arrivals| {
             arrivals.aborted_before = epoch;
-            arrivals.handovers.extract_if(.., |handover| handover.epoch < epoch).collect()
+            arrivals.arrived_stages.extract_if(.., |arrival| arrival.epoch < epoch).collect()
         });
         self.put_back(useless);
     }
@@ -192,21 +192,21 @@ impl<P: Pipeline> Kit<P> {
 /// Waits for the stages of the group of `epoch`, which has `count` of them; returns them in order, `None` if the group
 /// is given up.
 pub(super) async fn arrived<P: Pipeline>(
-    kit: &PlaceLocal<Kit<P>>,
+    local: &PlaceLocal<LocalPipeline<P>>,
     epoch: u64,
     count: usize,
 ) -> Result<Option<Vec<Box<dyn AnyStage>>>> {
-    let arrivals = Rc::clone(&kit.lock().arrivals);
+    let arrivals = Rc::clone(&local.lock().arrivals);
     let is_ready = |arrivals: &Arrivals| epoch < arrivals.aborted_before || arrivals.has_all(epoch, count);
     let take = |arrivals: &mut Arrivals| (epoch >= arrivals.aborted_before).then(|| arrivals.take(epoch));
-    let Some(handovers) = arrivals.when(is_ready, take).await else { return Ok(None) };
-    let mut kit = kit.lock();
-    let restored = handovers.into_iter().map(|Handover { stage, form, .. }| match form {
-        HandoverForm::Stayed(idle) => Ok(idle),
-        HandoverForm::State(state) => {
-            let mut idle = kit.take(stage);
+    let Some(arrived_stages) = arrivals.when(is_ready, take).await else { return Ok(None) };
+    let mut local = local.lock();
+    let restored = arrived_stages.into_iter().map(|StageArrival { stage, form, .. }| match form {
+        ArrivalForm::Stayed(idle) => Ok(idle),
+        ArrivalForm::State(state) => {
+            let mut idle = local.take(stage);
             if let Some(state) = state {
-                let name = kit.names[stage];
+                let name = local.names[stage];
                 idle.restore(&state).map_err(|error| StageFault { name }.in_error(&error))?;
             }
             Ok(idle)
