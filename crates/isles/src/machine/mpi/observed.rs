@@ -18,7 +18,7 @@ pub(super) fn offer(library: &Library, hosts: &[u32], words: &SharedWords) {
     let joined = library.gather_all(&COUNTS);
     let unseen: Vec<usize> = (0..hosts.len()).filter(|rank| joined[*rank] != COUNTS).collect();
     if let Some(warning) = unseen_warning(&unseen) {
-        notice(format_args!("{told}"));
+        notice(format_args!("{warning}"));
     }
 }
 
