@@ -10,11 +10,18 @@ use super::{Pipeline, StageFault, misused};
 use crate::Result;
 use crate::prelude::*;
 use isles_protocol::pipeline::CostMonitor;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Stages on their way to another place: the number of each, and its state, if it has one.
-pub(super) type SavedStages = Vec<(usize, Option<Vec<u8>>)>;
+/// A stage on its way to another place.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedStage {
+    pub(super) stage: usize,
+    /// `None` if it has none.
+    #[serde(with = "crate::plain::optional")]
+    pub(super) state: Option<Vec<u8>>,
+}
 
 /// The part of a pipeline at one place.
 pub(super) struct Kit<P: Pipeline> {
@@ -107,10 +114,10 @@ impl<P: Pipeline> Kit<P> {
     }
 
     /// Takes in states of the checkpoint before the item `number`; at the first place.
-    pub(super) fn add_to_checkpoint(&mut self, number: u64, states: SavedStages) {
+    pub(super) fn add_to_checkpoint(&mut self, number: u64, states: Vec<SavedStage>) {
         let empty = || vec![None; self.stages.len()];
         let checkpoint = self.checkpoints.entry(number).or_insert_with(empty);
-        states.into_iter().for_each(|(stage, state)| checkpoint[stage] = Some(state));
+        states.into_iter().for_each(|saved| checkpoint[saved.stage] = Some(saved.state));
     }
 
     /// The states of a checkpoint, if all are here; those before are forgotten.
@@ -174,8 +181,9 @@ impl<P: Pipeline> Kit<P> {
     }
 
     /// Takes in states from another place, for the group of `epoch`.
-    pub(super) fn deliver(&self, epoch: u64, states: SavedStages) {
-        let handover = |(stage, state)| Handover { epoch, stage, form: HandoverForm::State(state) };
+    pub(super) fn deliver(&self, epoch: u64, states: Vec<SavedStage>) {
+        let handover =
+            |SavedStage { stage, state }| Handover { epoch, stage, form: HandoverForm::State(state) };
         self.arrivals.atomic(|arrivals| arrivals.handovers.extend(states.into_iter().map(handover)));
     }
 

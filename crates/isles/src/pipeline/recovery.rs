@@ -8,6 +8,7 @@
 use super::Pipeline;
 use super::crew::{Command, command, outcome};
 use super::flow::{PipelineState, partition_of};
+use super::kit::SavedStage;
 use super::packet::StageMessage;
 use super::source::Turnstile;
 use super::stage::ports::PortValues;
@@ -199,7 +200,8 @@ impl<P: Pipeline> PipelineState<P> {
         for group in &prepared.groups {
             let states: Vec<_> = match &*self.replay.borrow() {
                 Some(replay) => {
-                    group.stages.clone().map(|stage| (stage, replay.states[stage].clone())).collect()
+                    let state = |stage: usize| replay.states[stage].clone();
+                    group.stages.clone().map(|stage| SavedStage { stage, state: state(stage) }).collect()
                 }
                 None => Vec::new(),
             };

@@ -3,7 +3,7 @@
 //! Neighbouring stages of a group are called one after the other, with no message between them. Invariant: a group
 //! handles its packets in order, and after a change or the end handles none.
 
-use super::kit::{Kit, SavedStages, arrived};
+use super::kit::{Kit, SavedStage, arrived};
 use super::packet::{EpochPlan, StageMessage};
 use super::stage::AnyStage;
 use super::stage::ports::{PortValues, Ports, live_at};
@@ -158,7 +158,7 @@ impl<P: Pipeline> StageGroup<P> {
     /// Hands each stage to the group of the plan that runs it next. Those at other places get the state only.
     async fn hand_over(self, plan: EpochPlan) -> Result<()> {
         let StageGroup { kit, first, stages, output, .. } = self;
-        let mut leaving: Vec<(usize, SavedStages)> = Vec::new();
+        let mut leaving: Vec<(usize, Vec<SavedStage>)> = Vec::new();
         for (stage, idle) in (first..).zip(stages) {
             let place = plan.place_of(stage);
             let mut kit = kit.lock();
@@ -170,8 +170,8 @@ impl<P: Pipeline> StageGroup<P> {
             kit.moved_bytes += state.as_ref().map_or(0, Vec::len) as u64;
             kit.put(stage, idle);
             match leaving.last_mut().filter(|(last, _)| *last == place) {
-                Some((_, states)) => states.push((stage, state)),
-                None => leaving.push((place, vec![(stage, state)])),
+                Some((_, states)) => states.push(SavedStage { stage, state }),
+                None => leaving.push((place, vec![SavedStage { stage, state }])),
             }
         }
         let epoch = plan.epoch;
@@ -187,7 +187,8 @@ impl<P: Pipeline> StageGroup<P> {
     async fn checkpoint(&mut self, number: u64) -> Result<()> {
         let mut states = Vec::new();
         for (stage, idle) in (self.first..).zip(&self.stages) {
-            states.push((stage, self.kit.lock().save(stage, &**idle)?));
+            let state = self.kit.lock().save(stage, &**idle)?;
+            states.push(SavedStage { stage, state });
         }
         let (kit, keeper) = (&self.kit, self.keeper);
         at!(keeper, kit.lock().add_to_checkpoint(number, states)).await?;
