@@ -142,8 +142,21 @@ impl External<'_> {
         let beside = beside.map(|start| &other[start..start + line.len()]);
         let turn = &self.statics.coriolis;
         let here = [&surface[line.clone()], &turn[line.clone()], &slow[line.clone()], &mask[line.clone()]];
-        push_faces(&mut own[line], (here, [&surface[there.clone()], &turn[there]], beside, factors));
+        let there = [&surface[there.clone()], &turn[there]];
+        push_faces(&mut own[line], &FacesAround { here, there, beside, factors });
     }
+}
+
+/// A row of faces of the mean velocity, and what is around them.
+struct FacesAround<'a> {
+    /// Surface, Coriolis parameter, forcing and mask in front of the faces.
+    here: [&'a [f64]; 4],
+    /// Surface and Coriolis parameter behind them.
+    there: [&'a [f64]; 2],
+    /// The faces of the other velocity.
+    beside: [&'a [f64]; 4],
+    /// The step, the factor of the slope, and the sign of the Coriolis force.
+    factors: [f64; 3],
 }
 
 row_kernels! {
@@ -167,9 +180,10 @@ row_kernels! {
         }
     }
 
-    /// Mean velocities through a row of faces: `factors` are the step, that of the slope, and the sign of Coriolis.
-    fn push_faces(own: &mut [f64]; (here, there, beside, factors): ([&[f64]; 4], [&[f64]; 2], [&[f64]; 4], [f64; 3])) {
+    /// Mean velocities through a row of faces.
+    fn push_faces(own: &mut [f64]; around: &FacesAround<'_>) {
         let n = own.len();
+        let FacesAround { here, there, beside, factors } = *around;
         let [surface, turn, slow, mask] = here.map(|values| &values[..n]);
         let [surface_there, turn_there] = there.map(|values| &values[..n]);
         let [one, two, three, four] = beside.map(|values| &values[..n]);

@@ -64,15 +64,20 @@ enum HandoverForm {
 }
 
 impl Arrivals {
-    fn has_all(&self, epoch: u64, stages: usize) -> bool {
-        self.handovers.iter().filter(|handover| handover.epoch == epoch).count() == stages
+    /// Returns `true` if the groups of `epoch` are given up.
+    pub(super) fn has_aborted(&self, epoch: u64) -> bool {
+        epoch < self.aborted_before
     }
 
-    fn take(&mut self, epoch: u64) -> Vec<Handover> {
-        let mut taken: Vec<Handover> =
-            self.handovers.extract_if(.., |handover| handover.epoch == epoch).collect();
-        taken.sort_unstable_by_key(|handover| handover.stage);
-        taken
+    fn has(&self, epoch: u64, stage: usize) -> bool {
+        self.handovers.iter().any(|handover| (handover.epoch, handover.stage) == (epoch, stage))
+    }
+
+    /// Takes a stage; `None` if its group is given up.
+    fn take(&mut self, epoch: u64, stage: usize) -> Option<HandoverForm> {
+        let is_it = |handover: &Handover| (handover.epoch, handover.stage) == (epoch, stage);
+        let at = self.handovers.iter().position(is_it).filter(|_| !self.has_aborted(epoch))?;
+        Some(self.handovers.swap_remove(at).form)
     }
 }
 
@@ -163,7 +168,7 @@ impl<P: Pipeline> Kit<P> {
     pub(super) fn keep(&mut self, epoch: u64, stage: usize, idle: Box<dyn AnyStage>) {
         let handover = Handover { epoch, stage, form: HandoverForm::Stayed(idle) };
         let refused = self.arrivals.atomic(|arrivals| {
-            if epoch < arrivals.aborted_before {
+            if arrivals.has_aborted(epoch) {
                 return Some(handover);
             }
             arrivals.handovers.push(handover);
@@ -180,11 +185,10 @@ impl<P: Pipeline> Kit<P> {
         }
     }
 
-    /// Takes in states from another place, for the group of `epoch`.
-    pub(super) fn deliver(&self, epoch: u64, states: Vec<SavedStage>) {
-        let handover =
-            |SavedStage { stage, state }| Handover { epoch, stage, form: HandoverForm::State(state) };
-        self.arrivals.atomic(|arrivals| arrivals.handovers.extend(states.into_iter().map(handover)));
+    /// Takes in a stage from another place, for the group of `epoch`.
+    pub(super) fn deliver(&self, epoch: u64, SavedStage { stage, state }: SavedStage) {
+        let handover = Handover { epoch, stage, form: HandoverForm::State(state) };
+        self.arrivals.atomic(|arrivals| arrivals.handovers.push(handover));
     }
 
     /// Gives up the groups of epochs before `epoch`.
@@ -197,28 +201,26 @@ impl<P: Pipeline> Kit<P> {
     }
 }
 
-/// Waits for the stages of the group of `epoch`, which has `count` of them; returns them in order, `None` if the group
-/// is given up.
+/// Waits for a stage of the group of `epoch`; returns it as it is to go on, `None` if the group is given up.
 pub(super) async fn arrived<P: Pipeline>(
     kit: &PlaceLocal<Kit<P>>,
     epoch: u64,
-    count: usize,
-) -> Result<Option<Vec<Box<dyn AnyStage>>>> {
+    stage: usize,
+) -> Result<Option<Box<dyn AnyStage>>> {
     let arrivals = Rc::clone(&kit.lock().arrivals);
-    let is_ready = |arrivals: &Arrivals| epoch < arrivals.aborted_before || arrivals.has_all(epoch, count);
-    let take = |arrivals: &mut Arrivals| (epoch >= arrivals.aborted_before).then(|| arrivals.take(epoch));
-    let Some(handovers) = arrivals.when(is_ready, take).await else { return Ok(None) };
-    let mut kit = kit.lock();
-    let restored = handovers.into_iter().map(|Handover { stage, form, .. }| match form {
-        HandoverForm::Stayed(idle) => Ok(idle),
-        HandoverForm::State(state) => {
+    let is_ready = |arrivals: &Arrivals| arrivals.has_aborted(epoch) || arrivals.has(epoch, stage);
+    let take = |arrivals: &mut Arrivals| arrivals.take(epoch, stage);
+    match arrivals.when(is_ready, take).await {
+        None => Ok(None),
+        Some(HandoverForm::Stayed(idle)) => Ok(Some(idle)),
+        Some(HandoverForm::State(state)) => {
+            let mut kit = kit.lock();
             let mut idle = kit.take(stage);
             if let Some(state) = state {
                 let name = kit.names[stage];
                 idle.restore(&state).map_err(|error| StageFault { name }.in_error(&error))?;
             }
-            Ok(idle)
+            Ok(Some(idle))
         }
-    });
-    restored.collect::<Result<_>>().map(Some)
+    }
 }

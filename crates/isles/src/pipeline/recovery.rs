@@ -198,16 +198,16 @@ impl<P: Pipeline> PipelineState<P> {
         };
         let prepared = self.prepare(&partition, false).await?;
         for group in &prepared.groups {
-            let states: Vec<_> = match &*self.replay.borrow() {
-                Some(replay) => {
-                    let state = |stage: usize| replay.states[stage].clone();
-                    group.stages.clone().map(|stage| SavedStage { stage, state: state(stage) }).collect()
-                }
-                None => Vec::new(),
-            };
             let (place, kit, epoch) = (Place::new(group.place), &self.kit, prepared.epoch);
             let place = place.expect("it is a place of the run");
-            finish(async { at!(place, kit.lock().deliver(epoch, states)).await }).await?;
+            for stage in group.stages.clone() {
+                let Some(state) = self.replay.borrow().as_ref().map(|replay| replay.states[stage].clone())
+                else {
+                    continue;
+                };
+                let saved = SavedStage { stage, state };
+                finish(async { at!(place, kit.lock().deliver(epoch, saved)).await }).await?;
+            }
         }
         let entry = prepared.entry.clone();
         self.start_crew();
