@@ -82,7 +82,7 @@ impl Links {
             None => self.send((above, below), strip, compute).await?,
         }
         // A neighbour that lacks a part of an edge would wait for the whole of the next step.
-        isles::sent().await;
+        isles::flush_sends().await;
         strip.finish();
         Ok(())
     }

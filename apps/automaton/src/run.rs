@@ -12,7 +12,7 @@ use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles::{Claim, Machine};
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use isles_app::input;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -337,9 +337,12 @@ impl Application for Automaton {
         format!("{pattern} on {rows} × {columns} cells, {rule}, {steps}, {}", exchange.name())
     }
 
-    async fn compute(input: AutomatonInput, dealer: Dealer) -> isles::Result<(AutomatonFound, WorkDone)> {
+    async fn compute(
+        input: AutomatonInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(AutomatonFound, WorkDone)> {
         let AutomatonInput { generations, exchange, field, drawn, .. } = input;
-        let meter = dealer.meter(Some(generations * place_count() as u64)).await?;
+        let meter = distributor.meter(Some(generations * place_count() as u64)).await?;
         let records = PlaceLocal::new(StripRecord::default).await?;
         let links = Links::new(&Team::world(), exchange, field.columns).await?;
         let started = now();

@@ -7,7 +7,7 @@ use clap::{Args, value_parser};
 use isles::AggregatorOptions;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -59,8 +59,11 @@ impl Application for Histogram {
         format!("{} entries and {} counts of each place", self.entries, self.counts)
     }
 
-    async fn compute(input: Histogram, dealer: Dealer) -> isles::Result<(HistogramFound, WorkDone)> {
-        let _steps = dealer.open_steps();
+    async fn compute(
+        input: Histogram,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(HistogramFound, WorkDone)> {
+        let _steps = distributor.open_steps();
         let Histogram { entries, counts, lookahead } = input;
         let table = PlaceLocal::with(entries, |entries: u64| vec![0_u64; entries as usize]).await?;
         let options = AggregatorOptions::default().lookahead(lookahead as usize);
@@ -68,7 +71,7 @@ impl Application for Histogram {
             table[at as usize] += 1;
         })
         .await?;
-        dealer.begin_phase("counts");
+        distributor.begin_phase("counts");
         let begun = now();
         finish(async {
             for place in places() {
@@ -87,7 +90,7 @@ impl Application for Histogram {
         })
         .await?;
         let seconds = (now() - begun).as_secs_f64();
-        dealer.begin_phase("check");
+        distributor.begin_phase("check");
         let checked = everywhere!({
             let table = table.lock();
             (wrong_counts(&table, entries, counts), table.iter().copied().max().unwrap_or_default())

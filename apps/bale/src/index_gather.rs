@@ -6,7 +6,7 @@ use crate::{Stream, check_room};
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -56,8 +56,11 @@ impl Application for IndexGather {
         format!("{} entries and {} reads of each place", self.entries, self.reads)
     }
 
-    async fn compute(input: IndexGather, dealer: Dealer) -> isles::Result<(GatherFound, WorkDone)> {
-        let _steps = dealer.open_steps();
+    async fn compute(
+        input: IndexGather,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(GatherFound, WorkDone)> {
+        let _steps = distributor.open_steps();
         let IndexGather { entries, reads } = input;
         let table = PlaceLocal::with(entries, |entries: u64| {
             (0..entries as u32).map(|at| value(here().index(), at)).collect::<Vec<u64>>()
@@ -65,7 +68,7 @@ impl Application for IndexGather {
         .await?;
         let lookup = Gatherer::new(&table, |table: &Vec<u64>, at: u32| table[at as usize]).await?;
         let read = PlaceLocal::with(reads, |reads: u64| vec![0_u64; reads as usize]).await?;
-        dealer.begin_phase("reads");
+        distributor.begin_phase("reads");
         let begun = now();
         finish(async {
             for place in places() {
@@ -78,7 +81,7 @@ impl Application for IndexGather {
         })
         .await?;
         let seconds = (now() - begun).as_secs_f64();
-        dealer.begin_phase("check");
+        distributor.begin_phase("check");
         let wrong = everywhere!(wrong_reads(&read.lock(), entries)).await?.iter().sum();
         Ok((
             GatherFound { reads: reads * place_count() as u64, wrong },

@@ -82,7 +82,7 @@ impl CachedEfforts {
         for source in 0..graph.vertices() {
             efforts.push(scores.count_source(graph, source));
             if progress.is_due() {
-                progress.tell(source + 1);
+                progress.report(source + 1);
             }
         }
         CachedEfforts { schema: SCHEMA.to_owned(), graph_digest: digest(graph), efforts, scores }

@@ -6,7 +6,9 @@ use clap::{Args, ValueEnum};
 use isles::prelude::*;
 use isles::{Claim, Machine};
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, UnitKernel, UnitQueue, Verification, WorkDone, count};
+use isles_app::frame::{
+    Application, Balance, UnitKernel, UnitQueue, Verification, WorkDistributor, WorkDone, count,
+};
 use isles_graph as graph;
 use isles_graph::rmat::Rmat;
 use isles_graph::{Graph, ReadOptions, Weights};
@@ -194,8 +196,8 @@ impl Application for Betweenness {
 
     fn remarks(&self, input: &BcInput) -> Vec<String> {
         let has_unused = input.graph.left_out().weights && self.weights == Lengths::Ignore;
-        let is_told = has_unused && graph::is_file(&input.name);
-        is_told.then(|| graph::weights_remark(&input.name)).into_iter().collect()
+        let has_remark = has_unused && graph::is_file(&input.name);
+        has_remark.then(|| graph::weights_remark(&input.name)).into_iter().collect()
     }
 
     fn heading(&self, input: &BcInput) -> String {
@@ -205,9 +207,9 @@ impl Application for Betweenness {
         format!("{name}: {vertices}, {edges}, {kind}")
     }
 
-    async fn compute(input: BcInput, dealer: Dealer) -> isles::Result<(BcFound, WorkDone)> {
+    async fn compute(input: BcInput, distributor: WorkDistributor) -> isles::Result<(BcFound, WorkDone)> {
         input.known.into_iter().for_each(CachedEfforts::use_in_this_process);
-        let sources = dealer.units(input.vertices, input.balance).await?;
+        let sources = distributor.units(input.vertices, input.balance).await?;
         let graph = Replicated::new(input.graph).await?;
         let own = PlaceLocal::new(Scores::zero).await?;
         let started = now();

@@ -60,7 +60,7 @@ impl Follower {
     }
 
     /// Has all places use these objects from now on. Called at the first place.
-    async fn lead_into(&mut self, objects: SharedClusters) -> isles::Result<()> {
+    async fn publish(&mut self, objects: SharedClusters) -> isles::Result<()> {
         self.team.broadcast(0, Some(Instruction::Use(objects.clone()))).await?;
         self.objects = Some(objects);
         Ok(())
@@ -174,7 +174,7 @@ pub async fn lead(
     // On a modelled chip the memory of all searches is to be charged.
     let is_incoherent = objects.are_incoherent();
     let alone_max = if first.team.size() > 1 { ALONE_MAX } else { usize::MAX };
-    first.lead_into(objects.clone()).await?;
+    first.publish(objects.clone()).await?;
     let stage = Some(levels.stage());
     let mut shared = LevelObjects { choices, levels: vec![Some(objects)], stage, pending: Vec::new() };
     while let Some(batch) = levels.next_batch() {
@@ -186,7 +186,7 @@ pub async fn lead(
             vec![found]
         } else {
             if let Some(objects) = shared.update(&levels).await? {
-                first.lead_into(objects).await?;
+                first.publish(objects).await?;
             }
             first.lead_search(batch, &levels, meter).await?
         };

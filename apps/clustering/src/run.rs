@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::Claim;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, RunMeter, Verification, WorkDone, bar, count};
+use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, bar, count};
 use isles_app::input;
 use isles_graph::{self as graphs, LeftOut, ReadOptions, Weights};
 use serde::{Deserialize, Serialize};
@@ -356,7 +356,7 @@ impl StepSearch {
     }
 
     /// Tells all places of the change of this step, if there is one; returns whether there is.
-    async fn tell(&mut self, team: &Team, change: Option<Change>) -> isles::Result<bool> {
+    async fn broadcast_change(&mut self, team: &Team, change: Option<Change>) -> isles::Result<bool> {
         let is_first = team.rank() == 0;
         match self {
             StepSearch::All { .. } => team.broadcast(0, is_first.then_some(change.is_some())).await,
@@ -395,7 +395,7 @@ async fn run_place(
             moves.push(best);
             change = Some(made);
         }
-        if !search.tell(&team, change).await? {
+        if !search.broadcast_change(&team, change).await? {
             break;
         }
     }
@@ -505,14 +505,17 @@ impl Application for Modularity {
         format!("{}, {vertices}, {edges}, {method}, {controller}, {memory}", input.graph)
     }
 
-    async fn compute(input: ModularityInput, dealer: Dealer) -> isles::Result<(ModularityFound, WorkDone)> {
+    async fn compute(
+        input: ModularityInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(ModularityFound, WorkDone)> {
         let ModularityInput { weighted: graph, steps_max, memory, controller, method, search, .. } = input;
-        let meter = dealer.meter(None).await?;
+        let meter = distributor.meter(None).await?;
         let mut choices = ObjectChoices { memory, controller };
         if memory == MemoryChoice::Measured {
-            dealer.begin_phase("choice of memory");
+            distributor.begin_phase("choice of memory");
             choices.memory = measured(&graph, choices, &meter).await?;
-            dealer.begin_phase("search");
+            distributor.begin_phase("search");
         }
         let plan = RunPlan::new(&graph, choices, search, steps_max).await?;
         let started = now();

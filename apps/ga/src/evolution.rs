@@ -174,7 +174,7 @@ impl Evolution {
     }
 
     /// The generation after which the islands next meet: migrants are exchanged, or all is over.
-    pub fn next_meeting(&self, generation: u32) -> u32 {
+    pub fn next_exchange(&self, generation: u32) -> u32 {
         let next = (generation / self.migration_interval + 1).saturating_mul(self.migration_interval);
         next.min(self.generations_max)
     }

@@ -42,7 +42,7 @@ impl Links {
     ///
     /// # Errors
     /// A place has died.
-    pub async fn connect(homes: &[Place]) -> isles::Result<Vec<Links>> {
+    pub async fn connect(island_places: &[Place]) -> isles::Result<Vec<Links>> {
         let unconnected = |number| Links {
             is_odd: number % 2 == 1,
             left: None,
@@ -50,12 +50,12 @@ impl Links {
             parent: None,
             children: Vec::new(),
         };
-        let mut all: Vec<Links> = (0..homes.len()).map(unconnected).collect();
-        for number in 1..homes.len() {
-            let (right, left) = Link::pair(homes[number - 1], homes[number]).await?;
+        let mut all: Vec<Links> = (0..island_places.len()).map(unconnected).collect();
+        for number in 1..island_places.len() {
+            let (right, left) = Link::pair(island_places[number - 1], island_places[number]).await?;
             (all[number - 1].right, all[number].left) = (Some(right), Some(left));
             let parent = (number - 1) / 2;
-            let (child, above) = Link::pair(homes[parent], homes[number]).await?;
+            let (child, above) = Link::pair(island_places[parent], island_places[number]).await?;
             all[parent].children.push(child);
             all[number].parent = Some(above);
         }
@@ -63,11 +63,11 @@ impl Links {
     }
 
     /// Returns `true` if any island has found the text; `has_found` says so for this one. A reduction goes up a binary
-    /// tree, and its result down again. All islands get the same answer for the same meeting.
+    /// tree, and its result down again. All islands get the same answer for the same exchange.
     ///
     /// # Errors
     /// The place of an island has died.
-    pub async fn anybody(&self, has_found: bool) -> isles::Result<bool> {
+    pub async fn any_found(&self, has_found: bool) -> isles::Result<bool> {
         let mut found = has_found;
         for child in &self.children {
             found |= child.from.recv().await?;

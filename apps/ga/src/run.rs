@@ -1,7 +1,7 @@
 //! The application `ga`: the run over all places, its end, and what it tells.
 //!
 //! Islands are tasks; those of one place take turns by generations. They meet every few generations: first a reduction
-//! says to all whether any has found the text, and if none has, migrants are exchanged. So all end at the same meeting,
+//! says to all whether any has found the text, and if none has, migrants are exchanged. So all end at the same exchange,
 //! whoever was faster. An island that has found the text computes no further. Invariant: what is found depends on the
 //! evolution only.
 
@@ -12,7 +12,7 @@ use super::sequential;
 use clap::Args;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, RunMeter, Verification, WorkDone, count};
+use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Instant;
@@ -80,7 +80,7 @@ impl GaFound {
     }
 
     /// Returns `true` if the result equals the record of the islands without places and channels.
-    fn is_that_of(&self, record: IslandRecord) -> bool {
+    fn equals_record(&self, record: IslandRecord) -> bool {
         let IslandRecord { best, history } = record.until_found();
         history == self.history
             && best.individual.text() == self.best
@@ -107,15 +107,18 @@ impl Application for GeneticAlgorithm {
         format!("{individuals} on {islands} look for {} characters", evolution.text.len())
     }
 
-    async fn compute(evolution: Evolution, dealer: Dealer) -> isles::Result<(GaFound, WorkDone)> {
+    async fn compute(
+        evolution: Evolution,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(GaFound, WorkDone)> {
         let all_generations = u64::from(evolution.islands) * u64::from(evolution.generations_max);
-        let meter = dealer.meter(Some(all_generations)).await?;
+        let meter = distributor.meter(Some(all_generations)).await?;
         let records = PlaceLocal::new(|| None::<IslandRecord>).await?;
         let started = now();
-        let homes = homes(evolution.islands);
-        let links = Links::connect(&homes).await?;
+        let island_places = island_places(evolution.islands);
+        let links = Links::connect(&island_places).await?;
         finish(async {
-            for ((number, home), links) in (0..evolution.islands).zip(homes).zip(links) {
+            for ((number, home), links) in (0..evolution.islands).zip(island_places).zip(links) {
                 spawn_at!(home, {
                     let record = evolve(Island::new(&evolution, number), &evolution, &links, &meter).await?;
                     merge(&mut records.lock(), record);
@@ -157,7 +160,7 @@ impl Application for GeneticAlgorithm {
         };
         let mut holds = is_fitness && is_end;
         if is_thorough {
-            holds &= sequential::record(evolution).is_some_and(|record| found.is_that_of(record));
+            holds &= sequential::record(evolution).is_some_and(|record| found.equals_record(record));
             text += "; compared with the same islands one after the other, without channels";
         }
         Ok(Some(Verification { holds, text }))
@@ -170,7 +173,7 @@ impl Application for GeneticAlgorithm {
 }
 
 /// The places of the islands: dealt in order, so that neighbours share a place if there are more islands than places.
-fn homes(islands: u32) -> Vec<Place> {
+fn island_places(islands: u32) -> Vec<Place> {
     let places: Vec<Place> = places().collect();
     let used = places.len().min(islands as usize);
     (0..islands as usize).map(|number| places[number * used / islands as usize]).collect()
@@ -192,16 +195,16 @@ async fn evolve(
     meter: &RunMeter,
 ) -> isles::Result<IslandRecord> {
     loop {
-        let meeting = evolution.next_meeting(island.generation());
-        while island.generation() < meeting && !island.has_found() {
+        let exchange = evolution.next_exchange(island.generation());
+        while island.generation() < exchange && !island.has_found() {
             let started = Instant::now();
             island.advance();
             meter.add_done(started);
             work(island.work_of_generation());
             isles::yield_now().await; // the other islands of this place, and the news of a death, have waited
         }
-        // Nobody needs to hear of the last meeting, which all know.
-        if meeting == evolution.generations_max || links.anybody(island.has_found()).await? {
+        // Nobody needs to hear of the last exchange, which all know.
+        if exchange == evolution.generations_max || links.any_found(island.has_found()).await? {
             return Ok(island.record());
         }
         let [left, right] = links.exchange(island.emigrants()).await?;

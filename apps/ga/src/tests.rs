@@ -6,7 +6,7 @@ use super::run::{GaFound, GeneticAlgorithm};
 use super::sequential;
 use clap::{Args, FromArgMatches};
 use isles::{ErrorKind, Place, Plan, PlannedDeath, Random};
-use isles_app::frame::{Application, Dealer};
+use isles_app::frame::{Application, WorkDistributor};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -55,10 +55,10 @@ fn a_world_of_any_order_and_delay_finds_what_islands_without_channels_find() {
         let expected = GaFound::new(sequential::record(&evolution).expect("an island"), evolution.clone());
         for seed in 0..20 {
             let evolution = evolution.clone();
-            let dealer = Dealer::plain::<GeneticAlgorithm>();
+            let distributor = WorkDistributor::plain::<GeneticAlgorithm>();
             let (expected, history) = (outcome(&expected), expected.history().to_vec());
             let (result, ..) = isles::simulate(places, Plan::adversarial(seed), move || async move {
-                let found = GeneticAlgorithm::compute(evolution, dealer).await?.0;
+                let found = GeneticAlgorithm::compute(evolution, distributor).await?.0;
                 assert_eq!((outcome(&found), found.history()), (expected, &history[..]));
                 Ok::<_, isles::Error>(())
             });
@@ -139,7 +139,7 @@ fn what_is_no_evolution_is_refused() {
 #[test]
 fn a_meeting_comes_every_few_generations_and_at_the_end() {
     let evolution = evolution("--generations-max 25");
-    assert_eq!([0, 1, 9, 10, 20, 24].map(|at| evolution.next_meeting(at)), [10, 10, 10, 20, 25, 25]);
+    assert_eq!([0, 1, 9, 10, 20, 24].map(|at| evolution.next_exchange(at)), [10, 10, 10, 20, 25, 25]);
 }
 
 #[test]
@@ -153,11 +153,11 @@ fn the_death_of_a_place_ends_the_run_with_an_error_that_names_it() {
     let mut died = 0;
     for seed in 0..40 {
         let evolution = evolution("--islands 6 --population 60 --generations-max 300 --text Hello");
-        let dealer = Dealer::plain::<GeneticAlgorithm>();
+        let distributor = WorkDistributor::plain::<GeneticAlgorithm>();
         let death = PlannedDeath { place, step: 40 * seed };
         let plan = Plan { losses: vec![death], ..Plan::adversarial(seed) };
         let (result, ..) = isles::simulate(4, plan, || async move {
-            GeneticAlgorithm::compute(evolution, dealer).await?;
+            GeneticAlgorithm::compute(evolution, distributor).await?;
             Ok::<_, isles::Error>(())
         });
         let Err(error) = result else { continue };

@@ -7,7 +7,7 @@
 use clap::Args;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone};
+use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -40,8 +40,8 @@ impl Application for Hello {
         "a greeting from each place".to_owned()
     }
 
-    async fn compute(_: (), dealer: Dealer) -> isles::Result<(Greetings, WorkDone)> {
-        let units = dealer.units(place_count() as u64, Balance::Static).await?;
+    async fn compute(_: (), distributor: WorkDistributor) -> isles::Result<(Greetings, WorkDone)> {
+        let units = distributor.units(place_count() as u64, Balance::Static).await?;
         let started = now();
         let mut lines = Vec::with_capacity(place_count());
         for place in places() {

@@ -53,10 +53,10 @@ impl HfFound {
             });
         }
         let first = self.iterations.len().saturating_sub(ORBITALS_SHOWN);
-        let told = |one: &Iteration| {
+        let line = |one: &Iteration| {
             format!("{:.9} (iteration {}, gradient {:.1e})", one.energy, one.iteration, one.gradient)
         };
-        let last: Vec<String> = self.iterations[first..].iter().map(told).collect();
+        let last: Vec<String> = self.iterations[first..].iter().map(line).collect();
         let number = count(self.iterations.len() as u64, "iteration", "iterations");
         let limit = self.convergence;
         Some(format!(

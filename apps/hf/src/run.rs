@@ -14,7 +14,7 @@ use clap::{Args, value_parser};
 use isles::Claim;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -155,24 +155,24 @@ impl Application for HartreeFock {
     }
 
     /// Iterates until the field is self-consistent, or as often as is allowed.
-    async fn compute(mut input: HfInput, dealer: Dealer) -> isles::Result<(HfFound, WorkDone)> {
+    async fn compute(mut input: HfInput, distributor: WorkDistributor) -> isles::Result<(HfFound, WorkDone)> {
         let started = now();
         let _held = isles::hold_memory(input.scf.bytes());
-        dealer.begin_phase(HfPhase::Screening.name());
-        let mut build = SharedBuild::new(&input.all_functions, &dealer, input.balance).await?;
+        distributor.begin_phase(HfPhase::Screening.name());
+        let mut build = SharedBuild::new(&input.all_functions, &distributor, input.balance).await?;
         let pairs = input.nuclei.electrons() / 2;
-        let mut is_converged = iterate(&mut input, &mut build, &dealer).await?;
+        let mut is_converged = iterate(&mut input, &mut build, &distributor).await?;
         let mut stability = None;
         let followed_max = if input.stable { FOLLOWED_MAX } else { 0 };
         for _ in 0..followed_max {
             let Some(mut search) = input.scf.stability(BUILDS_MAX.0).filter(|_| is_converged) else { break };
-            let known = searched(&mut search, (&mut build, pairs), &dealer).await?;
+            let known = searched(&mut search, (&mut build, pairs), &distributor).await?;
             stability = Some(known);
             if known.is_stable != Some(false) {
                 break;
             }
             input.scf.follow(search);
-            is_converged = iterate(&mut input, &mut build, &dealer).await?;
+            is_converged = iterate(&mut input, &mut build, &distributor).await?;
         }
         let done = build.done(started).await?;
         // On a chip the check would be part of the prediction; on a host it is no part of the time that is told.
@@ -184,7 +184,7 @@ impl Application for HartreeFock {
         };
         let is_checked = is_converged && !input.stable && unchecked.is_none();
         if let Some(mut search) = input.scf.stability(BUILDS_MAX.1).filter(|_| is_checked) {
-            stability = Some(searched(&mut search, (&mut build, pairs), &dealer).await?);
+            stability = Some(searched(&mut search, (&mut build, pairs), &distributor).await?);
         }
         let iterations = input.scf.iterations().to_vec();
         let found = HfFound {
@@ -223,15 +223,19 @@ impl Application for HartreeFock {
 }
 
 /// Iterates until the field is self-consistent, or as often as is allowed; whether it is.
-async fn iterate(input: &mut HfInput, build: &mut SharedBuild, dealer: &Dealer) -> isles::Result<bool> {
+async fn iterate(
+    input: &mut HfInput,
+    build: &mut SharedBuild,
+    distributor: &WorkDistributor,
+) -> isles::Result<bool> {
     let (convergence, pairs) = (input.convergence, input.nuclei.electrons() / 2);
     let mut phase = None;
     for _ in 0..input.iterations_max {
         let next = if input.scf.is_descending() { HfPhase::Descent } else { HfPhase::Scf };
         if phase.replace(next) != Some(next) {
-            dealer.begin_phase(next.name());
+            distributor.begin_phase(next.name());
         }
-        dealer.begin_step(&next_iteration(input.scf.iterations()));
+        distributor.begin_step(&next_iteration(input.scf.iterations()));
         let change = input.scf.density_change();
         let last = input.scf.advance(&build.of(&change).await?, convergence);
         work(effort::of_iteration(change.size(), pairs));
@@ -256,12 +260,12 @@ fn next_iteration(iterations: &[Iteration]) -> String {
 async fn searched(
     search: &mut StabilitySearch,
     (build, pairs): (&mut SharedBuild, usize),
-    dealer: &Dealer,
+    distributor: &WorkDistributor,
 ) -> isles::Result<Stability> {
-    dealer.begin_phase(HfPhase::Stability.name());
+    distributor.begin_phase(HfPhase::Stability.name());
     loop {
         let (product, products_max) = search.next_product();
-        dealer.begin_step(&format!("product {product} of at most {products_max}"));
+        distributor.begin_step(&format!("product {product} of at most {products_max}"));
         let density = search.density();
         let known = search.advance(&build.of(&density).await?);
         work(effort::of_iteration(density.size(), pairs)); // as many products of matrices, or fewer

@@ -4,14 +4,14 @@
 //! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
 //! Invariant: the sums are the same whatever the number of places, the balance and the machine.
 
-use super::fock::{FockBuilder, Functions, UnitUnderWay, WorkUnit, units};
+use super::fock::{ActiveUnit, FockBuilder, Functions, WorkUnit, units};
 use super::integrals::one_electron;
 use super::matrix::Matrix;
 use super::{effort, fock};
 use isles::HeldMemory;
 use isles::glb::RunBalance;
 use isles::prelude::*;
-use isles_app::frame::{Balance, Dealer, UnitKernel, UnitQueue, WorkDone, WorkUnits};
+use isles_app::frame::{Balance, UnitKernel, UnitQueue, WorkDistributor, WorkDone, WorkUnits};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) struct BuildState {
     builder: FockBuilder,
     functions: usize,
     /// The unit of which parts were stolen and computed here.
-    stolen: Option<UnitUnderWay>,
+    stolen: Option<ActiveUnit>,
     /// Density of the next build, at the first place, and sums of the last, up to the diagonal.
     density: Vec<f64>,
     sums: Vec<i64>,
@@ -49,13 +49,13 @@ impl BuildState {
         }
     }
 
-    fn begin_unit(&mut self, unit: u64) -> UnitUnderWay {
+    fn begin_unit(&mut self, unit: u64) -> ActiveUnit {
         self.builder.begin_unit(WorkUnit::new(unit, self.builder.shells()))
     }
 
     /// Adds the next quartets of a unit to the sums of this place; false if it is over.
-    fn go_on(&mut self, unit: &mut UnitUnderWay) -> bool {
-        let part = self.builder.go_on(unit, QUARTETS_PER_TURN);
+    fn advance_unit(&mut self, unit: &mut ActiveUnit) -> bool {
+        let part = self.builder.advance_unit(unit, QUARTETS_PER_TURN);
         if let Some(part) = &part {
             work(effort::of_unit(part, self.functions));
         }
@@ -65,8 +65,8 @@ impl BuildState {
 
 /// Adds a unit to the sums of this place, with turns for others in between.
 async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
-    let mut under_way = states.lock().begin_unit(unit);
-    while states.lock().go_on(&mut under_way) {
+    let mut active_unit = states.lock().begin_unit(unit);
+    while states.lock().advance_unit(&mut active_unit) {
         isles::yield_now().await; // requests for units, and the news of a death, have waited
     }
 }
@@ -80,10 +80,10 @@ struct BuildKernel {
 impl UnitKernel for BuildKernel {
     fn compute(&self, unit: u64, is_begun: bool) -> bool {
         let mut state = self.states.lock();
-        let under_way = state.stolen.take().filter(|_| is_begun);
-        let mut under_way = under_way.unwrap_or_else(|| state.begin_unit(unit));
-        let goes_on = state.go_on(&mut under_way);
-        state.stolen = goes_on.then_some(under_way);
+        let active_unit = state.stolen.take().filter(|_| is_begun);
+        let mut active_unit = active_unit.unwrap_or_else(|| state.begin_unit(unit));
+        let goes_on = state.advance_unit(&mut active_unit);
+        state.stolen = goes_on.then_some(active_unit);
         !goes_on
     }
 }
@@ -101,11 +101,11 @@ impl SharedBuild {
     /// Gives every place the functions.
     pub(super) async fn new(
         functions: &Functions,
-        dealer: &Dealer,
+        distributor: &WorkDistributor,
         balance: Balance,
     ) -> isles::Result<SharedBuild> {
         let states = PlaceLocal::with(functions.clone(), BuildState::new).await?;
-        let units = dealer.units(units(functions.shells.len()), balance).await?;
+        let units = distributor.units(units(functions.shells.len()), balance).await?;
         let size = one_electron::functions(&functions.shells);
         Ok(SharedBuild { states, units, size, balance: None })
     }
@@ -113,7 +113,7 @@ impl SharedBuild {
     /// The two-electron part of the Fock matrix for a density, built by all places; called at the first, in a step of a
     /// phase of its own.
     pub(super) async fn of(&mut self, density: &Matrix) -> isles::Result<Matrix> {
-        let units = self.units.again();
+        let units = self.units.restarted();
         let states = &self.states;
         states.lock().density = fock::packed(density);
         if units.are_stolen() {

@@ -24,7 +24,7 @@ fn first_of(place: usize, size: usize) -> usize {
 }
 
 /// Messages for a node, each with its sender.
-type Mail<K> = Vec<(u32, <K as Kernel>::Message)>;
+type NodeInbox<K> = Vec<(u32, <K as Kernel>::Message)>;
 
 /// The nodes of a place.
 pub struct NodeBlock<K: Kernel> {
@@ -35,7 +35,7 @@ pub struct NodeBlock<K: Kernel> {
     /// The neighbours of each, ascending.
     pub neighbours: Vec<Vec<u32>>,
     /// Messages that have come for each node: of even rounds, and of odd ones.
-    mail: [Vec<Mail<K>>; 2],
+    inbox: [Vec<NodeInbox<K>>; 2],
     /// Counts of rounds, messages and calls.
     pub counts: CallCounts,
 }
@@ -58,10 +58,10 @@ impl<K: Kernel> NodeBlock<K> {
         let own = first_of(place, size)..first_of(place + 1, size);
         let nodes: Vec<K::Node> = own.clone().map(|node| K::node(&input, node as u32)).collect();
         let empty = || nodes.iter().map(|_| Vec::new()).collect();
-        let mail = [empty(), empty()];
+        let inbox = [empty(), empty()];
         let first = own.start as u32;
         let neighbours = input.neighbours[own].to_vec();
-        NodeBlock { first, nodes, neighbours, mail, counts: CallCounts::default() }
+        NodeBlock { first, nodes, neighbours, inbox, counts: CallCounts::default() }
     }
 
     /// The node with the index `own` at this place.
@@ -76,14 +76,14 @@ impl<K: Kernel> NodeBlock<K> {
 
     /// Puts a message aside for its node, to be taken in an odd round, or in an even one.
     pub fn receive(&mut self, is_odd: bool, from: u32, to: u32, message: K::Message) {
-        self.mail[usize::from(is_odd)][(to - self.first) as usize].push((from, message));
+        self.inbox[usize::from(is_odd)][(to - self.first) as usize].push((from, message));
     }
 
     /// Takes the messages of a round for the node with the index `own`: by sender, and in the order of the messages.
-    pub fn take(&mut self, is_odd: bool, own: usize) -> Mail<K> {
-        let mut mail = std::mem::take(&mut self.mail[usize::from(is_odd)][own]);
-        mail.sort_unstable();
-        mail
+    pub fn take(&mut self, is_odd: bool, own: usize) -> NodeInbox<K> {
+        let mut inbox = std::mem::take(&mut self.inbox[usize::from(is_odd)][own]);
+        inbox.sort_unstable();
+        inbox
     }
 
     /// Returns the answers of the nodes and the counts.

@@ -25,7 +25,7 @@ const STEP: u64 = 60;
 const MESSAGE: u64 = 40;
 
 /// A node's part of a round.
-pub struct Turn<'a, K: Kernel> {
+pub struct NodeContext<'a, K: Kernel> {
     /// Number of the node.
     pub index: u32,
     /// Its state.
@@ -33,11 +33,11 @@ pub struct Turn<'a, K: Kernel> {
     /// Its neighbours, ascending.
     pub neighbours: &'a [u32],
     /// Messages sent to the node in the round before, with the sender, in the order of the senders.
-    pub mail: Vec<(u32, K::Message)>,
+    pub inbox: Vec<(u32, K::Message)>,
     outgoing: &'a mut Vec<(u32, u32, K::Message)>,
 }
 
-impl<K: Kernel> Turn<'_, K> {
+impl<K: Kernel> NodeContext<'_, K> {
     /// Sends a message; it is there in the next round.
     pub fn send(&mut self, to: u32, message: K::Message) {
         self.outgoing.push((self.index, to, message));
@@ -51,7 +51,7 @@ impl<K: Kernel> Turn<'_, K> {
 
     /// Takes the messages, without their senders.
     pub fn messages(&mut self) -> impl Iterator<Item = K::Message> + use<K> {
-        std::mem::take(&mut self.mail).into_iter().map(|(_, message)| message)
+        std::mem::take(&mut self.inbox).into_iter().map(|(_, message)| message)
     }
 }
 
@@ -94,18 +94,18 @@ impl<K: Kernel> PlaceTask<K> {
     ///
     /// # Errors
     /// A place has died.
-    pub async fn round(&mut self, mut step: impl FnMut(&mut Turn<'_, K>)) -> isles::Result<()> {
+    pub async fn round(&mut self, mut step: impl FnMut(&mut NodeContext<'_, K>)) -> isles::Result<()> {
         let started = Instant::now();
         let mut outgoing = Vec::new();
         let mut cycles = 0;
         {
             let mut block = self.shared.nodes.lock();
             for own in 0..block.nodes.len() {
-                let (index, mail) = (block.name_of(own), block.take(self.is_odd, own));
-                cycles += STEP + MESSAGE * mail.len() as u64;
+                let (index, inbox) = (block.name_of(own), block.take(self.is_odd, own));
+                cycles += STEP + MESSAGE * inbox.len() as u64;
                 let NodeBlock { nodes, neighbours, .. } = &mut *block;
                 let (node, neighbours) = (&mut nodes[own], &neighbours[own]);
-                step(&mut Turn { index, node, neighbours, mail, outgoing: &mut outgoing });
+                step(&mut NodeContext { index, node, neighbours, inbox, outgoing: &mut outgoing });
             }
         }
         cycles += MESSAGE * outgoing.len() as u64;
@@ -147,36 +147,36 @@ impl<K: Kernel> PlaceTask<K> {
         .await
     }
 
-    /// One round of questions: each node asks the node that `whom` names for it, if any. `take` gets each answer and
+    /// One round of questions: each node asks the node that `target` names for it, if any. `take` gets each answer and
     /// the node that gave it. Messages of the round before stay for the next one.
     ///
     /// # Errors
     /// A place has died.
     pub async fn ask(
         &mut self,
-        whom: impl Fn(u32, &K::Node) -> Option<u32>,
+        target: impl Fn(u32, &K::Node) -> Option<u32>,
         take: fn(&mut K::Node, u32, K::Reply),
     ) -> isles::Result<()> {
         let questions: Vec<(usize, u32)> = {
             let block = self.shared.nodes.lock();
-            let whom = |own: usize| Some((own, whom(block.name_of(own), &block.nodes[own])?));
-            (0..block.nodes.len()).filter_map(whom).collect()
+            let target = |own: usize| Some((own, target(block.name_of(own), &block.nodes[own])?));
+            (0..block.nodes.len()).filter_map(target).collect()
         };
-        for (_, whom) in &questions {
-            self.count(*whom);
+        for (_, target) in &questions {
+            self.count(*target);
         }
         work(Cycles((STEP + MESSAGE) * questions.len() as u64));
         finish(async {
-            for (own, whom) in questions {
+            for (own, target) in questions {
                 let shared = Rc::clone(&self.shared);
                 spawn(async move {
                     let PlaceNodes { nodes, closure, facts } = &*shared;
-                    let reply = at!(home(whom, facts.size), [nodes, closure, whom] {
+                    let reply = at!(home(target, facts.size), [nodes, closure, target] {
                         let _ = closure; // as in `deliver`
-                        K::reply(nodes.lock().node(whom))
+                        K::reply(nodes.lock().node(target))
                     });
                     let reply = reply.await?;
-                    take(&mut nodes.lock().nodes[own], whom, reply);
+                    take(&mut nodes.lock().nodes[own], target, reply);
                     Ok::<_, isles::Error>(())
                 });
             }

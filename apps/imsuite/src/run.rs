@@ -13,7 +13,7 @@ use super::ship::Ship;
 use clap::{ArgGroup, Args, value_parser};
 use isles::Claim;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -157,10 +157,13 @@ impl Application for ImSuite {
         format!("{} on {nodes} with {edges}{ship}", input.kernel)
     }
 
-    async fn compute(input: ImSuiteInput, dealer: Dealer) -> isles::Result<(ImSuiteFound, WorkDone)> {
+    async fn compute(
+        input: ImSuiteInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(ImSuiteFound, WorkDone)> {
         let ImSuiteInput { ship, network, .. } = input;
-        let meter = dealer.meter(None).await?;
-        let _steps = dealer.open_steps();
+        let meter = distributor.meter(None).await?;
+        let _steps = distributor.open_steps();
         let KernelOutcome { answers, counts, done } = kernels::run(&network, ship, &meter).await?;
         let (rounds, node_messages, calls) = (counts.rounds, counts.messages, counts.calls);
         Ok((ImSuiteFound { rounds, node_messages, calls, answers, network }, done))

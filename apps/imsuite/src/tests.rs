@@ -8,7 +8,7 @@ use super::run::{ImSuite, ImSuiteFound};
 use super::ship::{ReachableClosure, Ship};
 use super::verify;
 use isles::{ErrorKind, Place, Plan, PlannedDeath};
-use isles_app::frame::{Application, Dealer};
+use isles_app::frame::{Application, WorkDistributor};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -23,11 +23,11 @@ fn network(kernel: KernelName, value: &str, seed: u64) -> Result<Input, String> 
 /// Returns the result of a kernel in a simulated world of `places` places.
 fn found(app: &ImSuite, places: u32, plan: Plan) -> ImSuiteFound {
     let input = app.open(places).expect("an input that is allowed");
-    let dealer = Dealer::plain::<ImSuite>();
+    let distributor = WorkDistributor::plain::<ImSuite>();
     let outcome = Rc::new(RefCell::new(None));
     let place = Rc::clone(&outcome);
     let (result, ..) = isles::simulate(places, plan, move || async move {
-        *place.borrow_mut() = Some(ImSuite::compute(input, dealer).await?.0);
+        *place.borrow_mut() = Some(ImSuite::compute(input, distributor).await?.0);
         Ok::<_, isles::Error>(())
     });
     result.unwrap_or_else(|error| panic!("{app:?}, {places} places: {error}"));
@@ -84,12 +84,12 @@ fn a_place_that_dies_ends_each_kernel_with_an_error_that_names_it() {
         let mut died = 0;
         for seed in 0..6 {
             let app = ImSuite::generated(kernel, "24", seed, Ship::Minimal);
-            let (input, dealer) =
-                (app.open(4).expect("an input that is allowed"), Dealer::plain::<ImSuite>());
+            let (input, distributor) =
+                (app.open(4).expect("an input that is allowed"), WorkDistributor::plain::<ImSuite>());
             let death = PlannedDeath { place, step: 60 + 30 * seed };
             let plan = Plan { losses: vec![death], ..Plan::adversarial(seed) };
             let (result, ..) = isles::simulate(4, plan, || async move {
-                ImSuite::compute(input, dealer).await?;
+                ImSuite::compute(input, distributor).await?;
                 Ok::<_, isles::Error>(())
             });
             let Err(error) = result else { continue };

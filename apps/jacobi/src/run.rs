@@ -7,7 +7,7 @@ use isles::array::check_memory;
 #[cfg(feature = "svm")]
 use isles::svm::{Consistency, RegionCounts};
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -147,7 +147,7 @@ impl Application for Jacobi {
         format!("{sweeps} sweeps over {order} x {order} cells in {memory}")
     }
 
-    async fn compute(input: JacobiInput, _: Dealer) -> isles::Result<(JacobiFound, WorkDone)> {
+    async fn compute(input: JacobiInput, _: WorkDistributor) -> isles::Result<(JacobiFound, WorkDone)> {
         let sizes = input.sizes;
         let outcomes = match input.model {
             None => sweeps::run_by_parts(sizes).await?,

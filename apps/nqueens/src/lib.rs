@@ -13,7 +13,7 @@ pub use board::{QueensBag, QueensCount, sequential};
 use clap::{Args, value_parser};
 use isles::glb::{self, Balanced, Parameters};
 use isles_app::Failure;
-use isles_app::frame::{Application, BalanceArguments, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, BalanceArguments, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -85,11 +85,14 @@ impl Application for Queens {
         format!("{} on a board of {queens} by {queens}", count(queens, "queen", "queens"))
     }
 
-    async fn compute(input: QueensInput, dealer: Dealer) -> isles::Result<(QueensFound, WorkDone)> {
+    async fn compute(
+        input: QueensInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(QueensFound, WorkDone)> {
         let QueensInput { queens, balance } = input;
-        let _steps = dealer.open_steps();
+        let _steps = distributor.open_steps();
         let Balanced { result, balance } = glb::run_with(balance, QueensBag::new(queens)).await?;
-        Ok((QueensFound { solutions: result.solutions, placed: result.placed }, dealer.done_of(balance)))
+        Ok((QueensFound { solutions: result.solutions, placed: result.placed }, distributor.done_of(balance)))
     }
 
     fn text(&self, QueensFound { solutions, placed }: &QueensFound) -> String {

@@ -194,19 +194,19 @@ impl<'a> TileState<'a> {
 
     /// Does step `number`, counted from 0.
     async fn advance(&mut self, number: u64) -> isles::Result<()> {
-        self.tend(number);
+        self.compute_tendency(number);
         self.fields.slow.exchange().await?;
         self.run_external(number).await?;
         self.shift(number);
         for velocity in &self.fields.velocities[after(number)] {
             velocity.exchange().await?;
         }
-        self.carry(number);
+        self.advect(number);
         self.fields.tracers[after(number)].exchange().await
     }
 
     /// Tendencies of step `number`, and the velocities after it, but for the means of columns.
-    fn tend(&mut self, number: u64) {
+    fn compute_tendency(&mut self, number: u64) {
         let TileState { fields, setup, tile, statics, tendencies, next_means, rise, before, rows, .. } = self;
         let plane = tile.plane();
         let fast = fields.fast.read();
@@ -245,8 +245,8 @@ impl<'a> TileState<'a> {
         ];
         // Row by row, so that what both components read is read from memory once.
         for line in tile.lines(0) {
-            east.tend(&line, &seen[0], &mut ahead[0], rows);
-            north.tend(&line, &seen[1], &mut ahead[1], rows);
+            east.compute_tendency(&line, &seen[0], &mut ahead[0], rows);
+            north.compute_tendency(&line, &seen[1], &mut ahead[1], rows);
         }
         work(self.work_of_levels(110, 72));
     }
@@ -294,7 +294,7 @@ impl<'a> TileState<'a> {
     }
 
     /// The tracer after step `number`.
-    fn carry(&mut self, number: u64) {
+    fn advect(&mut self, number: u64) {
         let TileState { fields, setup, tile, statics, transports, rise, before, scratch, .. } = self;
         let plane = tile.plane();
         let fast = fields.fast.read();

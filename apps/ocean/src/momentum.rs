@@ -67,7 +67,7 @@ impl<'a> Component<'a> {
     }
 
     /// Computes the velocities of `own` after a long step, but for the mean of each column, in the row of faces `line`.
-    pub fn tend(
+    pub fn compute_tendency(
         &self,
         line: &Range<usize>,
         seen: &LevelFields<'_>,
@@ -83,7 +83,7 @@ impl<'a> Component<'a> {
             let start = level * plane + line.start;
             let below = if level > 0 { start - plane } else { start };
             let above = if level + 1 < levels { start + plane } else { start };
-            self.tend_row(seen, [start, below, above, line.start], inverse, now);
+            self.compute_row(seen, [start, below, above, line.start], inverse, now);
             let own = &seen.own[start..start + n];
             if level + 1 == levels
                 && let Some(wind) = self.wind
@@ -100,7 +100,7 @@ impl<'a> Component<'a> {
             }
             let (slow, next_mean) = (&mut ahead.slow[line.clone()], &mut ahead.next_mean[line.clone()]);
             let (tendency, next) = (&mut ahead.tendency[start..start + n], &mut ahead.next[start..start + n]);
-            carry_ahead(tendency, next, slow, next_mean, ([&now[..], own], &ahead.factors));
+            extrapolate(tendency, next, slow, next_mean, ([&now[..], own], &ahead.factors));
         }
     }
 
@@ -121,7 +121,7 @@ impl<'a> Component<'a> {
 
     /// The tendency of a row of a level: its faces begin at `start`, those below and above in the column at `below` and
     /// `above`, and the columns at `flat`.
-    fn tend_row(
+    fn compute_row(
         &self,
         seen: &LevelFields<'_>,
         [start, below, above, flat]: [usize; 4],
@@ -160,7 +160,7 @@ impl<'a> Component<'a> {
             mix: self.physics.vertical_viscosity,
             turn: 0.5 * self.sign,
         };
-        tend_faces(now, (&around, &rates));
+        compute_faces(now, (&around, &rates));
     }
 
     /// Gives each column of the velocities `next`, whose means are `mean`, the mean `wanted`.
@@ -263,7 +263,7 @@ struct Rates {
 
 row_kernels! {
     /// The tendencies of a row of faces.
-    fn tend_faces(now: &mut [f64]; (around, rates): (&Around<'_>, &Rates)) {
+    fn compute_faces(now: &mut [f64]; (around, rates): (&Around<'_>, &Rates)) {
         let n = now.len();
         let Around { here, ahead, behind, left, right, under, over, beside, even, rise, turn, mask, inverse } = around;
         let (here, ahead, behind, left, right) = (&here[..n], &ahead[..n], &behind[..n], &left[..n], &right[..n]);
@@ -288,7 +288,7 @@ row_kernels! {
     }
 
     /// Extrapolates tendencies, adds them to the velocities `own`, and adds both to the means of the column.
-    fn carry_ahead(
+    fn extrapolate(
         before: &mut [f64],
         next: &mut [f64],
         slow: &mut [f64],

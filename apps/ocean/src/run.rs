@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::prelude::*;
 use isles::{Claim, Plan};
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -305,8 +305,11 @@ impl Application for Ocean {
         format!("{case}: {} × {} cells, {levels}, {steps} of {} s", grid.columns, grid.rows, stepping.step)
     }
 
-    async fn compute(input: OceanInput, dealer: Dealer) -> isles::Result<(OceanFound, WorkDone)> {
-        let meter = dealer.meter(Some(input.setup.stepping.steps * place_count() as u64)).await?;
+    async fn compute(
+        input: OceanInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(OceanFound, WorkDone)> {
+        let meter = distributor.meter(Some(input.setup.stepping.steps * place_count() as u64)).await?;
         let fields = Fields::new(&input.setup, input.tiles).await?;
         let setup = Replicated::new(input.setup.clone()).await?;
         let recording = input.recording;
@@ -384,7 +387,7 @@ fn one_tile(input: &OceanInput) -> Result<String, Failure> {
     let kept = Rc::new(Cell::new(0));
     let place = Rc::clone(&kept);
     let (ended, ..) = isles::simulate(1, Plan::calm(0), move || async move {
-        let meter = Dealer::plain::<Ocean>().meter(None).await?;
+        let meter = WorkDistributor::plain::<Ocean>().meter(None).await?;
         let fields = Fields::new(&setup, None).await?;
         let records = run_part(&fields, &setup, recording, &meter).await?;
         place.set(records.last().map_or(0, hash));

@@ -8,7 +8,7 @@ use crate::setup::{Case, Setup};
 use crate::tracer::at_face;
 use isles::Plan;
 use isles::prelude::*;
-use isles_app::frame::Dealer;
+use isles_app::frame::WorkDistributor;
 use netcdf3::{DataVector, FileReader};
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ fn records(
     let place = Rc::clone(&kept);
     let recording = Recording { every: 2, has_levels: true };
     let (ended, ..) = isles::simulate(places, Plan::calm(seed), move || async move {
-        let meter = Dealer::plain::<Ocean>().meter(None).await?;
+        let meter = WorkDistributor::plain::<Ocean>().meter(None).await?;
         let fields = Fields::new(&setup, tiling).await?;
         let setup = Replicated::new(setup).await?;
         let parts = everywhere!(run_part(&fields, &setup, recording, &meter).await?).await?;

@@ -138,11 +138,11 @@ impl Advection<'_> {
                     self.lift(row, &under[level * plane..], &mut over[..plane], level, scratch);
                 }
                 if number >= -1 && number < tile.rows as isize {
-                    self.carry(row, level, 1, seen, scratch);
+                    self.advect(row, level, 1, seen, scratch);
                 }
                 if (0..tile.rows as isize).contains(&number) {
-                    self.carry(row, level, 0, seen, scratch);
-                    self.carry_up(row, level, seen.tracer, &rise[(level + 1) * plane..], scratch);
+                    self.advect(row, level, 0, seen, scratch);
+                    self.advect_up(row, level, seen.tracer, &rise[(level + 1) * plane..], scratch);
                     let here = level * plane..(level + 1) * plane;
                     self.collect(row, level, &seen.tracer[here.clone()], &mut next[here], scratch);
                     std::mem::swap(&mut scratch.below, &mut scratch.above);
@@ -221,7 +221,7 @@ impl Advection<'_> {
     }
 
     /// The amount of tracer of a level that passes each face of a row.
-    fn carry(
+    fn advect(
         &self,
         row: GridRow,
         level: usize,
@@ -250,11 +250,11 @@ impl Advection<'_> {
             courant: &courant[own.clone()],
             wet: &wet[own.clone()],
         };
-        carry_faces(&mut carried[own], (&faces, spread));
+        advect_faces(&mut carried[own], (&faces, spread));
     }
 
     /// The amount of tracer that rises through the top of a level; none through the surface.
-    fn carry_up(
+    fn advect_up(
         &self,
         row: GridRow,
         level: usize,
@@ -273,7 +273,7 @@ impl Advection<'_> {
         let (here, beyond) = (row_of(level + 1), row_of((level + 2).min(levels - 1)));
         let values = [second, first, here, beyond, &scratch.inverse[own.clone()], &rise[line]];
         let factors = [self.step, self.physics.vertical_diffusivity];
-        carry_tops(&mut scratch.above[own], (values, factors));
+        advect_tops(&mut scratch.above[own], (values, factors));
     }
 
     /// The tracer of a level after the step.
@@ -356,7 +356,7 @@ row_kernels! {
         }
     }
 
-    fn carry_faces(carried: &mut [f64]; (faces, spread): (&Faces<'_>, f64)) {
+    fn advect_faces(carried: &mut [f64]; (faces, spread): (&Faces<'_>, f64)) {
         let n = carried.len();
         let Faces { second, first, here, beyond, mask_before, mask_beyond, mask, flow, courant, wet } = faces;
         let (second, first, here, beyond) = (&second[..n], &first[..n], &here[..n], &beyond[..n]);
@@ -375,7 +375,7 @@ row_kernels! {
         }
     }
 
-    fn carry_tops(above: &mut [f64]; (values, [step, mixed]): ([&[f64]; 6], [f64; 2])) {
+    fn advect_tops(above: &mut [f64]; (values, [step, mixed]): ([&[f64]; 6], [f64; 2])) {
         let n = above.len();
         let [second, first, here, beyond, inverse, rise] = values.map(|values| &values[..n]);
         for i in 0..n {

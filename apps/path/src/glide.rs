@@ -56,7 +56,7 @@ pub const NEVER: u32 = u32::MAX;
 
 /// The result of a dive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Glided {
+pub struct DiveResult {
     /// Seconds since the start of the mission, or [`NEVER`].
     pub arrival: u32,
     /// The number of evaluations of the current.
@@ -69,10 +69,10 @@ pub fn reached(profile: u32, profiles: u32) -> f64 {
 }
 
 /// Lets a glider dive along an edge.
-pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> Glided {
+pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
     let bottom = reached(dive.profile, resolution.profiles);
     if bottom > sea.floor {
-        return Glided { arrival: NEVER, evaluations: 0 };
+        return DiveResult { arrival: NEVER, evaluations: 0 };
     }
     let (from, to) = (sea.position(dive.from), sea.position(dive.to));
     let length = from.distance(to);
@@ -91,7 +91,7 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> Glided {
         let mut left = length / pieces;
         while left > 0.0 {
             if time > f64::from(resolution.horizon) {
-                return Glided { arrival: NEVER, evaluations };
+                return DiveResult { arrival: NEVER, evaluations };
             }
             let slot = (time / resolution.slot).floor();
             let end = (slot + 1.0) * resolution.slot;
@@ -109,7 +109,7 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> Glided {
     let quantum = f64::from(resolution.quantum);
     let arrival = ((time - SLACK) / quantum).ceil() * quantum;
     let is_late = arrival > f64::from(resolution.horizon);
-    Glided { arrival: if is_late { NEVER } else { arrival as u32 }, evaluations }
+    DiveResult { arrival: if is_late { NEVER } else { arrival as u32 }, evaluations }
 }
 
 /// Metres a second that the glider makes along its course, at the middle of a piece and of a slot; 0 if it lies.

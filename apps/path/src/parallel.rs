@@ -7,7 +7,7 @@
 //! workers.
 
 use crate::case::Mission;
-use crate::glide::{Dive, Glided, glide, work_of};
+use crate::glide::{Dive, DiveResult, glide, work_of};
 use crate::search::{Edge, RouteSearch, best};
 use clap::ValueEnum;
 use isles::prelude::*;
@@ -108,7 +108,7 @@ async fn lead<'p>(plan: &'p Mission, meter: &RunMeter) -> isles::Result<Searched
                 team.send(worker, &WorkerOrder::Dive(dive(edge, *profile))).await?;
             }
             for (worker, _) in (1..).zip(round) {
-                glided.push(team.recv::<Glided>(worker).await?);
+                glided.push(team.recv::<DiveResult>(worker).await?);
             }
         }
         found.add(edge, glided);
@@ -126,7 +126,7 @@ async fn serve(plan: &Mission, waiting: IdleWait, meter: &RunMeter) -> isles::Re
     let team = Team::world();
     let mut order = match waiting.idle {
         Idle::Block => team.recv(0).await?,
-        Idle::Sleep => look_between_sleeps(pin!(team.recv(0)), waiting.nap).await?,
+        Idle::Sleep => poll_between_sleeps(pin!(team.recv(0)), waiting.nap).await?,
     };
     while let WorkerOrder::Dive(dive) = order {
         let started = Instant::now();
@@ -140,7 +140,7 @@ async fn serve(plan: &Mission, waiting: IdleWait, meter: &RunMeter) -> isles::Re
 }
 
 /// Awaits `receive` by looking at it between sleeps of `nap`.
-async fn look_between_sleeps<T>(mut receive: Pin<&mut impl Future<Output = T>>, nap: Duration) -> T {
+async fn poll_between_sleeps<T>(mut receive: Pin<&mut impl Future<Output = T>>, nap: Duration) -> T {
     loop {
         let looked = std::future::poll_fn(|context| {
             Poll::Ready(match receive.as_mut().poll(context) {
@@ -165,7 +165,7 @@ impl<'p> Searched<'p> {
     }
 
     /// Takes the results of the dives along an edge, in order of the profiles.
-    fn add(&mut self, edge: Edge, glided: Vec<Glided>) {
+    fn add(&mut self, edge: Edge, glided: Vec<DiveResult>) {
         self.dives += glided.len() as u64;
         self.evaluations += glided.iter().map(|glided| u64::from(glided.evaluations)).sum::<u64>();
         self.search.answer(edge, best(glided.into_iter().map(|glided| glided.arrival)));

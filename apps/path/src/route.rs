@@ -35,7 +35,7 @@ pub fn legs(plan: &Mission, search: &RouteSearch<'_>) -> Vec<Leg> {
 }
 
 /// Returns `true` if a glider on the route arrives at the stated times, and no profile is faster on any edge.
-pub fn is_flown(plan: &Mission, legs: &[Leg]) -> bool {
+pub fn is_feasible(plan: &Mission, legs: &[Leg]) -> bool {
     let ends = legs.first().map(|leg| leg.waypoint) == Some(plan.start)
         && legs.last().map(|leg| leg.waypoint) == Some(plan.goal);
     let flown = legs.windows(2).all(|pair| {

@@ -8,14 +8,14 @@ use crate::current::{Current, Velocity};
 use crate::glide::SPEED;
 use crate::parallel::{Idle, IdleWait, Searched, plan_route, sequential};
 use crate::picture;
-use crate::route::{Leg, geojson, is_flown, legs, length};
+use crate::route::{Leg, geojson, is_feasible, legs, length};
 use crate::sea::Position;
 use crate::zermelo;
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles::{Claim, measured};
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -158,8 +158,8 @@ impl Application for PathPlanner {
         format!("{mission}: {what} {columns} × {rows} waypoints {spacing} km apart, {profiles} an edge")
     }
 
-    async fn compute(input: PathInput, dealer: Dealer) -> isles::Result<(PathFound, WorkDone)> {
-        let meter = dealer.meter(None).await?;
+    async fn compute(input: PathInput, distributor: WorkDistributor) -> isles::Result<(PathFound, WorkDone)> {
+        let meter = distributor.meter(None).await?;
         if input.noop {
             let started = now();
             everywhere!(Team::world().barrier().await?).await?;
@@ -202,7 +202,7 @@ impl Application for PathPlanner {
 
     fn verify(&self, found: &PathFound, is_thorough: bool) -> Result<Option<Verification>, Failure> {
         let (plan, Some(arrival)) = (&found.input.plan, found.arrival) else { return Ok(None) };
-        let mut holds = is_flown(plan, &found.legs);
+        let mut holds = is_feasible(plan, &found.legs);
         let mut text = "the glider was flown along the route again".to_owned();
         if let Some(optimum) = found.optimum() {
             let water = |north| {

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::Random;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone, count};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::io::{self, Write};
@@ -108,10 +108,10 @@ impl Application for Pi {
 
     async fn compute(
         Pi { points, method, random_seed }: Pi,
-        dealer: Dealer,
+        distributor: WorkDistributor,
     ) -> isles::Result<(Estimate, WorkDone)> {
         let sums = PlaceLocal::new(|| 0_i128).await?;
-        let batches = dealer.units(points.div_ceil(BATCH), Balance::Dynamic).await?;
+        let batches = distributor.units(points.div_ceil(BATCH), Balance::Dynamic).await?;
         let started = now();
         finish(async {
             for place in places() {

@@ -34,14 +34,14 @@ pub fn read(folder: &Path) -> Result<Background, String> {
 
 /// An image as brightness: (299 red + 587 green + 114 blue) / 1000.
 fn grey_image(path: &Path) -> Result<Image, String> {
-    let told = |fault: &dyn std::fmt::Display| format!("{}: {fault}", path.display());
-    let file = fs::File::open(path).map_err(|fault| told(&fault))?;
+    let read_error = |fault: &dyn std::fmt::Display| format!("{}: {fault}", path.display());
+    let file = fs::File::open(path).map_err(|fault| read_error(&fault))?;
     let mut decoder = png::Decoder::new(BufReader::new(file));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
-    let mut reader = decoder.read_info().map_err(|fault| told(&fault))?;
+    let mut reader = decoder.read_info().map_err(|fault| read_error(&fault))?;
     let size = reader.output_buffer_size().filter(|size| *size as u64 <= BYTES_MAX);
-    let mut bytes = vec![0; size.ok_or_else(|| told(&"the image is larger than 64 MiB"))?];
-    let info = reader.next_frame(&mut bytes).map_err(|fault| told(&fault))?;
+    let mut bytes = vec![0; size.ok_or_else(|| read_error(&"the image is larger than 64 MiB"))?];
+    let info = reader.next_frame(&mut bytes).map_err(|fault| read_error(&fault))?;
     let samples = info.color_type.samples();
     let grey = |pixel: &[u8]| match pixel {
         [red, green, blue, ..] => {

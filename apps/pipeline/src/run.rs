@@ -14,7 +14,7 @@ use isles::Machine;
 use isles::pipeline::{self, Options, Pipeline, PipelineReport, RunningPipeline};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, RunMeter, Verification, WorkDone, count};
+use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -289,8 +289,11 @@ impl Application for PipelineRun {
         format!("{frames} of two pairs of {width} by {height} pixels, {objects}, {STAGES} stages on {cores}")
     }
 
-    async fn compute(input: PipelineInput, dealer: Dealer) -> isles::Result<(PipelineFound, WorkDone)> {
-        let meter = dealer.meter(Some(input.frames)).await?;
+    async fn compute(
+        input: PipelineInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(PipelineFound, WorkDone)> {
+        let meter = distributor.meter(Some(input.frames)).await?;
         let options =
             Options { cores: Some(input.cores), checkpoint: input.checkpoint, ..Options::default() };
         let scene = input.scene.clone();

@@ -55,14 +55,14 @@ pub struct Depth {
 
 /// A value of one pair, with the number of its frame.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct OfFrame<T> {
+pub struct FrameValue<T> {
     frame: u64,
     value: T,
 }
 
-impl<T> OfFrame<T> {
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> OfFrame<U> {
-        OfFrame { frame: self.frame, value: change(self.value) }
+impl<T> FrameValue<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> FrameValue<U> {
+        FrameValue { frame: self.frame, value: change(self.value) }
     }
 }
 
@@ -101,13 +101,13 @@ const SECOND: PairStages = PairStages {
 
 /// Adds the stages of a pair, from its images to its disparities.
 fn branch<In: CanSend>(
-    stages: Stages<In, OfFrame<Pair>>,
+    stages: Stages<In, FrameValue<Pair>>,
     names: PairStages,
     pixels: usize,
     disparities: usize,
-) -> Stages<In, OfFrame<Image>> {
+) -> Stages<In, FrameValue<Image>> {
     let of_pair = move |operations: u64, change: fn(Pair) -> Pair| {
-        move |pair: OfFrame<Pair>| {
+        move |pair: FrameValue<Pair>| {
             charge(2 * pixels, operations);
             pair.map(change)
         }
@@ -116,15 +116,15 @@ fn branch<In: CanSend>(
         .map(names.enhance, of_pair(4, |pair| pair.map(enhanced)))
         .map(names.smooth, of_pair(16, |pair| pair.map(smoothed)))
         .map(names.rectify, of_pair(4, rectified))
-        .map(names.census, move |pair: OfFrame<Pair>| {
+        .map(names.census, move |pair: FrameValue<Pair>| {
             charge(2 * pixels, 72);
             pair.map(|pair| census_of(&pair))
         })
-        .map(names.matching, move |pair: OfFrame<CensusPair>| {
+        .map(names.matching, move |pair: FrameValue<CensusPair>| {
             charge(pixels, 18 * disparities as u64);
             pair.map(|pair| matched(&pair, disparities))
         })
-        .map(names.fill, move |map: OfFrame<Image>| {
+        .map(names.fill, move |map: FrameValue<Image>| {
             charge(pixels, 60);
             map.map(|map| filled(&map))
         })
@@ -142,19 +142,19 @@ impl Pipeline for Vision {
         Stages::new()
             .map("capture 1", move |frame: u64| {
                 charge(2 * pixels, 8);
-                OfFrame { frame, value: first.capture(frame, 0) }
+                FrameValue { frame, value: first.capture(frame, 0) }
             })
             .branch(
                 "capture 2",
-                move |pair: OfFrame<Pair>| {
+                move |pair: FrameValue<Pair>| {
                     charge(2 * pixels, 8);
                     let frame = pair.frame;
-                    (pair, OfFrame { frame, value: second.capture(frame, 1) })
+                    (pair, FrameValue { frame, value: second.capture(frame, 1) })
                 },
                 |stages| branch(stages, FIRST, pixels, disparities),
                 |stages| branch(stages, SECOND, pixels, disparities),
             )
-            .join("fuse", move |one: OfFrame<Image>, other: OfFrame<Image>| {
+            .join("fuse", move |one: FrameValue<Image>, other: FrameValue<Image>| {
                 charge(pixels, 8);
                 Depth { frame: one.frame, disparities: fused(&one.value, &other.value, PAIR_SHIFT) }
             })

@@ -13,7 +13,7 @@ mod program;
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use program::{LoopProgram, pass_sum, pass_work};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -91,9 +91,12 @@ impl Application for PowerLoops {
         )
     }
 
-    async fn compute(input: PowerLoops, dealer: Dealer) -> isles::Result<(LoopsFound, WorkDone)> {
+    async fn compute(
+        input: PowerLoops,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(LoopsFound, WorkDone)> {
         let PowerLoops { high_domains, high_divider, low_divider, program, milliseconds } = input;
-        let meter = dealer.meter(Some(place_count() as u64)).await?;
+        let meter = distributor.meter(Some(place_count() as u64)).await?;
         let done = PlaceLocal::new(|| None::<PlaceLoops>).await?;
         let started = now();
         finish(async {

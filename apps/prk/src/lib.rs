@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::array::check_memory;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -209,7 +209,7 @@ impl Application for Prk {
         }
     }
 
-    async fn compute(sizes: Sizes, _: Dealer) -> isles::Result<(PrkFound, WorkDone)> {
+    async fn compute(sizes: Sizes, _: WorkDistributor) -> isles::Result<(PrkFound, WorkDone)> {
         let KernelOutcome { seconds, operations, unit: (unit, size), error } = match sizes.kernel {
             Kernel::Stencil => stencil::run(sizes).await,
             Kernel::Transpose => transpose::run(sizes).await,

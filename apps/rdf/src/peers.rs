@@ -86,7 +86,7 @@ impl Peers {
     }
 
     /// Takes back the numbers that queries have given from `len` on.
-    pub fn forget_from(&self, len: usize) {
+    pub fn discard_terms(&self, len: usize) {
         self.dictionary.borrow_mut().truncate(len);
     }
 
@@ -113,7 +113,7 @@ impl Peers {
     pub async fn intern(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
         let places = self.size();
         let mut numbers =
-            if self.is_by_hash { vec![UNBOUND; terms.len()] } else { self.find_any(terms).await? };
+            if self.is_by_hash { vec![UNBOUND; terms.len()] } else { self.find_terms(terms).await? };
         // What has no number yet is owned by the place that its hash decides.
         let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
         let mut owners = Vec::new();
@@ -133,12 +133,12 @@ impl Peers {
 
     /// The numbers of `terms`, which any place may own; [`UNBOUND`] for one that none has. Each place calls it with its
     /// own.
-    async fn find_any(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
+    async fn find_terms(&self, terms: &[Vec<u8>]) -> isles::Result<Vec<u32>> {
         let mut own = Vec::new();
         terms.iter().for_each(|term| push_term(&mut own, term));
         let asked = match &self.team {
             Some(team) => {
-                self.note_sent(own.len() * (team.size() - 1));
+                self.record_sent(own.len() * (team.size() - 1));
                 team.all_gatherv(&own).await?
             }
             None => vec![own],
@@ -148,7 +148,7 @@ impl Peers {
             let number = |term| self.numbering.number(dictionary.find(term)? as usize, self.rank());
             terms_of(row).map(|term| number(term).unwrap_or(UNBOUND)).collect()
         };
-        let answers = self.trade(asked.iter().map(answer).collect()).await?;
+        let answers = self.all_to_all(asked.iter().map(answer).collect()).await?;
         // One of them has it, or none.
         Ok((0..terms.len()).map(|at| answers.iter().map(|row| row[at]).max().unwrap_or(UNBOUND)).collect())
     }
@@ -157,7 +157,7 @@ impl Peers {
     /// one.
     pub async fn intern_rows(&self, rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u32>>> {
         let here = self.rank();
-        let asked = self.trade_bytes(rows).await?;
+        let asked = self.all_to_all_bytes(rows).await?;
         let mut answers = Vec::with_capacity(asked.len());
         for row in &asked {
             let mut dictionary = self.dictionary.borrow_mut();
@@ -169,7 +169,7 @@ impl Peers {
             }
             answers.push(numbers);
         }
-        self.trade(answers).await
+        self.all_to_all(answers).await
     }
 
     /// The bytes of the terms with these numbers, of which some may be [`UNBOUND`], so that [`Terms::bytes`] finds them
@@ -185,7 +185,7 @@ impl Peers {
                 wanted[owner].push(number);
             }
         }
-        let asked = self.trade(wanted.clone()).await?;
+        let asked = self.all_to_all(wanted.clone()).await?;
         let answers = {
             let dictionary = self.dictionary.borrow();
             let answer = |numbers: &Vec<u32>| {
@@ -197,7 +197,7 @@ impl Peers {
             };
             asked.iter().map(answer).collect()
         };
-        for (numbers, row) in wanted.iter().zip(self.trade_bytes(answers).await?) {
+        for (numbers, row) in wanted.iter().zip(self.all_to_all_bytes(answers).await?) {
             for (number, bytes) in numbers.iter().zip(terms_of(&row)) {
                 fetched.positions.insert(*number, fetched.terms.len() as u32);
                 fetched.terms.push(bytes.to_vec());
@@ -226,7 +226,7 @@ impl Peers {
         leaving: u64,
     ) -> isles::Result<Table> {
         if self.team.is_some() && leaving == 0 && table.placed_by != Some(variable) {
-            let arrived = self.trade(vec![Vec::new(); self.size()]).await?;
+            let arrived = self.all_to_all(vec![Vec::new(); self.size()]).await?;
             return Ok(Table { placed_by: Some(variable), ..joined(table, &arrived) });
         }
         self.redistribute(table, variable).await
@@ -264,16 +264,16 @@ impl Peers {
             leaving.iter().for_each(|(row, owner)| parts[*owner as usize].push(column[*row as usize]));
         }
         table.remove(leaving.iter().map(|(row, _)| *row));
-        Ok(joined(table, &self.trade(parts).await?))
+        Ok(joined(table, &self.all_to_all(parts).await?))
     }
 
     /// All rows of all places, at each of them.
     pub async fn replicate(&self, table: Table) -> isles::Result<Table> {
         let Some(team) = &self.team else { return Ok(table) };
         let own = whole(&table);
-        self.note_sent(own.len() * 4 * (team.size() - 1));
+        self.record_sent(own.len() * 4 * (team.size() - 1));
         let rows = team.all_gatherv(&own).await?;
-        Ok(joined(Table { placed_by: None, ..emptied(&table) }, &rows))
+        Ok(joined(Table { placed_by: None, ..without_rows(&table) }, &rows))
     }
 
     /// All rows of all places at the first one; the others have none.
@@ -281,10 +281,10 @@ impl Peers {
         let Some(team) = &self.team else { return Ok(table) };
         let own = whole(&table);
         if team.rank() != 0 {
-            self.note_sent(own.len() * 4);
+            self.record_sent(own.len() * 4);
         }
         let rows = team.gatherv(0, &own).await?.unwrap_or_default();
-        Ok(joined(Table { placed_by: None, ..emptied(&table) }, &rows))
+        Ok(joined(Table { placed_by: None, ..without_rows(&table) }, &rows))
     }
 
     /// The solutions of all places at the first one; none at the others.
@@ -296,7 +296,7 @@ impl Peers {
         let (bytes, lengths) = own.terms.parts();
         numbers.extend_from_slice(&lengths);
         if team.rank() != 0 {
-            self.note_sent(4 * numbers.len() + bytes.len());
+            self.record_sent(4 * numbers.len() + bytes.len());
             team.gatherv(0, &numbers).await?;
             team.gatherv(0, bytes).await?;
             return Ok(None);
@@ -318,9 +318,9 @@ impl Peers {
     }
 
     /// Gives each place its row of numbers, and gets one from each.
-    pub async fn trade(&self, mut rows: Vec<Vec<u32>>) -> isles::Result<Vec<Vec<u32>>> {
+    pub async fn all_to_all(&self, mut rows: Vec<Vec<u32>>) -> isles::Result<Vec<Vec<u32>>> {
         let Some(team) = &self.team else { return Ok(rows) };
-        self.note_rows(&rows);
+        self.record_rows(&rows);
         let own = std::mem::take(&mut rows[team.rank()]); // which needs no copy
         let mut all = team.all_to_allv(&rows).await?;
         all[team.rank()] = own;
@@ -328,21 +328,21 @@ impl Peers {
     }
 
     /// Gives each place its row of bytes, and gets one from each.
-    pub async fn trade_bytes(&self, mut rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
+    pub async fn all_to_all_bytes(&self, mut rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u8>>> {
         let Some(team) = &self.team else { return Ok(rows) };
-        self.note_rows(&rows);
+        self.record_rows(&rows);
         let own = std::mem::take(&mut rows[team.rank()]); // which needs no copy
         let mut all = team.all_to_allv(&rows).await?;
         all[team.rank()] = own;
         Ok(all)
     }
 
-    fn note_rows<T>(&self, rows: &[Vec<T>]) {
+    fn record_rows<T>(&self, rows: &[Vec<T>]) {
         let others = rows.iter().enumerate().filter(|(to, _)| *to != self.rank());
-        self.note_sent(others.map(|(_, row)| row.len() * size_of::<T>()).sum());
+        self.record_sent(others.map(|(_, row)| row.len() * size_of::<T>()).sum());
     }
 
-    fn note_sent(&self, bytes: usize) {
+    fn record_sent(&self, bytes: usize) {
         self.sent.set(self.sent.get() + bytes as u64);
     }
 }
@@ -374,7 +374,7 @@ pub fn terms_of(mut row: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// A table with the columns of `table`, and no rows.
-fn emptied(table: &Table) -> Table {
+fn without_rows(table: &Table) -> Table {
     Table {
         columns: vec![Vec::new(); table.columns.len()],
         rows: 0,

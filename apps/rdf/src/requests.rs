@@ -52,7 +52,7 @@ pub enum Reply {
 
 /// The first line of an answer.
 #[derive(Serialize)]
-struct ReplyHead<'a> {
+struct ReplyHeader<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     media: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ impl Reply {
             Reply::Answer(media, bytes) => (Some(*media), None, bytes.as_slice()),
             Reply::Fault(kind, text) => (None, Some(*kind), text.as_bytes()),
         };
-        let head = serde_json::to_string(&ReplyHead { media, fault, bytes: bytes.len() })?;
+        let head = serde_json::to_string(&ReplyHeader { media, fault, bytes: bytes.len() })?;
         out.write_all(format!("{head}\n").as_bytes())?;
         out.write_all(bytes)
     }

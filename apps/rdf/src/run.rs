@@ -13,7 +13,7 @@ use crate::verify;
 use clap::{Args, value_parser};
 use isles::Claim;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, count};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Rows of an answer that are told.
-const TOLD_ROWS: usize = 20;
+const SHOWN_ROWS: usize = 20;
 
 /// The arguments of `isles run rdf`.
 #[derive(Args, Clone, Debug)]
@@ -208,10 +208,10 @@ impl Application for Rdf {
         format!("{}, {queries}, mode {mode}", input.data.join(", "))
     }
 
-    async fn compute(input: RdfInput, dealer: Dealer) -> isles::Result<(RdfFound, WorkDone)> {
+    async fn compute(input: RdfInput, distributor: WorkDistributor) -> isles::Result<(RdfFound, WorkDone)> {
         let RdfInput { session, contents, .. } = input;
         let known = session.queries.len() as u64 * session.repeat;
-        let meter = dealer.meter((!session.is_server).then_some(known)).await?;
+        let meter = distributor.meter((!session.is_server).then_some(known)).await?;
         let started = isles::now();
         let found = session.run(&contents, &meter).await?;
         let mut done = meter.done(started).await?;
@@ -248,7 +248,7 @@ impl Application for Rdf {
         if let ([query], [Some(answer)]) = (queries.as_slice(), found.answers.as_slice()) {
             let _ = write!(text, "\nrows     {}\ndigest   {}", query.rows, query.digest);
             if !self.writes_to_standard_output() {
-                let _ = write!(text, "\n\n{}", results::table(answer, TOLD_ROWS));
+                let _ = write!(text, "\n\n{}", results::table(answer, SHOWN_ROWS));
             }
         } else {
             let width = queries.iter().map(|query| query.name.len()).max().unwrap_or(0).max(5);

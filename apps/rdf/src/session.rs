@@ -144,8 +144,8 @@ impl Session {
                 self.serve(&team, &loaded, meter).await?;
                 Default::default()
             }
-            SharingMode::Data => self.answer_together(&loaded, meter).await?,
-            SharingMode::Task => self.answer_some(&team, &loaded, next, meter).await?,
+            SharingMode::Data => self.answer_collectively(&loaded, meter).await?,
+            SharingMode::Task => self.answer_from_queue(&team, &loaded, next, meter).await?,
         };
         let query_seconds = (now() - started).as_secs_f64();
         Ok(SessionFound { loaded: counts, load_seconds, query_seconds, queries, answers, refused: None })
@@ -172,7 +172,7 @@ impl Session {
         QueryLimits { memory: self.memory, time: self.timeout.map(|allowed| (allowed, Instant::now())) }
     }
 
-    async fn answer_together(
+    async fn answer_collectively(
         &self,
         loaded: &Loaded,
         meter: &RunMeter,
@@ -199,7 +199,7 @@ impl Session {
     }
 
     /// Takes queries until there are none, each of which this place answers by itself.
-    async fn answer_some(
+    async fn answer_from_queue(
         &self,
         team: &Team,
         loaded: &Loaded,

@@ -10,7 +10,7 @@ use clap::{Args, value_parser};
 use isles::hub::{HubDescription, HubKind, HubMap, HubTask, Wait};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -202,9 +202,12 @@ impl Application for ControlLoop {
         format!("{} steps of a control loop of four tasks", input.arguments)
     }
 
-    async fn compute(input: HubProgram<u32>, dealer: Dealer) -> isles::Result<(ControlLoopFound, WorkDone)> {
-        let _steps = dealer.open_steps();
-        dealer.begin_phase("steps");
+    async fn compute(
+        input: HubProgram<u32>,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(ControlLoopFound, WorkDone)> {
+        let _steps = distributor.open_steps();
+        distributor.begin_phase("steps");
         let (steps, begun) = (input.arguments, now());
         let tasks = input.run(describe, body).await?.tasks;
         let seconds = (now() - begun).as_secs_f64();

@@ -9,7 +9,7 @@ use clap::{Args, value_parser};
 use isles::hub::{HubDescription, HubKind, HubMap, HubTask, Wait};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -122,10 +122,10 @@ impl Application for PortThroughput {
 
     async fn compute(
         input: HubProgram<Packets>,
-        dealer: Dealer,
+        distributor: WorkDistributor,
     ) -> isles::Result<(PortThroughputFound, WorkDone)> {
-        let _steps = dealer.open_steps();
-        dealer.begin_phase("packets");
+        let _steps = distributor.open_steps();
+        distributor.begin_phase("packets");
         let Packets { bytes, count } = input.arguments;
         let tasks = input.run(describe, body).await?.tasks;
         let (sender, receiver) = (tasks["sender"], tasks["receiver"]);

@@ -83,19 +83,19 @@ where
 {
     /// Reads the map, or takes `usual`, and checks it against the description for this number of places.
     pub fn open(
-        told: &HubArguments,
+        options: &HubArguments,
         arguments: A,
         describe: fn(A) -> HubDescription,
         (usual, places): (HubMap, u32),
     ) -> Result<HubProgram<A>, Failure> {
-        let read = match &told.map {
+        let read = match &options.map {
             Some(map) => read_map("--map", map).map(Some),
             None => map_of_environment(),
         };
         let map = read.map_err(|error| Failure::Usage(error.to_string()))?.unwrap_or(usual);
         let mapped = describe(arguments.clone()).mapped(&map, places);
         mapped.map_err(|error| Failure::Usage(error.text().to_owned()))?;
-        Ok(HubProgram { map, costs: told.kernel.costs(), arguments })
+        Ok(HubProgram { map, costs: options.kernel.costs(), arguments })
     }
 
     /// Runs all tasks at their places.

@@ -8,7 +8,7 @@ use clap::{Args, value_parser};
 use isles::hub::{HubDescription, HubKind, HubMap, HubTask, Wait};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -101,10 +101,10 @@ impl Application for SemaphoreLoop {
 
     async fn compute(
         input: HubProgram<u32>,
-        dealer: Dealer,
+        distributor: WorkDistributor,
     ) -> isles::Result<(SemaphoreLoopFound, WorkDone)> {
-        let _steps = dealer.open_steps();
-        dealer.begin_phase("loops");
+        let _steps = distributor.open_steps();
+        distributor.begin_phase("loops");
         let loops = input.arguments;
         let HubRun { tasks, kernel } = input.run(describe, body).await?;
         let (left, right) = (tasks["left"], tasks["right"]);

@@ -117,7 +117,7 @@ impl Bag for TreeBag {
 
 /// Serialized form of a bag: words, which go as one block.
 #[derive(Serialize, Deserialize)]
-struct Travelling {
+struct SerializedBag {
     rules: TreeRules,
     words: Vec<u32>,
     size: TreeSize,
@@ -130,13 +130,13 @@ impl Serialize for TreeBag {
             words.extend(entry.state);
             words.extend([entry.depth, entry.low, entry.high]);
         }
-        Travelling { rules: self.tree.rules(), words, size: self.size }.serialize(serializer)
+        SerializedBag { rules: self.tree.rules(), words, size: self.size }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for TreeBag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Travelling { rules, words, size } = Travelling::deserialize(deserializer)?;
+        let SerializedBag { rules, words, size } = SerializedBag::deserialize(deserializer)?;
         let (chunks, rest) = words.as_chunks::<WORDS>();
         let entry = |[a, b, c, d, e, depth, low, high]: &[u32; WORDS]| {
             (low < high).then_some(OpenNode {

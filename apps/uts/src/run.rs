@@ -7,7 +7,7 @@ use super::tree::{SAMPLES, SearchTree, TreeKind, TreeRules, TreeSize};
 use clap::{Args, value_parser};
 use isles::glb::{self, Balanced, Parameters};
 use isles_app::Failure;
-use isles_app::frame::{Application, BalanceArguments, Dealer, Verification, WorkDone};
+use isles_app::frame::{Application, BalanceArguments, Verification, WorkDistributor, WorkDone};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -98,11 +98,14 @@ impl Application for TreeSearch {
         format!("tree {} ({kind}, root {})", input.tree, input.rules.root_seed)
     }
 
-    async fn compute(input: SearchInput, dealer: Dealer) -> isles::Result<(SearchFound, WorkDone)> {
+    async fn compute(
+        input: SearchInput,
+        distributor: WorkDistributor,
+    ) -> isles::Result<(SearchFound, WorkDone)> {
         let SearchInput { rules, balance, .. } = input;
-        let _steps = dealer.open_steps();
+        let _steps = distributor.open_steps();
         let Balanced { result: size, balance } = glb::run_with(balance, TreeBag::new(rules)).await?;
-        Ok((SearchFound { size, rules }, dealer.done_of(balance)))
+        Ok((SearchFound { size, rules }, distributor.done_of(balance)))
     }
 
     fn text(&self, SearchFound { size, .. }: &SearchFound) -> String {

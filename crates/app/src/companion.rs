@@ -44,7 +44,7 @@ const FEATURE_MACHINES: [FeatureMachine; 2] = [
 ];
 
 /// Least time of a build that is reported.
-const TOLD_FROM: Duration = Duration::from_secs(1);
+const REPORT_AFTER: Duration = Duration::from_secs(1);
 
 /// A program and the package that it is built of.
 #[derive(Clone, Debug)]
@@ -144,14 +144,14 @@ impl Companion {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn become_it<W: AsRef<std::ffi::OsStr>>(
+    pub fn exec<W: AsRef<std::ffi::OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = W>,
     ) -> Result<(), Failure> {
         let mut command = self.command()?;
         command.args(arguments);
         let cause = command.exec();
-        Err(unstartable(&command, &cause))
+        Err(spawn_failure(&command, &cause))
     }
 
     /// The first of the program's files that knows the machines that this program knows.
@@ -231,34 +231,34 @@ impl Companion {
         let mut cargo = self.cargo_build(&manifest);
         let begin = Instant::now();
         let (end, ended) = channel::<()>();
-        let told = thread::spawn({
+        let reporter = thread::spawn({
             let why = match self.installed().next() {
                 Some(_) => format!("with {}, which it was built without", self.needed_names()),
                 None => "which is built when it is asked for".to_owned(),
             };
             let line = format!("building {name}, {why}");
             move || {
-                let _ = ended.recv_timeout(TOLD_FROM); // nothing is ever sent: it waits for the end
-                if begin.elapsed() >= TOLD_FROM {
+                let _ = ended.recv_timeout(REPORT_AFTER); // nothing is ever sent: it waits for the end
+                if begin.elapsed() >= REPORT_AFTER {
                     console::notice(line);
                 }
             }
         });
         let built = cargo.spawn().and_then(|child| child.wait_with_output());
         drop(end);
-        let _ = told.join();
+        let _ = reporter.join();
         let built = built.map_err(|cause| match cause.kind() {
             ErrorKind::NotFound => Failure::Usage(format!(
                 "{name} is not built, and there is no cargo to build it: install Rust (https://rustup.rs), or put \
                  {name} on PATH"
             )),
-            _ => unstartable(&cargo, &cause),
+            _ => spawn_failure(&cargo, &cause),
         })?;
         let file = built.status.success().then(|| executable(&built.stdout)).flatten();
         let file = file.ok_or_else(|| {
             Failure::Usage(format!("{name} cannot be built in {}; cargo has said why", manifest.display()))
         })?;
-        if begin.elapsed() >= TOLD_FROM {
+        if begin.elapsed() >= REPORT_AFTER {
             console::notice(format_args!("built {name} in {:.0} s", begin.elapsed().as_secs_f64()));
         }
         Ok(file)
@@ -295,7 +295,7 @@ fn manifest_above(inside: &Path) -> Option<PathBuf> {
 }
 
 /// The failure of a program that the system does not start.
-pub fn unstartable(command: &Command, cause: &std::io::Error) -> Failure {
+pub fn spawn_failure(command: &Command, cause: &std::io::Error) -> Failure {
     Failure::Usage(format!("cannot start {}: {cause}", command.get_program().display()))
 }
 

@@ -44,8 +44,8 @@ pub fn notice(line: impl Display) {
 ///
 /// # Errors
 /// As those of [`print()`].
-pub fn tell(is_free: bool, text: &str) -> io::Result<()> {
-    isles::tell(if is_free { StandardStream::Output } else { StandardStream::Error }, text)
+pub fn print_report(is_free: bool, text: &str) -> io::Result<()> {
+    isles::print_text(if is_free { StandardStream::Output } else { StandardStream::Error }, text)
 }
 
 /// Replaces the line of the terminal at standard error on which the cursor stands; it must fit.
@@ -134,7 +134,7 @@ pub struct Progress {
     before: u64,
     started: Instant,
     /// Time of the last output.
-    told: Instant,
+    last_output: Instant,
     /// `true` if the bar is drawn; else plain lines are printed.
     drawn: bool,
 }
@@ -144,13 +144,13 @@ impl Progress {
     pub fn new(total: u64, unit: impl Into<Cow<'static, str>>) -> Self {
         let (grows, before, now) = (total == 0, 0, Instant::now());
         let (phase, unit) = (Vec::new(), unit.into());
-        Progress { phase, unit, total, grows, before, started: now, told: now, drawn: is_drawn() }
+        Progress { phase, unit, total, grows, before, started: now, last_output: now, drawn: is_drawn() }
     }
 
-    /// Counts from zero within a phase, by its name and perhaps that of its step; `told` is the time of the last
+    /// Counts from zero within a phase, by its name and perhaps that of its step; `last_output` is the time of the last
     /// output.
-    pub fn begin_phase(&mut self, phase: Vec<String>, told: Instant) {
-        (self.phase, self.told) = (phase, told);
+    pub fn begin_phase(&mut self, phase: Vec<String>, last_output: Instant) {
+        (self.phase, self.last_output) = (phase, last_output);
         (self.before, self.started) = (0, Instant::now());
     }
 
@@ -168,12 +168,12 @@ impl Progress {
 
     /// Returns `true` if it is time to print again; cheap, so that a loop can ask at each turn.
     pub fn is_due(&self) -> bool {
-        self.told.elapsed() >= if self.drawn { DRAW_INTERVAL } else { LINE_INTERVAL }
+        self.last_output.elapsed() >= if self.drawn { DRAW_INTERVAL } else { LINE_INTERVAL }
     }
 
     /// Tells that `done` steps are done.
-    pub fn tell(&mut self, done: u64) {
-        self.told = Instant::now();
+    pub fn report(&mut self, done: u64) {
+        self.last_output = Instant::now();
         let new = done.saturating_sub(self.before);
         let total = (!self.grows).then_some(self.total);
         let parts = parts((done, new), total, &self.unit, self.started.elapsed());

@@ -1,7 +1,7 @@
 //! Why a command ends without a result, and with which exit code.
 
 use crate::console;
-use isles::{EXIT_CLOSED_PIPE, LaunchError, RunReport, Unwritten};
+use isles::{EXIT_CLOSED_PIPE, LaunchError, RunReport, WriteError};
 use std::fmt;
 
 /// Reason why an application ended without a result.
@@ -12,17 +12,17 @@ pub enum Failure {
     /// The run failed: exit code 1.
     Run(isles::Error),
     /// The result is not what it must be: exit code 1. What it was checked against.
-    Refuted(String),
+    WrongResult(String),
     /// A run in another process failed: exit code 1.
     Ended(String),
     /// A result could not be written: exit code 1, or 141 if only nobody reads standard output any more.
-    Output(Unwritten),
+    Output(WriteError),
 }
 
 impl Failure {
     /// Standard output could not be written.
     pub fn stdout(cause: std::io::Error) -> Failure {
-        Failure::Output(Unwritten::standard(cause))
+        Failure::Output(WriteError::standard(cause))
     }
 
     /// Returns the first of `results` that failed, and says those after it. All are asked for, so what cannot be
@@ -49,7 +49,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => 2,
             Failure::Output(_) if self.is_quiet() => EXIT_CLOSED_PIPE,
-            Failure::Run(_) | Failure::Refuted(_) | Failure::Ended(_) | Failure::Output(_) => 1,
+            Failure::Run(_) | Failure::WrongResult(_) | Failure::Ended(_) | Failure::Output(_) => 1,
         }
     }
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(text) | Failure::Ended(text) => f.write_str(text),
-            Failure::Refuted(text) => write!(f, "the result is not confirmed: {text}"),
+            Failure::WrongResult(text) => write!(f, "the result is not confirmed: {text}"),
             Failure::Run(error) => error.fmt(f),
             Failure::Output(unwritten) => unwritten.fmt(f),
         }
@@ -83,8 +83,8 @@ pub fn ended(run: Result<(isles::Result<()>, RunReport), LaunchError>) -> Result
     }
 }
 
-impl From<Unwritten> for Failure {
-    fn from(unwritten: Unwritten) -> Self {
+impl From<WriteError> for Failure {
+    fn from(unwritten: WriteError) -> Self {
         Failure::Output(unwritten)
     }
 }

@@ -9,9 +9,9 @@ use isles::{Claim, Flag, FlagGroup, Launch, Machine, MachineClass, SETTINGS, Set
 
 /// Values of the flags of settings that were given.
 #[derive(Clone, Debug)]
-struct SaidSettings(Vec<(&'static SettingRow, String)>);
+struct GivenSettings(Vec<(&'static SettingRow, String)>);
 
-impl SaidSettings {
+impl GivenSettings {
     /// Adds the flags of `groups` to `command`, in the order of the table.
     fn augment(command: Command, groups: &[FlagGroup]) -> Command {
         let flags = SETTINGS.iter().filter_map(|row| Some((row, row.flag?)));
@@ -29,7 +29,7 @@ impl SaidSettings {
     }
 
     /// Collects the flags of `groups` from `matches`.
-    fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> SaidSettings {
+    fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> GivenSettings {
         let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
         // A flag of all commands is none of an application that is asked for its arguments alone.
         let said = |row: &'static SettingRow| {
@@ -37,7 +37,7 @@ impl SaidSettings {
                 matches.try_get_many::<String>(row.variable).ok()??.map(String::as_str).collect();
             Some((row, values.join(";")))
         };
-        SaidSettings(rows.filter_map(said).collect())
+        GivenSettings(rows.filter_map(said).collect())
     }
 
     fn get(&self, row: &SettingRow) -> Option<&str> {
@@ -61,22 +61,22 @@ fn heading(row: &SettingRow, flag: SettingFlag) -> Option<&'static str> {
     }
 }
 
-/// Implements what clap wants of flags that a struct of [`SaidSettings`] keeps, and how they are asked for.
+/// Implements what clap wants of flags that a struct of [`GivenSettings`] keeps, and how they are asked for.
 macro_rules! arguments_of_settings {
     ($name:ident, $groups:expr) => {
         impl Args for $name {
             fn augment_args(command: Command) -> Command {
-                SaidSettings::augment(command, $groups)
+                GivenSettings::augment(command, $groups)
             }
 
             fn augment_args_for_update(command: Command) -> Command {
-                SaidSettings::augment(command, $groups)
+                GivenSettings::augment(command, $groups)
             }
         }
 
         impl FromArgMatches for $name {
             fn from_arg_matches(matches: &ArgMatches) -> Result<$name, clap::Error> {
-                Ok($name(SaidSettings::of_matches(matches, $groups)))
+                Ok($name(GivenSettings::of_matches(matches, $groups)))
             }
 
             fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -92,13 +92,13 @@ macro_rules! arguments_of_settings {
             }
 
             /// Returns the value of a setting's flag, if it was given.
-            pub fn said(&self, row: &SettingRow) -> Option<&str> {
+            pub fn value_of(&self, row: &SettingRow) -> Option<&str> {
                 self.0.get(row)
             }
 
             /// Returns the source of a setting: its flag if that was given, else its variable.
             pub fn source(&self, row: &'static SettingRow) -> &'static str {
-                let flag = row.flag.filter(|_| self.said(row).is_some());
+                let flag = row.flag.filter(|_| self.value_of(row).is_some());
                 flag.map_or(row.variable, |flag| flag.name)
             }
         }
@@ -107,7 +107,7 @@ macro_rules! arguments_of_settings {
 
 /// Arguments of every run: all settings that have a flag.
 #[derive(Clone, Debug)]
-pub struct PlaceArguments(SaidSettings);
+pub struct PlaceArguments(GivenSettings);
 
 arguments_of_settings!(
     PlaceArguments,
@@ -116,13 +116,13 @@ arguments_of_settings!(
 
 /// Arguments of every command, whether it runs something or not.
 #[derive(Clone, Debug)]
-pub struct CommandArguments(SaidSettings);
+pub struct CommandArguments(GivenSettings);
 
 arguments_of_settings!(CommandArguments, &[FlagGroup::Command]);
 
 /// Arguments of a run on a modelled chip; also of a sweep, whose runs all get the same.
 #[derive(Clone, Debug)]
-pub struct ChipArguments(SaidSettings);
+pub struct ChipArguments(GivenSettings);
 
 arguments_of_settings!(ChipArguments, &[FlagGroup::Chip]);
 
@@ -139,8 +139,8 @@ impl PlaceArguments {
     }
 
     /// Says a setting in the place of what was said of it.
-    pub fn say(&mut self, row: &'static SettingRow, value: String) {
-        let SaidSettings(said) = &mut self.0;
+    pub fn set(&mut self, row: &'static SettingRow, value: String) {
+        let GivenSettings(said) = &mut self.0;
         said.retain(|(other, _)| other.variable != row.variable);
         said.push((row, value));
     }

@@ -1,7 +1,7 @@
 //! Pictures of results, which the `isles` command draws: applications know nothing of SVG.
 
 use crate::Failure;
-use crate::companion::{ISLES, unstartable};
+use crate::companion::{ISLES, spawn_failure};
 use isles::Destination;
 use std::io::Write;
 use std::process::Stdio;
@@ -14,11 +14,11 @@ pub fn draw(program: &str, text: &str, out: Destination) -> Result<(), Failure> 
     let mut command = ISLES.command()?;
     command.args(["plot", "-", "--out", "-", "--said", &command_line(program)]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
+    let mut child = command.spawn().map_err(|cause| spawn_failure(&command, &cause))?;
     if let Some(mut input) = child.stdin.take() {
         let _ = input.write_all(text.as_bytes()); // one that ends early says why
     }
-    let ended = child.wait_with_output().map_err(|cause| unstartable(&command, &cause))?;
+    let ended = child.wait_with_output().map_err(|cause| spawn_failure(&command, &cause))?;
     if !ended.status.success() {
         let said = String::from_utf8_lossy(&ended.stderr);
         let line =

@@ -23,7 +23,7 @@ pub fn main<A: Application>() -> ExitCode {
         Err(code) => return code,
     };
     isles::warn_of_unknown_variables();
-    let (ended, server) = carry_out::<A>(&matches).unwrap_or_else(|refused| (Err(refused), None));
+    let (ended, server) = execute::<A>(&matches).unwrap_or_else(|refused| (Err(refused), None));
     let code = usage::outcome(ended);
     // A page that is kept is waited for when everything has been said of the run.
     if let Some(server) = server {
@@ -56,7 +56,7 @@ fn typed(name: &str) -> String {
 ///
 /// # Errors
 /// The sweep has ended already.
-fn end_with_sweep() -> Result<(), Failure> {
+fn exit_with_parent() -> Result<(), Failure> {
     let Ok(sweep) = std::env::var(SWEEP_VARIABLE) else { return Ok(()) };
     // If the system cannot do that, the run goes on to its end.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -71,13 +71,11 @@ fn end_with_sweep() -> Result<(), Failure> {
 ///
 /// # Errors
 /// It did not begin.
-fn carry_out<A: Application>(
-    matches: &ArgMatches,
-) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
+fn execute<A: Application>(matches: &ArgMatches) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
     if matches.get_flag(CHECK) {
         return Ok((print_reads(parsed::<A>(matches)?.reads()), None));
     }
-    end_with_sweep()?;
+    exit_with_parent()?;
     let mut places: PlaceArguments = parsed(matches)?;
     let several: SeedsArguments = parsed(matches)?;
     let ui: UiArguments = parsed(matches)?;

@@ -4,7 +4,7 @@
 //! figures mean. Invariant: a run writes nothing but its summary, and ends with the process that started it.
 
 use crate::Failure;
-use crate::companion::{Companion, unstartable};
+use crate::companion::{Companion, spawn_failure};
 use crate::console::Progress;
 use crate::frame::NO_FILES;
 use clap::parser::ValueSource;
@@ -37,7 +37,7 @@ pub fn all<T: Send>(
         let (progress, done) = &mut *progress.lock().unwrap_or_else(|poison| poison.into_inner());
         *done += more;
         if more == 0 || progress.is_due() {
-            progress.tell(*done);
+            progress.report(*done);
         }
     };
     tell(0); // the first run may be long
@@ -77,9 +77,9 @@ pub fn all<T: Send>(
 pub fn summary<'a>(
     app: &str,
     own: &'a [String],
-    told: impl IntoIterator<Item = &'a str>,
+    flags: impl IntoIterator<Item = &'a str>,
 ) -> Result<Value, Failure> {
-    result(app, own.iter().map(String::as_str).chain(["--summary", "-"]).chain(told))
+    result(app, own.iter().map(String::as_str).chain(["--summary", "-"]).chain(flags))
 }
 
 /// Runs `app` with these words; returns its standard output, which is JSON.
@@ -88,29 +88,29 @@ pub fn summary<'a>(
 /// The run failed.
 pub fn result<'a>(app: &str, words: impl IntoIterator<Item = &'a str>) -> Result<Value, Failure> {
     let mut command = Companion::application(app).command()?;
-    one_of_several(&mut command).args(words);
+    as_child_run(&mut command).args(words);
     let cause = |cause| Failure::Ended(format!("cannot start a run: {cause}"));
     let ended = refused(command.output().map_err(cause)?)?;
     parsed(&ended.stdout)
 }
 
-/// The summary of a run of a program of somebody's with its own arguments, which is told of places and chip by `told`,
+/// The summary of a run of a program of somebody's with its own arguments, which is told of places and chip by `flags`,
 /// as a variable's value each. The program writes it to `file`, which is removed.
 ///
 /// # Errors
 /// The run failed, or the program is none of Isles.
 pub fn program_summary(
     (program, own): (&str, &[String]),
-    told: &[Flag<'_>],
+    flags: &[Flag<'_>],
     file: &Path,
 ) -> Result<Value, Failure> {
     let mut command = Command::new(program);
-    one_of_several(&mut command).args(own).env(setting("summary").variable, file);
-    let names: Vec<String> = told.iter().map(|flag| format!("{}={}", flag.variable, flag.name)).collect();
+    as_child_run(&mut command).args(own).env(setting("summary").variable, file);
+    let names: Vec<String> = flags.iter().map(|flag| format!("{}={}", flag.variable, flag.name)).collect();
     command.env(FLAGS_VARIABLE, names.join(","));
-    command.envs(told.iter().map(|flag| (flag.variable, flag.value)));
+    command.envs(flags.iter().map(|flag| (flag.variable, flag.value)));
     command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let ended = command.output().map_err(|cause| unstartable(&command, &cause));
+    let ended = command.output().map_err(|cause| spawn_failure(&command, &cause));
     let summary = fs::read(file);
     let _ = fs::remove_file(file); // of a run that failed there is none
     refused(ended?)?;
@@ -123,7 +123,7 @@ pub fn program_summary(
 }
 
 /// Lets `command` start a run that writes nothing but what is asked for, and ends with this process.
-fn one_of_several(command: &mut Command) -> &mut Command {
+fn as_child_run(command: &mut Command) -> &mut Command {
     // All runs would write into the same files; and what they say is read here, not by people.
     let groups = [FlagGroup::Files, FlagGroup::Command];
     for row in SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group))) {

@@ -3,7 +3,7 @@
 //! The server is another program, so a run neither waits for it nor falls with it; here it is found, started beside the
 //! run and let go. Invariant: what the user has not asked for does not stay: neither a server nor a folder.
 
-use crate::companion::{DASHBOARD, unstartable};
+use crate::companion::{DASHBOARD, spawn_failure};
 use crate::console;
 use crate::runs::refusal;
 use crate::{Failure, PlaceArguments};
@@ -74,7 +74,7 @@ impl UiArguments {
     ///
     /// # Errors
     /// It is said.
-    pub fn refuse_beside(&self, other: &str, why: &str) -> Result<(), Failure> {
+    pub fn reject_with(&self, other: &str, why: &str) -> Result<(), Failure> {
         match self.ui {
             true => Err(Failure::Usage(format!("--ui does not go with {other}: {why}"))),
             false => Ok(()),
@@ -90,7 +90,7 @@ impl UiArguments {
             return Ok(None);
         }
         let machine =
-            places.said(MACHINE).map(str::to_owned).or_else(|| std::env::var(MACHINE.variable).ok());
+            places.value_of(MACHINE).map(str::to_owned).or_else(|| std::env::var(MACHINE.variable).ok());
         if let Some(machine) = machine.filter(|machine| machine == UNOBSERVED) {
             return Err(Failure::Usage(format!(
                 "--ui does not go with the machine {machine}, whose runs cannot be shown yet"
@@ -98,10 +98,10 @@ impl UiArguments {
         }
         let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
         let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());
-        let said = places.said(RECORD).map(str::to_owned).or_else(by_variable);
+        let said = places.value_of(RECORD).map(str::to_owned).or_else(by_variable);
         let is_scratch = said.is_none();
         let directory = said.map_or_else(scratch, PathBuf::from);
-        places.say(RECORD, directory.to_string_lossy().into_owned());
+        places.set(RECORD, directory.to_string_lossy().into_owned());
         Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port }))
     }
 }
@@ -126,7 +126,7 @@ fn scratch() -> PathBuf {
 
 impl UiPlan {
     /// The page also manages the jobs of that directory.
-    pub fn managing(self, jobs: PathBuf) -> UiPlan {
+    pub fn with_jobs(self, jobs: PathBuf) -> UiPlan {
         UiPlan { jobs: Some(jobs), ..self }
     }
 
@@ -150,7 +150,7 @@ impl UiPlan {
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         // Ctrl-C, and whoever ends a rank, end all processes of a group at once; it outlives them to tidy up.
         command.process_group(0);
-        let mut child = command.spawn().map_err(|cause| unstartable(&command, &cause))?;
+        let mut child = command.spawn().map_err(|cause| spawn_failure(&command, &cause))?;
         let owner = child.stdin.take();
         Ok(UiServer { plan: self, child, _owner: owner })
     }

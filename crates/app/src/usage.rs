@@ -60,12 +60,12 @@ fn print_help(error: &clap::Error) -> Result<(), Failure> {
 
 /// Returns the fault of the arguments, without the general advice that follows it.
 fn one_line(whole: &Command, error: &clap::Error) -> String {
-    let told = not_text(error).or_else(|| bad_value(error));
-    told.or_else(|| unknown_command(whole, error)).unwrap_or_else(|| first_sentence(error))
+    let message = invalid_utf8(error).or_else(|| bad_value(error));
+    message.or_else(|| unknown_command(whole, error)).unwrap_or_else(|| first_sentence(error))
 }
 
 /// The first argument that is no text, if the error is about such a one. Programs that are launched can read it.
-fn not_text(error: &clap::Error) -> Option<String> {
+fn invalid_utf8(error: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg, ContextKind::InvalidValue];
     let shown = kinds.into_iter().filter_map(|kind| context(error, kind)).collect::<String>();
     if error.kind() != ErrorKind::InvalidUtf8 && !shown.contains(char::REPLACEMENT_CHARACTER) {

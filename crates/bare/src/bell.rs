@@ -50,7 +50,7 @@ impl Bells {
     ///
     /// # Errors
     /// The machine has ended, or the system refuses.
-    pub fn introduce(&self, core: usize, socket: &BellSocket, memory: BorrowedFd<'_>) -> io::Result<()> {
+    pub fn send_setup(&self, core: usize, socket: &BellSocket, memory: BorrowedFd<'_>) -> io::Result<()> {
         let own = socket.own.as_fd();
         send(own, PROTOCOL_VERSION, None)?;
         send(own, core as i64, None)?;
@@ -82,7 +82,7 @@ impl BellSocket {
     }
 
     /// Closes the machine's end here, and returns the other one, which is open as long as the machine is to run.
-    pub fn into_own(self) -> OwnedFd {
+    pub fn into_lifeline(self) -> OwnedFd {
         self.own
     }
 }

@@ -39,7 +39,7 @@ struct ImageOptions {
 ///
 /// # Errors
 /// The words cannot be carried out, or a compiler fails, which has reported the reason.
-pub fn carry_out(words: &[String]) -> Result<(), Failure> {
+pub fn execute(words: &[String]) -> Result<(), Failure> {
     let order = parse(words)?;
     let bare = sources()?;
     let [first, others @ ..] = &order.sources[..] else {
@@ -103,7 +103,7 @@ fn build_crate(folder: &Path, order: &ImageOptions, bare: &Path) -> Result<PathB
     let target = bare.join("target");
     let mut cargo = cargo(bare, &target)?;
     cargo.arg("--manifest-path").arg(folder.join("Cargo.toml")).args(["--bin", &program]);
-    succeed(&mut cargo, "cargo")?;
+    run_compiler(&mut cargo, "cargo")?;
     let image = image_file(order, &program)?;
     let built = target.join(TARGET).join("release").join(&program);
     std::fs::copy(&built, &image).map_err(|cause| usage(format!("{}: {cause}", built.display())))?;
@@ -150,7 +150,7 @@ fn build_c(order: &ImageOptions, bare: &Path) -> Result<PathBuf, Failure> {
     let target = bare.join("target");
     let mut cargo = cargo(bare, &target)?;
     cargo.arg("--manifest-path").arg(bare.join("Cargo.toml")).args(["--package", "bare-c"]);
-    succeed(&mut cargo, "cargo")?;
+    run_compiler(&mut cargo, "cargo")?;
 
     let mut files = c_files(&library.join("src"))?;
     files.extend(c_files(&bare.join("c/src"))?);
@@ -179,7 +179,7 @@ fn compile_and_link(
         gcc.args(C_OPTIONS).arg("-isystem").arg(&own).arg("-isystem").arg(bare.join("c/include"));
         gcc.arg("-I").arg(library.join("include")).arg("-I").arg(library.join("src")).args(&order.options);
         gcc.arg("-c").arg(file).arg("-o").arg(&object);
-        succeed(&mut gcc, "gcc")?;
+        run_compiler(&mut gcc, "gcc")?;
         names.push(object);
     }
     let first = order.sources[0].file_stem().unwrap_or_default().to_string_lossy();
@@ -197,7 +197,7 @@ fn compile_and_link(
     ]);
     ld.arg("-T").arg(bare.join("link.x")).args(names);
     ld.arg(bare.join("target").join(TARGET).join("release/libbare_c.a")).arg("-o").arg(&image);
-    succeed(&mut ld, "ld")?;
+    run_compiler(&mut ld, "ld")?;
     Ok(image)
 }
 
@@ -221,7 +221,7 @@ fn image_file(order: &ImageOptions, name: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Runs a compiler, which says itself what is wrong.
-fn succeed(command: &mut Command, name: &str) -> Result<(), Failure> {
+fn run_compiler(command: &mut Command, name: &str) -> Result<(), Failure> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(usage(format!("{name} has failed, and has said why"))),

@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     // `isles bare ..` passes its own verb on.
     let words = words.strip_prefix(&[String::from("bare")]).unwrap_or(&words);
     let done = match words.split_first() {
-        Some((verb, rest)) if verb == "build" && !asks_for_help(rest) => build::carry_out(rest),
-        Some((verb, rest)) if verb == "run" && !asks_for_help(rest) => run::carry_out(rest),
+        Some((verb, rest)) if verb == "build" && !asks_for_help(rest) => build::execute(rest),
+        Some((verb, rest)) if verb == "run" && !asks_for_help(rest) => run::execute(rest),
         Some((verb, _)) if ["build", "run", "help", "--help", "-h"].contains(&verb.as_str()) => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

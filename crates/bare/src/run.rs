@@ -38,7 +38,7 @@ struct CoreMachine {
 ///
 /// # Errors
 /// The words cannot be carried out, or a core has failed.
-pub fn carry_out(words: &[String]) -> Result<(), Failure> {
+pub fn execute(words: &[String]) -> Result<(), Failure> {
     let run = arguments::parse(words, |file| std::fs::read_to_string(file))?;
     for program in &run.programs {
         image::check(&program.image)?;
@@ -109,18 +109,18 @@ fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process =
         command.spawn().map_err(|cause| Failure::Usage(format!("{QEMU} cannot be started: {cause}")))?;
-    pass_lines(core, "", process.stdout.take());
-    pass_lines(core, "qemu: ", process.stderr.take());
-    if let Err(cause) = bells.introduce(core, &socket, chip.descriptor()) {
+    forward_lines(core, "", process.stdout.take());
+    forward_lines(core, "qemu: ", process.stderr.take());
+    if let Err(cause) = bells.send_setup(core, &socket, chip.descriptor()) {
         let _ = process.kill(); // it may have ended by itself
         let _ = process.wait();
         return Err(no_bells(cause));
     }
-    Ok((process, socket.into_own()))
+    Ok((process, socket.into_lifeline()))
 }
 
 /// Prints lines of a machine's own streams: what a core says before it has mapped the chip, and complaints of QEMU.
-fn pass_lines(core: usize, source: &'static str, stream: Option<impl Read + Send + 'static>) {
+fn forward_lines(core: usize, source: &'static str, stream: Option<impl Read + Send + 'static>) {
     if let Some(stream) = stream {
         thread::spawn(move || {
             for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {

@@ -17,44 +17,44 @@ fn main() -> ExitCode {
     isles::supervise_as_process_1();
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == "child") {
-        return outcome(child::run(&words[1..]).map_err(Failed::Said));
+        return outcome(child::run(&words[1..]).map_err(Failed::Message));
     }
     match Options::read(&words) {
         Ok(Request::Help) => outcome(print(USAGE)),
         Ok(Request::List(suite)) => outcome(print(&table::list(suite))),
         Ok(Request::Measure(options)) => outcome(measure(&options)),
         Ok(Request::Table { files, documents }) => outcome(show(&files, &documents)),
-        Err(refusal) => outcome(Err(Failed::Said(refusal))),
+        Err(refusal) => outcome(Err(Failed::Message(refusal))),
     }
 }
 
 /// Reason why the program failed.
 enum Failed {
     /// A fault, described in one line.
-    Said(String),
+    Message(String),
     /// Nobody reads standard output any more, and there is nothing to say.
-    Unread,
+    BrokenPipe,
 }
 
 /// Runs the session and shows it. Files are written though nobody reads the table.
 fn measure(options: &Options) -> Result<(), Failed> {
-    let session = Session::run(options).map_err(Failed::Said)?;
+    let session = Session::run(options).map_err(Failed::Message)?;
     let printed = print(&table::whole(&session));
     let written = options.json.as_ref().map_or(Ok(()), |path| report::write(&session, path));
-    written.and(markdown::fill(&session, &options.documents)).map_err(Failed::Said).and(printed)
+    written.and(markdown::fill(&session, &options.documents)).map_err(Failed::Message).and(printed)
 }
 
 /// Shows sessions of before as one.
 fn show(files: &[PathBuf], documents: &[PathBuf]) -> Result<(), Failed> {
-    let session = report::read(files).map_err(Failed::Said)?;
+    let session = report::read(files).map_err(Failed::Message)?;
     let printed = print(&table::whole(&session));
-    markdown::fill(&session, documents).map_err(Failed::Said).and(printed)
+    markdown::fill(&session, documents).map_err(Failed::Message).and(printed)
 }
 
 fn print(text: &str) -> Result<(), Failed> {
     console::print(text).map_err(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Failed::Unread,
-        _ => Failed::Said(format!("standard output: {error}")),
+        io::ErrorKind::BrokenPipe => Failed::BrokenPipe,
+        _ => Failed::Message(format!("standard output: {error}")),
     })
 }
 
@@ -62,8 +62,8 @@ fn print(text: &str) -> Result<(), Failed> {
 fn outcome(result: Result<(), Failed>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failed::Unread) => ExitCode::from(isles::EXIT_CLOSED_PIPE),
-        Err(Failed::Said(line)) => {
+        Err(Failed::BrokenPipe) => ExitCode::from(isles::EXIT_CLOSED_PIPE),
+        Err(Failed::Message(line)) => {
             console::notice(format_args!("isles-bench: {line}"));
             ExitCode::from(2)
         }

@@ -94,7 +94,7 @@ impl MpiLibrary {
             command = Command::new(self.launcher());
             command.args(self.placement(ranks.count)).args(["-n", &ranks.count.to_string()]);
         } else {
-            let script = folder.lay("hosts.sh", include_str!("../../../.ci/hosts.sh"))?;
+            let script = folder.write_file("hosts.sh", include_str!("../../../.ci/hosts.sh"))?;
             may_make_hosts(&script)?;
             let per_host = ranks.count / ranks.hosts;
             command = Command::new("bash");

@@ -47,7 +47,7 @@ impl WorkFolder {
         if program.exists() {
             return Ok(program);
         }
-        let source = self.lay(name, text)?;
+        let source = self.write_file(name, text)?;
         let fresh = self.folder.join(format!("{compiler}-{}.new", std::process::id()));
         let mut command = Command::new(compiler);
         command.args(options).arg("-o").arg(&fresh).arg(&source).args(libraries).stdin(Stdio::null());
@@ -66,7 +66,7 @@ impl WorkFolder {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn lay(&self, name: &str, text: &str) -> Result<PathBuf, Missing> {
+    pub fn write_file(&self, name: &str, text: &str) -> Result<PathBuf, Missing> {
         let path = self.folder.join(format!("{:016x}-{name}", hash(&text)));
         write_whole(&path, text)
             .map_err(|error| Missing::new(format!("{}: {error}", path.display()), "free the disk"))?;
@@ -88,7 +88,7 @@ impl WorkFolder {
                 let _ = writeln!(text, "{from} {to}"); // writing to a string cannot fail
             }
         }
-        self.lay(&format!("{name}.edges"), &text)
+        self.write_file(&format!("{name}.edges"), &text)
     }
 
     /// The folder of this name, which may not be there yet.

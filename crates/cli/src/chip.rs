@@ -35,14 +35,14 @@ pub enum Verb {
 }
 
 /// Carries it out.
-pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
+pub fn execute(verb: &Verb) -> Result<(), Failure> {
     let text = match verb {
         Verb::List => list()?,
         Verb::Show { name, svg: None, set } => show(&changed(name, set)?),
         Verb::Show { name, svg: Some(file), set } => return write_svg((name, set), file),
         Verb::Check { files } => return check_all(files),
     };
-    console::tell(true, &text).map_err(Failure::stdout)
+    console::print_report(true, &text).map_err(Failure::stdout)
 }
 
 /// The file that is read for the chip `name`; none for one that comes with the product.

@@ -19,14 +19,14 @@ pub enum Verb {
 }
 
 /// Carries it out.
-pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
-    let told = match verb {
-        Verb::List => console::tell(true, &list(console::columns(std::io::stdout()))),
+pub fn execute(verb: &Verb) -> Result<(), Failure> {
+    let printed = match verb {
+        Verb::List => console::print_report(true, &list(console::columns(std::io::stdout()))),
         Verb::Fetch { name } => {
             console::print(fetch(name).map_err(|error| Failure::Usage(error.to_string()))?)
         }
     };
-    told.map_err(Failure::stdout)
+    printed.map_err(Failure::stdout)
 }
 
 /// The table, in lines of at most `width` columns if that is said; a file or a pipe has one line for each graph.
@@ -80,8 +80,8 @@ fn fetch(name: &str) -> Result<String, DatasetError> {
 fn place_of(dataset: &Dataset) -> &'static str {
     match dataset.presence() {
         Presence::BuiltIn => "built in",
-        Presence::Here => "cache",
-        Presence::Away => "package",
+        Presence::Local => "cache",
+        Presence::Remote => "package",
     }
 }
 

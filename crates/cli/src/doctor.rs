@@ -82,7 +82,7 @@ struct PlaceFacts {
 ///
 /// # Errors
 /// No run is possible here; the list says so, too.
-pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
+pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     let launch = arguments.places.launch(Vec::new())?;
     let machine = launch.chosen_machine();
     if !matches!(machine, Machine::Threads | Machine::Processes | Machine::Mpi) {
@@ -94,7 +94,7 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
     let run = launch.run(move || async move {
         let mut found = Vec::with_capacity(place_count());
         for place in isles::places() {
-            found.push(at!(place, facts_here()).await?);
+            found.push(at!(place, local_facts()).await?);
         }
         // Its other end is there until the run is over.
         let _ = places.send(found);
@@ -117,12 +117,12 @@ pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
         true => format!("{:#}\n", as_json(machine.name(), far, &facts, &places)),
         false => as_text(machine.name(), far, &facts, &places),
     };
-    let told = console::print(text).map_err(Failure::stdout);
+    let printed = console::print(text).map_err(Failure::stdout);
     let lack = lack.map(|lack| Err(Failure::Usage(lack)));
-    Failure::first_of([told].into_iter().chain(lack).chain(unwritten.into_iter().map(Err)))
+    Failure::first_of([printed].into_iter().chain(lack).chain(unwritten.into_iter().map(Err)))
 }
 
-fn facts_here() -> PlaceFacts {
+fn local_facts() -> PlaceFacts {
     let here = isles::here();
     PlaceFacts {
         place: here.index(),

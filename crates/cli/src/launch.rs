@@ -4,9 +4,9 @@ use crate::hosts::{self, HostsArguments};
 use crate::plot::Picture;
 use clap::Args;
 use isles::{
-    Claim, Destination, EXIT_BY_SIGNAL, FLAGS_VARIABLE, Flag, Machine, SignalForwarder, Unwritten, setting,
+    Claim, Destination, EXIT_BY_SIGNAL, FLAGS_VARIABLE, Flag, Machine, SignalForwarder, WriteError, setting,
 };
-use isles_app::companion::{BENCH, unstartable};
+use isles_app::companion::{BENCH, spawn_failure};
 use isles_app::console;
 use isles_app::runs::refusal;
 use isles_app::seeds::{SeedsArguments, compare_program};
@@ -58,7 +58,7 @@ const OF_RANKS: &str = "isles launch does not go with the machine mpi: mpirun st
 /// Becomes the program, with the places in its environment; with a live page, waits for it instead.
 pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     if let Some(command) = arguments.hosts.command(&arguments.program, &arguments.places.flags())? {
-        arguments.ui.refuse_beside("--hosts", ON_HOSTS)?;
+        arguments.ui.reject_with("--hosts", ON_HOSTS)?;
         return if arguments.hosts.is_dry() { hosts::print(&command) } else { become_program(command) };
     }
     if let Some(number) = &arguments.seeds.seeds {
@@ -85,7 +85,7 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
         .env(FLAGS_VARIABLE, flags.join(","))
         .env(setting("places").variable, launch.chosen_places().to_string())
         .env(setting("machine").variable, launch.chosen_machine().name());
-    if found(program).is_some_and(|file| !isles::may_be_a_program(&file).unwrap_or(true)) {
+    if found(program).is_some_and(|file| !isles::is_isles_program(&file).unwrap_or(true)) {
         let program = program.display();
         console::notice(format_args!(
             "warning: {program} does not look like a program of Isles: it is started once, and knows no places"
@@ -103,7 +103,7 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
 
 /// Runs the program with several seeds on a modelled chip.
 fn compare_seeds(arguments: &Arguments, number: &str) -> Result<(), Failure> {
-    arguments.ui.refuse_beside("--seeds", "a page shows one run")?;
+    arguments.ui.reject_with("--seeds", "a page shows one run")?;
     let words = arguments.program.iter().map(|word| word.clone().into_string());
     let words = words.collect::<Result<Vec<_>, _>>();
     let words = words.map_err(|word| refusal("the program", &word.to_string_lossy(), "words in UTF-8"))?;
@@ -119,7 +119,7 @@ fn wait_for(command: &mut Command, server: &UiServer) -> Result<i32, Failure> {
     let started = SignalForwarder::new().and_then(|forwarder| {
         command.spawn().and_then(|mut child| forwarder.wait(&mut child, server.process()))
     });
-    let status = started.map_err(|cause| unstartable(command, &cause))?;
+    let status = started.map_err(|cause| spawn_failure(command, &cause))?;
     if let Some(signal) = status.signal() {
         let name = signal_hook::low_level::signal_name(signal);
         let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
@@ -154,7 +154,7 @@ pub fn bench(arguments: &BenchArguments) -> Result<(), Failure> {
     };
     command.args(&picture.words);
     let started = command.status();
-    let status = started.map_err(|cause| unstartable(&command, &cause))?;
+    let status = started.map_err(|cause| spawn_failure(&command, &cause))?;
     let drawn = if status.success() { picture.draw() } else { Ok(()) };
     picture.clear();
     match status.success() {
@@ -202,7 +202,7 @@ impl BenchPicture {
     }
 
     fn draw(&self) -> Result<(), Failure> {
-        let cause = |cause| Failure::from(Unwritten { path: self.json.display().to_string(), cause });
+        let cause = |cause| Failure::from(WriteError { path: self.json.display().to_string(), cause });
         let text = std::fs::read_to_string(&self.json).map_err(cause)?;
         Picture::of_text("the outcome", &text)?.write(self.svg.clone())
     }
@@ -217,5 +217,5 @@ impl BenchPicture {
 
 fn become_program(mut command: Command) -> Result<(), Failure> {
     let cause = command.exec();
-    Err(unstartable(&command, &cause))
+    Err(spawn_failure(&command, &cause))
 }

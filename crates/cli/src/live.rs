@@ -4,7 +4,7 @@
 use clap::Args;
 use isles::{Claim, Destination};
 use isles_app::Failure;
-use isles_app::companion::{Companion, DASHBOARD, TOP, unstartable};
+use isles_app::companion::{Companion, DASHBOARD, TOP, spawn_failure};
 use isles_app::ui::free_port;
 use isles_telemetry::RunDirectory;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub struct TopArguments {
 pub fn top(arguments: &TopArguments) -> Result<(), Failure> {
     let once = arguments.once.then(|| OsString::from("--once"));
     let jobs = arguments.jobs.iter().flat_map(|jobs| ["--jobs".into(), jobs.clone().into_os_string()]);
-    TOP.become_it([arguments.directory.clone().into_os_string()].into_iter().chain(once).chain(jobs))
+    TOP.exec([arguments.directory.clone().into_os_string()].into_iter().chain(once).chain(jobs))
 }
 
 /// The arguments of `isles replay`.
@@ -48,7 +48,7 @@ pub struct ReplayArguments {
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let port = free_port("--port", arguments.port.as_deref().unwrap_or("0"))?.to_string();
     let words = ["replay".into(), arguments.directory.clone().into_os_string(), "--port".into(), port.into()];
-    DASHBOARD.become_it::<OsString>(words)
+    DASHBOARD.exec::<OsString>(words)
 }
 
 /// The arguments of `isles serve-sparql`.
@@ -68,7 +68,7 @@ pub fn serve_sparql(arguments: &SparqlArguments) -> Result<(), Failure> {
     let port = free_port("--port", arguments.port.as_deref().unwrap_or("0"))?.to_string();
     let program = Companion::application("rdf").command()?.get_program().to_owned();
     let own = ["sparql".into(), program, "--port".into(), port.into(), "--".into()];
-    DASHBOARD.become_it::<OsString>(own.into_iter().chain(arguments.words.iter().cloned()))
+    DASHBOARD.exec::<OsString>(own.into_iter().chain(arguments.words.iter().cloned()))
 }
 
 /// The arguments of `isles report`.
@@ -89,7 +89,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let html = Destination::check("--html", Some(html), Path::new(html), &[log])?;
     let mut command = DASHBOARD.command()?;
     command.arg("report").arg(directory).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let made = command.output().map_err(|cause| unstartable(&command, &cause))?;
+    let made = command.output().map_err(|cause| spawn_failure(&command, &cause))?;
     if !made.status.success() {
         // It has said why.
         std::process::exit(made.status.code().unwrap_or(1));

@@ -59,7 +59,7 @@ enum Verb {
     Doctor(Box<doctor::Arguments>),
     /// Measures messages between the places at hand, and writes a chip file that predicts runs on more of them
     #[command(disable_help_flag = true)]
-    Calibrate(PassedOn),
+    Calibrate(ForwardedArguments),
     /// Shows a recorded run that runs in this terminal
     Top(live::TopArguments),
     /// Shows a recorded run that has ended in a browser
@@ -74,30 +74,30 @@ enum Verb {
     Chip(chip::Verb),
     /// Says the longest that a message or a pattern of messages can take on a chip
     #[command(disable_help_flag = true)]
-    Bound(PassedOn),
+    Bound(ForwardedArguments),
     /// Fits power models to measured powers
     #[command(disable_help_flag = true)]
-    Power(PassedOn),
+    Power(ForwardedArguments),
     /// Manages jobs over places until it is ended: started, paused, moved, written by hand
     #[command(disable_help_flag = true)]
-    Serve(PassedOn),
+    Serve(ForwardedArguments),
     /// Answers SPARQL queries over HTTP, from RDF data that lie on all places
     ServeSparql(live::SparqlArguments),
     /// Starts, pauses, moves, writes and ends the jobs of isles serve
     #[command(disable_help_flag = true)]
-    Job(PassedOn),
+    Job(ForwardedArguments),
     /// Compiles a C program of RCCE or iRCCE
     #[command(disable_help_flag = true)]
-    Cc(PassedOn),
+    Cc(ForwardedArguments),
     /// Runs a program of RCCE over processes or on a modelled chip
     #[command(disable_help_flag = true)]
-    Rccerun(PassedOn),
+    Rccerun(ForwardedArguments),
     /// Runs published experiments on the modelled chip and prints both figures
     #[command(disable_help_flag = true)]
-    Repro(PassedOn),
+    Repro(ForwardedArguments),
     /// Builds and runs programs for cores without an operating system, a virtual machine for each
     #[command(disable_help_flag = true)]
-    Bare(PassedOn),
+    Bare(ForwardedArguments),
     /// Draws results as SVG: curves, bars, published against ours, time against energy
     Plot(plot::Arguments),
     /// Shows what the trace of a run says
@@ -110,15 +110,15 @@ enum Verb {
 
 /// Arguments passed on to another program.
 #[derive(clap::Args)]
-struct PassedOn {
+struct ForwardedArguments {
     /// See --help after the command, which asks the program that it becomes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
-impl PassedOn {
-    fn become_it(self, program: &Companion, verb: &str) -> Result<(), Failure> {
-        program.become_it([OsString::from(verb)].into_iter().chain(self.words))
+impl ForwardedArguments {
+    fn exec(self, program: &Companion, verb: &str) -> Result<(), Failure> {
+        program.exec([OsString::from(verb)].into_iter().chain(self.words))
     }
 }
 
@@ -138,7 +138,7 @@ fn main() -> ExitCode {
     isles::name_package("isles-cli");
     let (whole, words) = (command(), std::env::args_os().collect::<Vec<_>>());
     // A program that this one becomes is a place, or a rank of MPI, itself.
-    if !words::are_passed_on(&whole, &words) {
+    if !words::are_forwarded(&whole, &words) {
         isles::serve_if_joined();
     }
     let matches = match usage::matches(&whole, words::for_clap(&whole, words)) {
@@ -150,38 +150,38 @@ fn main() -> ExitCode {
         isles::warn_of_unknown_variables();
     }
     outcome(match matches.subcommand() {
-        Some(("run", matches)) => run::carry_out(matches),
-        Some(("sweep", matches)) => sweep::carry_out(matches),
+        Some(("run", matches)) => run::execute(matches),
+        Some(("sweep", matches)) => sweep::execute(matches),
         _ => match Arguments::from_arg_matches(&matches) {
-            Ok(arguments) => carry_out(arguments.verb),
+            Ok(arguments) => execute(arguments.verb),
             Err(error) => Err(Failure::Usage(error.to_string())),
         },
     })
 }
 
-fn carry_out(verb: Verb) -> Result<(), Failure> {
+fn execute(verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::List => run::list(),
         Verb::Counters => counters::print(),
-        Verb::Doctor(arguments) => doctor::carry_out(&arguments),
-        Verb::Calibrate(arguments) => arguments.become_it(&LAB, "calibrate"),
+        Verb::Doctor(arguments) => doctor::execute(&arguments),
+        Verb::Calibrate(arguments) => arguments.exec(&LAB, "calibrate"),
         Verb::Launch(mut arguments) => launch::launch(&mut arguments),
         Verb::Top(arguments) => live::top(&arguments),
         Verb::Replay(arguments) => live::replay(&arguments),
         Verb::Report(arguments) => live::report(&arguments),
         Verb::ServeSparql(arguments) => live::serve_sparql(&arguments),
-        Verb::Data(verb) => data_sets::carry_out(&verb),
-        Verb::Chip(verb) => chip::carry_out(&verb),
-        Verb::Bound(arguments) => arguments.become_it(&LAB, "bound"),
-        Verb::Power(arguments) => arguments.become_it(&LAB, "power"),
-        Verb::Serve(arguments) => arguments.become_it(&JOBS, "serve"),
-        Verb::Job(arguments) => arguments.become_it(&JOBS, "job"),
-        Verb::Cc(arguments) => arguments.become_it(&RCCE, "cc"),
-        Verb::Rccerun(arguments) => arguments.become_it(&RCCE, "rccerun"),
-        Verb::Repro(arguments) => arguments.become_it(&LAB, "repro"),
-        Verb::Bare(arguments) => arguments.become_it(&BARE, "bare"),
-        Verb::Plot(arguments) => plot::carry_out(&arguments),
-        Verb::Trace(verb) => trace::carry_out(&verb),
+        Verb::Data(verb) => data_sets::execute(&verb),
+        Verb::Chip(verb) => chip::execute(&verb),
+        Verb::Bound(arguments) => arguments.exec(&LAB, "bound"),
+        Verb::Power(arguments) => arguments.exec(&LAB, "power"),
+        Verb::Serve(arguments) => arguments.exec(&JOBS, "serve"),
+        Verb::Job(arguments) => arguments.exec(&JOBS, "job"),
+        Verb::Cc(arguments) => arguments.exec(&RCCE, "cc"),
+        Verb::Rccerun(arguments) => arguments.exec(&RCCE, "rccerun"),
+        Verb::Repro(arguments) => arguments.exec(&LAB, "repro"),
+        Verb::Bare(arguments) => arguments.exec(&BARE, "bare"),
+        Verb::Plot(arguments) => plot::execute(&arguments),
+        Verb::Trace(verb) => trace::execute(&verb),
         Verb::Bench(arguments) => launch::bench(&arguments),
     }
 }

@@ -40,13 +40,14 @@ pub fn app(source: &str, name: &str) -> Result<&'static str, Failure> {
 ///
 /// # Errors
 /// There is none, or it cannot be started.
-pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
-    let Some((name, told)) = matches.subcommand() else {
+pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((name, arguments)) = matches.subcommand() else {
         return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
     };
     // What every command can be told may stand before the name.
-    let own = CommandArguments::from_arg_matches(told).map_err(|error| Failure::Usage(error.to_string()))?;
+    let own =
+        CommandArguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
     let own = own.flags().into_iter().flat_map(|flag| [flag.name.into(), flag.value.into()]);
-    let words = told.get_many::<OsString>(WORDS).into_iter().flatten().cloned();
-    Companion::application(name).become_it(own.chain(words).collect::<Vec<OsString>>())
+    let words = arguments.get_many::<OsString>(WORDS).into_iter().flatten().cloned();
+    Companion::application(name).exec(own.chain(words).collect::<Vec<OsString>>())
 }

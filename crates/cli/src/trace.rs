@@ -48,18 +48,18 @@ fn finishes() -> RangedU64ValueParser<u64> {
 }
 
 /// Carries it out.
-pub fn carry_out(verb: &Verb) -> Result<(), Failure> {
+pub fn execute(verb: &Verb) -> Result<(), Failure> {
     let Verb::Stats { file, finishes, json } = verb;
     let refused = |cause: &dyn std::fmt::Display| {
         refusal("FILE", file, &format!("a whole file that --trace has written ({cause})"))
     };
     let bytes = contents(file).map_err(|cause| refused(&cause))?;
     let stats = read(&bytes, *finishes as usize).map_err(|cause| refused(&cause))?;
-    let told = match json {
+    let printed = match json {
         true => console::print(format_args!("{:#}\n", as_json(&stats))),
-        false => console::tell(true, &as_text(&stats)),
+        false => console::print_report(true, &as_text(&stats)),
     };
-    told.map_err(Failure::stdout)
+    printed.map_err(Failure::stdout)
 }
 
 /// Returns the contents of a file, at most [`BYTES_MAX`]; of a file that does not begin as a trace does, only its first
@@ -80,9 +80,9 @@ fn milliseconds(stats: &Stats, time: u64) -> f64 {
 
 /// The shortest and the mean time of the messages of a pair from the begin of sending to the begin of handling, in
 /// seconds; none if the trace has no message with both ends.
-fn ways(stats: &Stats, pair: &PairTraffic) -> Option<[f64; 2]> {
+fn transit_times(stats: &Stats, pair: &PairTraffic) -> Option<[f64; 2]> {
     let seconds = |time: i64| stats.unit.seconds(time.unsigned_abs()) * if time < 0 { -1.0 } else { 1.0 };
-    (pair.ways > 0).then(|| [seconds(pair.shortest), seconds(pair.time) / pair.ways as f64])
+    (pair.matched > 0).then(|| [seconds(pair.shortest), seconds(pair.time) / pair.matched as f64])
 }
 
 fn as_text(stats: &Stats) -> String {
@@ -108,7 +108,7 @@ fn as_text(stats: &Stats) -> String {
     text.push_str("\nMessages by pair of places\n");
     let mut rows = vec![strings(["from", "to", "messages", "bytes", "shortest way, us", "mean way, us"])];
     rows.extend(stats.pairs.iter().map(|((from, to), pair)| {
-        let [shortest, mean] = ways(stats, pair)
+        let [shortest, mean] = transit_times(stats, pair)
             .map_or([const { String::new() }; 2], |ways| ways.map(|seconds| format!("{:.3}", seconds * 1e6)));
         let [messages, bytes] = [pair.messages, pair.bytes].map(|count| count.to_string());
         strings([from.to_string(), to.to_string(), messages, bytes, shortest, mean])
@@ -168,7 +168,7 @@ fn as_json(stats: &Stats) -> Value {
         })
         .collect();
     let pairs = stats.pairs.iter().map(|((source, target), pair)| {
-        let [shortest, mean] = ways(stats, pair).map_or([None; 2], |ways| ways.map(Some));
+        let [shortest, mean] = transit_times(stats, pair).map_or([None; 2], |ways| ways.map(Some));
         json!({
             "source": source,
             "target": target,

@@ -20,13 +20,13 @@ pub fn for_clap(whole: &Command, words: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = verb(whole, &words) else { return words };
     match words[verb].to_str() {
         Some("sweep") => application_last(whole, words, verb),
-        Some("help") => help_of_another(words, verb),
+        Some("help") => forwarded_help(words, verb),
         _ => words,
     }
 }
 
 /// Returns `true` if another program reads the words after the verb of `words`.
-pub fn are_passed_on(whole: &Command, words: &[OsString]) -> bool {
+pub fn are_forwarded(whole: &Command, words: &[OsString]) -> bool {
     verb(whole, words).and_then(|at| words[at].to_str()).is_some_and(|verb| PASSED_ON.contains(&verb))
 }
 
@@ -36,7 +36,7 @@ fn verb(whole: &Command, words: &[OsString]) -> Option<usize> {
     words.iter().skip(1).position(is_verb).map(|at| at + 1)
 }
 
-fn help_of_another(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
+fn forwarded_help(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let passed_on =
         words.get(verb + 1).and_then(|word| word.to_str()).is_some_and(|word| PASSED_ON.contains(&word));
     if passed_on {
@@ -112,17 +112,17 @@ mod tests {
 
     #[test]
     fn only_words_behind_a_verb_of_another_program_are_passed_on() {
-        let are_passed_on = |line: &str| {
+        let are_forwarded = |line: &str| {
             let words: Vec<_> = line.split(' ').map(Into::into).collect();
-            super::are_passed_on(&crate::command(), &words)
+            super::are_forwarded(&crate::command(), &words)
         };
         for line in ["isles run bc", "isles --color never run bc", "isles repro --list", "isles calibrate"] {
-            assert!(are_passed_on(line), "{line}");
+            assert!(are_forwarded(line), "{line}");
         }
         for line in
             ["isles", "isles launch -- run", "isles sweep --app bc", "isles help run bc", "isles list"]
         {
-            assert!(!are_passed_on(line), "{line}");
+            assert!(!are_forwarded(line), "{line}");
         }
     }
 

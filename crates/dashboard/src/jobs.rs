@@ -43,7 +43,7 @@ pub(crate) async fn answer(shared: &Shared, request: Request<Incoming>) -> Answe
     let socket = directory.join("socket");
     let done = match (request.uri().path(), request.method()) {
         (OUTPUT, _) => output(&socket, request.uri().query().unwrap_or_default()).await,
-        (_, &Method::POST) => tell(&socket, request).await,
+        (_, &Method::POST) => forward_control(&socket, request).await,
         _ => list(&socket).await,
     };
     done.unwrap_or_else(|refusal| *refusal)
@@ -74,7 +74,7 @@ async fn output(socket: &Path, query: &str) -> Result<Answer, Box<Answer>> {
 }
 
 /// Passes a control request on to a job.
-async fn tell(socket: &Path, request: Request<Incoming>) -> Result<Answer, Box<Answer>> {
+async fn forward_control(socket: &Path, request: Request<Incoming>) -> Result<Answer, Box<Answer>> {
     let bad = |detail: &str| Box::new(problem(StatusCode::BAD_REQUEST, "a bad request", detail));
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     // A form of another site can send text, but not this.

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
             let wait = if owned { BEGIN_LIMIT } else { Duration::ZERO };
             folder = scratch.then(|| directory.clone());
             if owned {
-                end_with_owner(folder.clone());
+                exit_with_owner(folder.clone());
             }
             (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep, jobs })
         }
@@ -130,7 +130,7 @@ fn answer_queries(options: &SparqlOptions) -> ExitCode {
 }
 
 /// Ends this process, after a moment for the last news, when standard input ends; `scratch` is removed.
-fn end_with_owner(scratch: Option<PathBuf>) {
+fn exit_with_owner(scratch: Option<PathBuf>) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink()); // one that cannot be read has ended as well
         std::thread::sleep(LAST_WORDS);

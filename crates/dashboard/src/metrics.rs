@@ -5,7 +5,7 @@
 //! 1.0, sections on the text format and on units. Invariant: the text ends with `# EOF`.
 
 use crate::answer::{Answer, text};
-use crate::routes::Asked;
+use crate::routes::RequestContext;
 use crate::server::Shared;
 use isles_telemetry::{CounterInfo, CounterKind};
 use isles_view::{PlaceColumns, PlaceCondition, RunState, RunView, Snapshot};
@@ -62,7 +62,7 @@ fn write_counter(out: &mut String, counter: &CounterInfo, words: &[u64]) {
 }
 
 /// Answers with the metrics of now.
-pub(crate) fn answer(shared: &Shared, _: &Asked<'_>) -> Answer {
+pub(crate) fn answer(shared: &Shared, _: &RequestContext<'_>) -> Answer {
     text(KIND, shared.with_view(|view| metrics(view)))
 }
 

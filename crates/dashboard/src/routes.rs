@@ -23,7 +23,7 @@ pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 const HISTORY_PLACES_MAX: usize = 1024;
 
 /// Request of a handler: the query, the last event that a reader has had, the headers, and the role of the requester.
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestContext<'a> {
     query: &'a str,
     last: Option<u64>,
     headers: &'a HeaderMap,
@@ -34,7 +34,7 @@ pub(crate) struct Asked<'a> {
 #[derive(Clone, Copy)]
 enum Handler {
     /// This server, at once.
-    Here(fn(&Shared, &Asked<'_>) -> Answer),
+    Here(fn(&Shared, &RequestContext<'_>) -> Answer),
     /// The job server.
     Jobs,
 }
@@ -53,7 +53,11 @@ pub(crate) struct RouteRow {
     handler: Handler,
 }
 
-const fn get(path: &'static str, access: Access, handler: fn(&Shared, &Asked<'_>) -> Answer) -> RouteRow {
+const fn get(
+    path: &'static str,
+    access: Access,
+    handler: fn(&Shared, &RequestContext<'_>) -> Answer,
+) -> RouteRow {
     RouteRow { path, method: Method::GET, access, handler: Handler::Here(handler) }
 }
 
@@ -121,7 +125,7 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Found, Box<Answer>> 
     let query = request.uri().query().unwrap_or_default();
     Ok(match route.handler {
         Handler::Here(handler) => {
-            Found::Answer(handler(shared, &Asked { query, last, headers: request.headers(), role }))
+            Found::Answer(handler(shared, &RequestContext { query, last, headers: request.headers(), role }))
         }
         Handler::Jobs => Found::Jobs,
     })
@@ -140,7 +144,7 @@ fn allow(method: &Method, allowed: &[Method]) -> Result<(), Box<Answer>> {
     Err(Box::new(refusal))
 }
 
-fn bad(name: &str, value: &str, allowed: &str) -> Answer {
+fn bad_parameter(name: &str, value: &str, allowed: &str) -> Answer {
     let shown: String = value.chars().take(80).collect();
     let detail = format!("{name} is {shown:?}; allowed: {allowed}");
     problem(StatusCode::BAD_REQUEST, "a bad query", &detail)
@@ -159,14 +163,14 @@ fn number<T: std::str::FromStr>(query: &str, name: &str, default: Option<T>) -> 
         (None, Some(default)) => Ok(default),
         _ => {
             let value = said.unwrap_or_default();
-            value.parse().map_err(|_| Box::new(bad(name, &value, "a whole number")))
+            value.parse().map_err(|_| Box::new(bad_parameter(name, &value, "a whole number")))
         }
     }
 }
 
-fn session(shared: &Shared, asked: &Asked<'_>) -> Answer {
+fn session(shared: &Shared, context: &RequestContext<'_>) -> Answer {
     let mut answer = whole(StatusCode::NO_CONTENT, "", Either::Left(Full::default()));
-    match HeaderValue::from_str(&shared.guard.cookie(asked.headers).unwrap_or_default()) {
+    match HeaderValue::from_str(&shared.guard.cookie(context.headers).unwrap_or_default()) {
         Ok(cookie) => _ = answer.headers_mut().insert(header::SET_COOKIE, cookie),
         Err(fault) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "no cookie", &fault.to_string()),
     }
@@ -234,41 +238,43 @@ impl RunAnswer<'_> {
     }
 }
 
-fn run(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    shared
-        .with_view(|view| json(&RunAnswer { jobs: shared.jobs.is_some(), ..RunAnswer::of(view, asked.role) }))
+fn run(shared: &Shared, context: &RequestContext<'_>) -> Answer {
+    shared.with_view(|view| {
+        json(&RunAnswer { jobs: shared.jobs.is_some(), ..RunAnswer::of(view, context.role) })
+    })
 }
 
-fn stream(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    match SnapshotStream::new(&shared.snapshots, &shared.readers, asked.role, asked.last) {
+fn stream(shared: &Shared, context: &RequestContext<'_>) -> Answer {
+    match SnapshotStream::new(&shared.snapshots, &shared.readers, context.role, context.last) {
         Some(stream) => whole(StatusCode::OK, "text/event-stream", Either::Right(StreamBody::new(stream))),
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "too many readers", "close other pages of this run"),
     }
 }
 
-fn history(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
+fn history(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -> Answer {
     let look = || -> Result<Answer, Box<Answer>> {
         let places = parameter(query, "places").unwrap_or_default();
         let allowed = "numbers of places with commas, at most 1024";
         let numbers: Result<Vec<u32>, _> = places.split(',').map(str::parse).collect();
         let numbers = numbers.ok().filter(|numbers| numbers.len() <= HISTORY_PLACES_MAX);
-        let numbers = numbers.ok_or_else(|| Box::new(bad("places", &places, allowed)))?;
+        let numbers = numbers.ok_or_else(|| Box::new(bad_parameter("places", &places, allowed)))?;
         let counter = parameter(query, "counter").unwrap_or_default();
         let series = Series::of_name(&counter);
-        let series = series.ok_or_else(|| Box::new(bad("counter", &counter, &Series::names().join(", "))))?;
+        let series = series
+            .ok_or_else(|| Box::new(bad_parameter("counter", &counter, &Series::names().join(", "))))?;
         let (from, to) = (number(query, "from_ms", Some(0))?, number(query, "to_ms", Some(u64::MAX))?);
         Ok(shared.with_view(|view| json(&view.history(&numbers, series, from, to))))
     };
     look().unwrap_or_else(|refusal| *refusal)
 }
 
-fn output(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
+fn output(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -> Answer {
     let places = shared.with_view(|view| view.description().places);
     let look = || -> Result<Answer, Box<Answer>> {
         let place = number::<u32>(query, "place", None)?;
         if place >= places {
             let allowed = format!("0 to {}", places.saturating_sub(1));
-            return Err(Box::new(bad("place", &place.to_string(), &allowed)));
+            return Err(Box::new(bad_parameter("place", &place.to_string(), &allowed)));
         }
         let after = number(query, "after", Some(0))?;
         Ok(shared.with_view(|view| json(&view.output(place, after))))
@@ -276,18 +282,18 @@ fn output(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
     look().unwrap_or_else(|refusal| *refusal)
 }
 
-fn summary(shared: &Shared, _: &Asked<'_>) -> Answer {
+fn summary(shared: &Shared, _: &RequestContext<'_>) -> Answer {
     let running = "a run has a summary when it is over and its log was written";
     let found = shared.with_view(|view| view.summary());
     found.map_or_else(|| problem(StatusCode::NOT_FOUND, "no summary", running), |summary| json(&summary))
 }
 
-fn host(shared: &Shared, _: &Asked<'_>) -> Answer {
+fn host(shared: &Shared, _: &RequestContext<'_>) -> Answer {
     let elsewhere = "a host is told of a run that runs on its processors, no replay and no modelled chip";
     shared.host().map_or_else(|| problem(StatusCode::NOT_FOUND, "no host", elsewhere), |host| json(&host))
 }
 
-fn at(shared: &Shared, &Asked { query, .. }: &Asked<'_>) -> Answer {
+fn at(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -> Answer {
     let time = match number(query, "time_ms", None) {
         Ok(time) => time,
         Err(refusal) => return *refusal,

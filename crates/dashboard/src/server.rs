@@ -4,7 +4,7 @@
 //! only; what it prints has the token, what it answers has not; it ends by itself when the run has ended, unless it is
 //! to be kept.
 
-use crate::accept::{Answering, accept};
+use crate::accept::{RequestService, accept};
 use crate::answer::Answer;
 use crate::guard::Guard;
 use crate::jobs;
@@ -139,7 +139,7 @@ fn begin(path: &Path, wait: Duration) -> Result<View, WatchError> {
         let may_begin = matches!(
             &error,
             WatchError::Directory(
-                DirectoryError::NotThere(_) | DirectoryError::Over(_) | DirectoryError::Silent(_)
+                DirectoryError::NotFound(_) | DirectoryError::RunEnded(_) | DirectoryError::NoAnswer(_)
             )
         );
         if !may_begin || started.elapsed() >= wait {
@@ -162,7 +162,7 @@ impl Shared {
     }
 }
 
-impl Answering for Shared {
+impl RequestService for Shared {
     fn guard(&self) -> &Guard {
         &self.guard
     }
@@ -175,7 +175,7 @@ impl Answering for Shared {
     }
 }
 
-/// Serves the run until it has ended, or for ever. Once it listens, `told` gets the addresses to open; those for who
+/// Serves the run until it has ended, or for ever. Once it listens, `on_ready` gets the addresses to open; those for who
 /// may only look, if others may do more; and of a log that is cut off, where it ends.
 ///
 /// # Errors
@@ -183,7 +183,7 @@ impl Answering for Shared {
 pub fn serve(
     source: &RunSource,
     options: &ServeOptions,
-    told: impl FnOnce(&[String; 2], Option<&[String; 2]>, Option<&str>),
+    on_ready: impl FnOnce(&[String; 2], Option<&[String; 2]>, Option<&str>),
 ) -> Result<(), ServeError> {
     let system = |what: &str| {
         let what = what.to_owned();
@@ -204,9 +204,9 @@ pub fn serve(
             View::Live(_) => None,
         };
         let view = Arc::new(Mutex::new(view));
-        told(&guard.addresses(), guard.view_addresses().as_ref(), cut.as_deref());
+        on_ready(&guard.addresses(), guard.view_addresses().as_ref(), cut.as_deref());
         if let RunSource::Live(directory, _) = source {
-            keep_address(directory, &guard.addresses()[0]);
+            write_address_file(directory, &guard.addresses()[0]);
         }
         let (jobs, readers) = (options.jobs.clone(), Readers::default());
         let is_modelled = |view: &mut dyn RunView| view.description().is_modelled();
@@ -215,7 +215,7 @@ pub fn serve(
         let host = is_of_host.then(|| Mutex::new(HostMeter::of_system()));
         let shared = Shared { guard, snapshots, readers, jobs, host, view: Arc::clone(&view) };
         tokio::spawn(accept(listener, Arc::new(shared)));
-        look(&view, &sender, options.is_kept).await;
+        poll_run(&view, &sender, options.is_kept).await;
         Ok(())
     })
 }
@@ -226,14 +226,14 @@ pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
 }
 
 /// Looks at the run until it has ended, and for ever if the server is to be kept.
-async fn look(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, is_kept: bool) {
+async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, is_kept: bool) {
     let mut interval = tokio::time::interval(LOOK_EVERY);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
         let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
         let View::Live(run) = &mut *view else { break };
-        let is_over = match run.look() {
+        let is_over = match run.refresh() {
             Ok(snapshot) => {
                 sender.send_replace(Arc::new(Published::new(snapshot)));
                 run.is_over()
@@ -252,7 +252,7 @@ async fn look(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, is_kep
 }
 
 /// Leaves the address in the run directory, for its user alone, so that it can be found again.
-fn keep_address(directory: &Path, address: &str) {
+fn write_address_file(directory: &Path, address: &str) {
     let path = directory.join("ui-address");
     let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path);
     // It was printed, too.

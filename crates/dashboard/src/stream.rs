@@ -78,7 +78,7 @@ struct ReaderPermit(Arc<AtomicUsize>);
 
 impl Readers {
     /// A slot for one more reader of this role; none if there are too many.
-    fn enter(&self, role: Role) -> Option<ReaderPermit> {
+    fn admit(&self, role: Role) -> Option<ReaderPermit> {
         let (count, limit) = match role {
             Role::View => (&self.viewers, VIEWERS_MAX),
             Role::Control => (&self.managers, MANAGERS_MAX),
@@ -106,11 +106,11 @@ struct ReaderState {
     _permit: ReaderPermit,
 }
 
-type Turn = Pin<Box<dyn Future<Output = Option<(ReaderState, Bytes)>> + Send>>;
+type NextEvent = Pin<Box<dyn Future<Output = Option<(ReaderState, Bytes)>> + Send>>;
 
 /// The stream of one reader.
 pub(crate) struct SnapshotStream {
-    next: Option<Turn>,
+    next: Option<NextEvent>,
 }
 
 impl SnapshotStream {
@@ -123,8 +123,8 @@ impl SnapshotStream {
     ) -> Option<SnapshotStream> {
         let mut snapshots = snapshots.clone();
         snapshots.mark_changed();
-        let state = ReaderState { snapshots, last, missed: 0, _permit: readers.enter(role)? };
-        Some(SnapshotStream { next: Some(Box::pin(turn(state))) })
+        let state = ReaderState { snapshots, last, missed: 0, _permit: readers.admit(role)? };
+        Some(SnapshotStream { next: Some(Box::pin(next_event(state))) })
     }
 }
 
@@ -136,7 +136,9 @@ impl Stream for SnapshotStream {
         let Some(next) = &mut stream.next else { return Poll::Ready(None) };
         let Poll::Ready(done) = next.as_mut().poll(context) else { return Poll::Pending };
         let (next, text) = match done {
-            Some((state, text)) => (Some(Box::pin(turn(state)) as Turn), Some(Ok(Frame::data(text)))),
+            Some((state, text)) => {
+                (Some(Box::pin(next_event(state)) as NextEvent), Some(Ok(Frame::data(text))))
+            }
             None => (None, None),
         };
         stream.next = next;
@@ -145,7 +147,7 @@ impl Stream for SnapshotStream {
 }
 
 /// Waits for the next snapshot, and for no longer than a stream may be silent; none at the end of the server.
-async fn turn(mut state: ReaderState) -> Option<(ReaderState, Bytes)> {
+async fn next_event(mut state: ReaderState) -> Option<(ReaderState, Bytes)> {
     match tokio::time::timeout(SILENCE, state.snapshots.changed()).await {
         Err(_) => Some((state, Bytes::from_static(b": still there\n\n"))),
         Ok(Err(_)) => None,

@@ -67,10 +67,10 @@ impl Rmat {
         }
         let parameters = text.strip_prefix("rmat:")?;
         let bad = || GraphError::BadParameter { found: text.to_string(), allowed: ALLOWED };
-        Some(numbers(parameters).filter(Rmat::is_sound).ok_or_else(bad))
+        Some(numbers(parameters).filter(Rmat::is_valid).ok_or_else(bad))
     }
 
-    fn is_sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let shares = [self.a, self.b, self.c, self.d];
         (1..=SCALE_MAX).contains(&self.scale)
             && shares.iter().all(|share| *share >= 0.0)
@@ -82,7 +82,7 @@ impl Rmat {
     /// # Errors
     /// [`GraphError::BadParameter`].
     pub fn generate(&self) -> Result<Graph, GraphError> {
-        if !self.is_sound() {
+        if !self.is_valid() {
             let Rmat { scale, a, b, c, d, seed } = self;
             let found = format!("rmat:{scale},{a},{b},{c},{d},{seed}");
             return Err(GraphError::BadParameter { found, allowed: ALLOWED });

@@ -141,7 +141,7 @@ impl Guest {
         self.counts.system_calls += 1;
         let ring = match self.call_ring {
             Some(ring) => ring,
-            None => self.learn_call_ring(),
+            None => self.detect_call_ring(),
         };
         registers.rax = forward(&registers) as u64;
         if ring != 0 {
@@ -152,7 +152,7 @@ impl Guest {
     }
 
     /// The first system call: sees in which ring the kernel is, and sets the entry for that.
-    fn learn_call_ring(&mut self) -> u8 {
+    fn detect_call_ring(&mut self) -> u8 {
         let learnt = self
             .cpu
             .fault_address_and_ring()
@@ -202,7 +202,7 @@ pub struct GuestCalls {
 
 impl GuestCalls {
     /// Goes to the monitor and back, for measurements.
-    pub fn nothing(&self) {
+    pub fn null_hypercall(&self) {
         // NEED: the port has no other access.
         // SOUND: `self` exists in a guest only, where the port is open, and the monitor changes nothing.
         unsafe { asm!("out 0xE0, al", in("rax") CALL_NOTHING, options(nostack, preserves_flags)) }

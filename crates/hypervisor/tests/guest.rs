@@ -68,7 +68,7 @@ fn system_calls_are_made_by_the_monitor_and_getpid_is_answered_inside() {
     let own = guest.run(|_| (0..100).map(|_| black_box(std::process::id())).max());
     assert_eq!(own, Some(std::process::id()));
     assert_eq!(guest.counts().system_calls, before.system_calls, "getpid went to the monitor");
-    guest.run(|calls| (0..10).for_each(|_| calls.nothing()));
+    guest.run(|calls| (0..10).for_each(|_| calls.null_hypercall()));
     assert_eq!(guest.counts().hypercalls, before.hypercalls + 1 + 10 + 1, "ten, and the ends of two bodies");
 }
 

@@ -17,7 +17,7 @@ use std::path::Path;
 /// The file cannot be read.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let bytes = std::fs::read(path.as_ref())?;
-    tell(path.as_ref(), bytes.len(), false);
+    report_access(path.as_ref(), bytes.len(), false);
     Ok(bytes)
 }
 
@@ -27,7 +27,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// The file cannot be read, or is no UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let text = std::fs::read_to_string(path.as_ref())?;
-    tell(path.as_ref(), text.len(), false);
+    report_access(path.as_ref(), text.len(), false);
     Ok(text)
 }
 
@@ -37,7 +37,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// The file cannot be written.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     std::fs::write(path.as_ref(), bytes.as_ref())?;
-    tell(path.as_ref(), bytes.as_ref().len(), true);
+    report_access(path.as_ref(), bytes.as_ref().len(), true);
     Ok(())
 }
 
@@ -52,7 +52,7 @@ pub fn read_part(path: impl AsRef<Path>, offset: u64, length: usize) -> io::Resu
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
     file.take(length as u64).read_to_end(&mut bytes)?;
-    tell(path.as_ref(), bytes.len(), false);
+    report_access(path.as_ref(), bytes.len(), false);
     Ok(bytes)
 }
 
@@ -60,10 +60,10 @@ pub fn read_part(path: impl AsRef<Path>, offset: u64, length: usize) -> io::Resu
 ///
 /// On a modelled chip it takes what [`read_part`] takes; the file need not be there. On other machines it does nothing.
 pub fn note_read(path: impl AsRef<Path>, bytes: usize) {
-    tell(path.as_ref(), bytes, false);
+    report_access(path.as_ref(), bytes, false);
 }
 
-fn tell(path: &Path, bytes: usize, is_write: bool) {
+fn report_access(path: &Path, bytes: usize, is_write: bool) {
     // With fixed keys, so the same name is the same number in each run.
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);

@@ -3,10 +3,10 @@
 use super::{glb, observe, output};
 #[cfg(feature = "chip")]
 use crate::chip::ChipSettings;
-use crate::machine::driver::{Ended, is_first_rank, serve_if_rank};
+use crate::machine::driver::{LaunchResult, is_first_rank, serve_if_rank};
 use crate::machine::{Machine, processes};
-use crate::output::{Claim, EXIT_CLOSED_PIPE, ExportRequest, Unwritten};
-use crate::print::{StandardStream, notice, tell};
+use crate::output::{Claim, EXIT_CLOSED_PIPE, ExportRequest, WriteError};
+use crate::print::{StandardStream, notice, print_text};
 use crate::settings;
 use crate::settings::{ConfigError, Environment, Flag, Report, Setting, pinning};
 use crate::trace::TraceRequest;
@@ -41,7 +41,7 @@ pub enum LaunchError {
     /// The run has ended, and something that it was to write of itself could not be written. Nothing else is lost.
     Output {
         /// Results that could not be written, in the order in which they were tried; at least one.
-        unwritten: Vec<Unwritten>,
+        unwritten: Vec<WriteError>,
         /// The result of `main` and what the places did: what [`Launch::run`] returns if all can be written.
         ended: Box<(Result<()>, RunReport)>,
     },
@@ -73,7 +73,7 @@ impl fmt::Display for LaunchError {
             LaunchError::Config(error) => error.fmt(f),
             LaunchError::Machine(text) => f.write_str(text),
             LaunchError::Output { unwritten, .. } => {
-                let lines: Vec<String> = unwritten.iter().map(Unwritten::to_string).collect();
+                let lines: Vec<String> = unwritten.iter().map(WriteError::to_string).collect();
                 f.write_str(&lines.join("; "))
             }
             LaunchError::Diverged { tape, played, all } => write!(
@@ -271,7 +271,7 @@ impl Launch {
     }
 
     /// As [`Launch::run`].
-    pub(crate) fn run_boxed(self, main: Main<'_>) -> Ended {
+    pub(crate) fn run_boxed(self, main: Main<'_>) -> LaunchResult {
         // Of a section of an MPI program, every process calls this.
         if self.communicator.is_none() {
             processes::serve_if_place();
@@ -299,7 +299,7 @@ impl Launch {
                 Report::Balance => balance_text(&balance),
                 Report::Chip => continue,
             };
-            let _ = tell(StandardStream::Error, &text); // which never fails
+            let _ = print_text(StandardStream::Error, &text); // which never fails
         }
         unwritten.extend(trace.and_then(|trace| trace.write().err()));
         match unwritten.is_empty() {
@@ -402,7 +402,7 @@ fn run_program(main: Main<'_>) -> ExitCode {
         Err(error) => {
             if let LaunchError::Output { ended, unwritten } = &error {
                 let code = exit_code(&ended.0);
-                if unwritten.iter().all(Unwritten::is_closed_output) {
+                if unwritten.iter().all(WriteError::is_closed_output) {
                     return ExitCode::from(if code == 0 { EXIT_CLOSED_PIPE } else { code });
                 }
             }

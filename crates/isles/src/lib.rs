@@ -51,7 +51,7 @@ mod trace;
 
 #[cfg(feature = "chip")]
 pub use chip::{
-    Broadcast, ChipReport, CodeTime, CoreList, CoreListFault, Energy, GovernorPolicy, IdlePolicy, Ledger,
+    Broadcast, ChipReport, CodeTime, CoreList, CoreListError, Energy, GovernorPolicy, IdlePolicy, Ledger,
     ModelEnergy, ModelledChip, Placement, PlacementError, Protocol, ProtocolRoom, Reduce, Shape,
     TimeCategory, clocks, interrupts, shared_memory,
 };
@@ -65,9 +65,9 @@ pub use isles_runtime::memory;
 pub use isles_runtime::{
     Canceller, Counter, CounterNumber, Cycles, Error, ErrorKind, Finish, Global, HeldMemory, MeasuredRegion,
     Monitor, NotHome, Opened, Outcome, Place, PlaceGuard, PlaceLocal, PlaceRef, PlaceReport, Priority,
-    Replicated, Result, RunReport, Sleep, StdError, Table, Work, cancel, finish, here, hold_memory, measured,
-    now, place_count, places, plain, progress, sent, show, sleep, spawn, spawn_detached, spawn_with, timeout,
-    work, yield_now,
+    Replicated, Result, RunReport, Sleep, StdError, Table, Work, cancel, finish, flush_sends, here,
+    hold_memory, measured, now, place_count, places, plain, progress, show, sleep, spawn, spawn_detached,
+    spawn_with, timeout, work, yield_now,
 };
 pub use isles_services::{
     AcquireAll, Aggregator, AggregatorOptions, Combine, Composed, Controller, Exclusion, Gatherer,
@@ -86,13 +86,14 @@ pub use machine::ModelledChip;
 pub use machine::SMALL_TASK_BYTES;
 pub use machine::driver::{mpi_library, name_package};
 pub use machine::loopback::{Plan, PlannedDeath, PlannedStop, simulate};
-pub use machine::processes::{may_be_a_program, serve_if_joined};
+pub use machine::processes::{is_isles_program, serve_if_joined};
 pub use machine::supervisor::{EXIT_BY_SIGNAL, SignalForwarder, supervise_as_process_1};
-pub use output::{Claim, Destination, EXIT_CLOSED_PIPE, Unwritten, write_to_standard};
-pub use print::{StandardStream, notice, tell};
+pub use output::{Claim, Destination, EXIT_CLOSED_PIPE, WriteError, write_to_standard};
+pub use print::{StandardStream, notice, print_text};
 pub use random::{Random, random_here};
 pub use settings::table::{
-    Elsewhere, FlagGroup, MachineClass, Machines, SETTINGS, SettingDefault, SettingFlag, SettingRow, setting,
+    FlagGroup, MachineClass, Machines, OnOtherMachines, SETTINGS, SettingDefault, SettingFlag, SettingRow,
+    setting,
 };
 pub use settings::unknown_variables::warn_of_unknown_variables;
 pub use settings::{

@@ -10,7 +10,7 @@ use crate::print::notice;
 use crate::settings::{ConfigError, Setting};
 use isles_runtime::{Local, Result};
 use isles_telemetry::{
-    DirectoryError, HeadWriter, LogWriter, ObserverSocket, PageLayout, PagesReader, PlaceWriter,
+    DirectoryError, HeaderWriter, LogWriter, ObserverSocket, PageLayout, PagesReader, PlaceWriter,
     RunDescription, RunDirectory, RunEnd, Sample, WordMemory,
 };
 use isles_transport_shm::{Segment, SharedWords};
@@ -74,7 +74,7 @@ pub(crate) fn check(
 /// A run that is observed, at its first process.
 pub(crate) struct Observation {
     words: SharedWords,
-    head: HeadWriter,
+    head: HeaderWriter,
     /// Pipe that tells the thread to end.
     ending: PipeWriter,
     thread: JoinHandle<Option<LogWriter>>,
@@ -111,7 +111,7 @@ impl Observation {
         let description = description.with_command(words);
         let layout = PageLayout::new(launch.places, links);
         let words = SharedWords::create(layout.words()).map_err(|error| unable(&error))?;
-        let head = HeadWriter::begin(memory(&words), layout, started_unix_ms);
+        let head = HeaderWriter::begin(memory(&words), layout, started_unix_ms);
         let directory = RunDirectory::create(path).map_err(|error| unable(&error))?;
         let file = words.for_reading().map_err(|error| unable(&error))?;
         let own = file.try_clone().map_err(|error| unable(&error))?;
@@ -142,14 +142,14 @@ impl Observation {
         let end = if result.is_ok() { RunEnd::Ended } else { RunEnd::Failed };
         self.head.end(end);
         let reason = result.as_ref().err().map(ToString::to_string);
-        let told = self.ending.write_all(b".").map_err(|cause| cause.to_string());
-        let log = told.and_then(|()| self.thread.join().map_err(|_| "its thread has panicked".to_owned()));
+        let ended = self.ending.write_all(b".").map_err(|cause| cause.to_string());
+        let log = ended.and_then(|()| self.thread.join().map_err(|_| "its thread has panicked".to_owned()));
         let written = log.and_then(|log| {
             let Some(log) = log else { return Ok(()) };
             log.finish(end, reason.as_deref()).map_err(|cause| cause.to_string())
         });
         if let Err(cause) = written {
-            tell(&cause);
+            notice_log_end(&cause);
         }
     }
 }
@@ -158,7 +158,7 @@ impl Observation {
 #[cfg(feature = "chip")]
 impl Observation {
     /// The head of the counters, for what the first process knows of the whole run.
-    pub(crate) fn head(&self) -> &HeadWriter {
+    pub(crate) fn head(&self) -> &HeaderWriter {
         &self.head
     }
 
@@ -190,7 +190,7 @@ pub(crate) fn observe_by(words: &SharedWords, local: &Local, links: u32) {
     local.observe(PlaceWriter::new(memory(words), layout, local.here().0));
 }
 
-fn tell(cause: &dyn std::fmt::Display) {
+fn notice_log_end(cause: &dyn std::fmt::Display) {
     notice(format_args!("isles: the event log of the run ends early: {cause}"));
 }
 
@@ -199,7 +199,7 @@ struct Watch {
     socket: ObserverSocket,
     reader: PagesReader,
     log: Option<LogWriter>,
-    head: HeadWriter,
+    head: HeaderWriter,
     started: Instant,
     /// Number of the last line that was kept, for each place.
     printed: Vec<u64>,
@@ -228,7 +228,7 @@ impl Watch {
         if let Some(log) = &mut self.log
             && let Err(cause) = Watch::keep(log, (&mut self.reader, &mut self.printed), is_over)
         {
-            tell(&cause);
+            notice_log_end(&cause);
             self.log = None;
         }
     }

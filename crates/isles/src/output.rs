@@ -69,17 +69,17 @@ impl Claim {
 
 /// A result that could not be written.
 #[derive(Debug)]
-pub struct Unwritten {
+pub struct WriteError {
     /// Destination of the result: a path, or `standard output`.
     pub path: String,
     /// Error of the system.
     pub cause: io::Error,
 }
 
-impl Unwritten {
+impl WriteError {
     /// Makes the error of standard output that could not be written.
-    pub fn standard(cause: io::Error) -> Unwritten {
-        Unwritten { path: STANDARD_OUTPUT.to_owned(), cause }
+    pub fn standard(cause: io::Error) -> WriteError {
+        WriteError { path: STANDARD_OUTPUT.to_owned(), cause }
     }
 
     /// Returns `true` if the only fault is that nobody reads standard output any more: a program then ends quietly,
@@ -89,13 +89,13 @@ impl Unwritten {
     }
 }
 
-impl fmt::Display for Unwritten {
+impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot write {}: {}", self.path, self.cause)
     }
 }
 
-impl std::error::Error for Unwritten {}
+impl std::error::Error for WriteError {}
 
 /// Exit code of a program of which nobody reads the output any more: as a shell says it of one that the signal SIGPIPE
 /// ended, 128 + 13.
@@ -192,11 +192,11 @@ impl Destination {
     /// Writes the result; the path, unless it went to standard output.
     ///
     /// # Errors
-    /// [`Unwritten`]; then a file is what it was.
+    /// [`WriteError`]; then a file is what it was.
     pub fn write(
         &self,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<Option<PathBuf>, Unwritten> {
+    ) -> Result<Option<PathBuf>, WriteError> {
         let Destination::File { path, .. } = self else {
             let written = write_to_standard(content).map(|()| None);
             return written.map_err(|cause| self.unwritten(cause));
@@ -209,12 +209,12 @@ impl Destination {
     }
 
     /// Makes the error of this destination that could not be written.
-    pub(crate) fn unwritten(&self, cause: io::Error) -> Unwritten {
+    pub(crate) fn unwritten(&self, cause: io::Error) -> WriteError {
         let path = match self {
             Destination::Standard => STANDARD_OUTPUT.to_owned(),
             Destination::File { path, .. } => path.display().to_string(),
         };
-        Unwritten { path, cause }
+        WriteError { path, cause }
     }
 
     /// A file to write into, and what makes it the result when all is written.
@@ -271,7 +271,7 @@ impl Drop for AtomicFile {
 /// Lets `content` write to standard output, to the last byte.
 ///
 /// # Errors
-/// `content` returns an error. The reader of a pipe may stop reading; [`Unwritten::is_closed_output`] tells that
+/// `content` returns an error. The reader of a pipe may stop reading; [`WriteError::is_closed_output`] tells that
 /// from a fault.
 pub fn write_to_standard(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();

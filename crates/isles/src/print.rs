@@ -35,7 +35,7 @@ pub fn notice(line: impl Display) {
 ///
 /// # Errors
 /// Standard output reports an error, for example a full device; errors of standard error are ignored.
-pub fn tell(stream: StandardStream, text: &str) -> io::Result<()> {
+pub fn print_text(stream: StandardStream, text: &str) -> io::Result<()> {
     let marked = color::is_wanted(stream).then(|| color::mark_head(text));
     let text = marked.as_deref().unwrap_or(text);
     match stream {

@@ -53,7 +53,7 @@ enum Way {
 
 /// End of the task of a node.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum NodeOutcome {
     Well,
     Error,
     Panic,
@@ -102,16 +102,16 @@ impl Node {
         })
     }
 
-    fn end(self) -> End {
+    fn end(self) -> NodeOutcome {
         match self.draw(3, 24) {
-            0 if self.judged => End::Error,
-            1 if self.judged => End::Panic,
-            _ => End::Well,
+            0 if self.judged => NodeOutcome::Error,
+            1 if self.judged => NodeOutcome::Panic,
+            _ => NodeOutcome::Well,
         }
     }
 
     fn fails(self) -> u64 {
-        u64::from(self.end() != End::Well)
+        u64::from(self.end() != NodeOutcome::Well)
     }
 
     /// Returns the place where its task runs.
@@ -216,10 +216,10 @@ fn grow(
             *ended.lock() += 1;
         }
         match node.end() {
-            End::Well => Ok(()),
-            End::Error => Err(Error::message(format!("on purpose, by {:x}", node.seed))),
+            NodeOutcome::Well => Ok(()),
+            NodeOutcome::Error => Err(Error::message(format!("on purpose, by {:x}", node.seed))),
             // As a panic, but without a line from the hook.
-            End::Panic => resume_unwind(Box::new(format!("on purpose, by {:x}", node.seed))),
+            NodeOutcome::Panic => resume_unwind(Box::new(format!("on purpose, by {:x}", node.seed))),
         }
     })
 }

@@ -7,7 +7,7 @@
 
 use crate::job::{self, JobKind};
 use crate::request::{JobOrder, JobRequest, Refusal, RefusalKind};
-use crate::seat::{Caller, Runnable};
+use crate::runner::{Caller, Runnable};
 use crate::store::JobSpec;
 use rustix::fs::{Access, access};
 use std::env::{split_paths, var_os};

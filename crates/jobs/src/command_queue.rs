@@ -4,7 +4,7 @@
 //! [`CommandInbox`]. Invariant: of two commands for one start of a job the one with the greater number counts, in
 //! whatever order they arrive; so a job does at last what the job server said last.
 
-use crate::seat::{Control, StartId};
+use crate::runner::{Control, StartId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

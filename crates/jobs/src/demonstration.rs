@@ -3,7 +3,7 @@
 //! Invariant: no job that somebody else has made is told anything.
 
 use crate::request::{JobOrder, JobReply, JobRequest};
-use crate::seat::Runnable;
+use crate::runner::Runnable;
 use crate::store::JobSpec;
 use crate::table::ManagedJob;
 use isles::Random;
@@ -65,7 +65,7 @@ impl Demonstration {
     }
 
     /// Notes the reply to the last request.
-    pub(crate) fn hear(&mut self, reply: &JobReply) {
+    pub(crate) fn record_reply(&mut self, reply: &JobReply) {
         if let JobReply::Job { job, .. } = reply {
             self.own.insert(job.id);
         }

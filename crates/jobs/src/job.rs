@@ -1,6 +1,6 @@
 //! What a job is to its place: a state, and a step that is done again and again.
 
-use crate::seat::process;
+use crate::runner::process;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
@@ -151,7 +151,7 @@ static OFFERED: OnceLock<&'static [JobKind]> = OnceLock::new();
 /// Says which kinds of jobs this program offers, once and first of all: before [`isles::serve_if_joined`], so that all
 /// places know. A process that a place has started to become a command does so here, and does not return.
 pub fn offer(kinds: &'static [JobKind]) {
-    process::become_if_told();
+    process::exec_if_requested();
     OFFERED.get_or_init(|| kinds);
 }
 

@@ -14,9 +14,9 @@ mod demonstration;
 mod job;
 mod kinds;
 mod request;
-mod seat;
+mod response_tracker;
+mod runner;
 mod server;
-mod silence;
 mod socket;
 mod store;
 mod table;
@@ -30,7 +30,7 @@ pub use kinds::KINDS;
 pub use request::{
     CoreView, JobOrder, JobReply, JobRequest, JobView, ORDERS, OrderInfo, Refusal, RefusalClass, RefusalKind,
 };
-pub use seat::{Caller, Environment, Runnable};
+pub use runner::{Caller, Environment, Runnable};
 pub use server::{JobServerOptions, serve};
 pub use socket::{ask, end, socket_path};
 pub use store::{JobSpec, Store, StoreError};

@@ -7,10 +7,10 @@ use crate::admission;
 use crate::demonstration::Demonstration;
 use crate::job::{self, JobKind};
 use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView, Refusal, RefusalKind};
-use crate::seat::clocks;
-use crate::seat::clocks::{ClockOrder, ClockScope};
-use crate::seat::{self, JobEvent, Seat, SeatSample, StartId, StartOrder, process};
-use crate::silence::Silence;
+use crate::response_tracker::ResponseTracker;
+use crate::runner::clocks;
+use crate::runner::clocks::{ClockOrder, ClockScope};
+use crate::runner::{self, JobEvent, JobRunner, StartId, StartOrder, UsageSample, process};
 use crate::socket::JobSocket;
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable, ManagedJob};
@@ -30,7 +30,7 @@ const TURN: Duration = Duration::from_millis(10);
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
 /// Time between two lines about what the end of the job server waits for.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
 /// Hint for ending a job server that waits.
 const FORCE_HINT: &str = "; isles job end --force ends it without them";
@@ -66,8 +66,8 @@ pub struct JobServerOptions {
 /// # Errors
 /// The run could not be started, or has failed: a line.
 pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>) -> Result<(), String> {
-    seat::process::become_if_told();
-    seat::say_whether_modelled(options.is_modelled);
+    runner::process::exec_if_requested();
+    runner::set_modelled(options.is_modelled);
     let (ended, _) = launch.run(move || manage(options, is_over)).map_err(|error| error.to_string())?;
     ended.map_err(|error| error.to_string())
 }
@@ -77,94 +77,94 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
     let _lock = options.store.lock().map_err(|error| refused(error.to_string()))?;
     let socket = JobSocket::listen(options.store.directory()).map_err(refused)?;
     let table = JobTable::load(options.store.clone()).map_err(|error| refused(error.to_string()))?;
-    let seats = PlaceLocal::<Seat>::new(Seat::default).await?;
-    let (events, told) = channel::<JobEvent>(EVENTS);
+    let runners = PlaceLocal::<JobRunner>::new(JobRunner::default).await?;
+    let (events, event_receiver) = channel::<JobEvent>(EVENTS);
     let demonstration = options.demonstration.map(Demonstration::new);
     isles::notice(format_args!("jobs are managed in {}", options.store.directory().display()));
     let state = Rc::new(RefCell::new(SharedTable {
         table,
         cores: vec![CoreView::default(); place_count()],
-        silence: Silence::default(),
+        responses: ResponseTracker::default(),
     }));
-    let mut server = JobServer { seats, events, state, options, ending: None, fault: None };
-    server.turn_until_over(&socket, &told, demonstration, &is_over).await
+    let mut server = JobServer { runners, events, state, options, shutdown: None, fault: None };
+    server.run_event_loop(&socket, &event_receiver, demonstration, &is_over).await
 }
 
 /// State shared by the job server's tasks.
 struct SharedTable {
     table: JobTable,
     cores: Vec<CoreView>,
-    silence: Silence,
+    responses: ResponseTracker,
 }
 
 struct JobServer {
-    seats: PlaceLocal<Seat>,
+    runners: PlaceLocal<JobRunner>,
     events: Sender<JobEvent>,
     state: Rc<RefCell<SharedTable>>,
     options: JobServerOptions,
-    ending: Option<Ending>,
+    shutdown: Option<Shutdown>,
     /// Last error of writing the table.
     fault: Option<String>,
 }
 
 /// Progress of the job server's end.
 #[derive(Clone, Copy, Debug)]
-struct Ending {
+struct Shutdown {
     /// Time since which everything that does not answer is killed.
     forced: Option<Instant>,
     /// Time of the next line about what it waits for.
-    told_next: Instant,
+    next_notice: Instant,
     /// `true` if all places have been asked since the last job became inactive.
     has_asked: bool,
 }
 
-impl Ending {
-    fn begin() -> Ending {
-        Ending { forced: None, told_next: Instant::now(), has_asked: false }
+impl Shutdown {
+    fn begin() -> Shutdown {
+        Shutdown { forced: None, next_notice: Instant::now(), has_asked: false }
     }
 }
 
 impl JobServer {
-    async fn turn_until_over(
+    async fn run_event_loop(
         &mut self,
         socket: &JobSocket,
-        told: &Receiver<JobEvent>,
+        event_receiver: &Receiver<JobEvent>,
         mut demonstration: Option<Demonstration>,
         is_over: &AtomicBool,
     ) -> isles::Result<()> {
         let begun = (Instant::now(), now());
         let mut looked = None;
         loop {
-            if let Ok(event) = told.recv_timeout(TURN).await {
-                self.hear(event);
-                while let Ok(event) = told.try_recv().await {
-                    self.hear(event);
+            if let Ok(event) = event_receiver.recv_timeout(TURN).await {
+                self.handle_event(event);
+                while let Ok(event) = event_receiver.try_recv().await {
+                    self.handle_event(event);
                 }
             }
             self.keep_pace(begun);
             while let Some((request, answer)) = socket.next() {
-                let reply = self.carry_out(request).await;
+                let reply = self.handle_request(request).await;
                 // What is answered is kept.
-                self.keep();
+                self.save_if_changed();
                 let _ = answer.send(reply); // who asked may have gone
             }
-            if let Some(demonstration) = demonstration.as_mut().filter(|_| self.ending.is_none()) {
+            if let Some(demonstration) = demonstration.as_mut().filter(|_| self.shutdown.is_none()) {
                 let next = demonstration.next(now(), self.state.borrow().table.jobs());
                 if let Some(request) = next {
-                    demonstration.hear(&self.carry_out(request).await);
+                    demonstration.record_reply(&self.handle_request(request).await);
                 }
             }
             let looks = looked.is_none_or(|looked| now().saturating_sub(looked) >= SAMPLE_EVERY);
             if looks {
                 looked = Some(now());
-                self.look_at_cores();
+                self.sample_cores();
             }
             if is_over.load(Ordering::Relaxed) {
-                self.ending.get_or_insert_with(Ending::begin);
+                self.shutdown.get_or_insert_with(Shutdown::begin);
             }
-            let is_over = self.ending.is_some() && self.end_jobs(looks);
+            let is_over = self.shutdown.is_some() && self.end_jobs(looks);
             self.send_commands();
-            self.keep();
+            self.save_if_changed();
             if is_over {
                 self.forget(demonstration.iter().flat_map(Demonstration::own));
                 return Ok(());
@@ -176,16 +176,16 @@ impl JobServer {
     fn end_jobs(&mut self, looks: bool) -> bool {
         let now = Instant::now();
         if self.state.borrow_mut().table.end_jobs(looks) {
-            if let Some(ending) = self.ending.as_mut().filter(|ending| !ending.has_asked) {
-                ending.has_asked = true;
-                self.look_at_cores();
+            if let Some(shutdown) = self.shutdown.as_mut().filter(|shutdown| !shutdown.has_asked) {
+                shutdown.has_asked = true;
+                self.sample_cores();
             }
             return self.options.is_modelled || self.end_idle_places(now);
         }
-        let Some(ending) = self.ending.as_mut().filter(|_| looks) else { return false };
-        let (waits, forced) = (self.state.borrow().waits(now), ending.forced);
-        if !waits.is_empty() && now >= ending.told_next {
-            ending.told_next = now + TELL_EVERY;
+        let Some(shutdown) = self.shutdown.as_mut().filter(|_| looks) else { return false };
+        let (waits, forced) = (self.state.borrow().waits(now), shutdown.forced);
+        if !waits.is_empty() && now >= shutdown.next_notice {
+            shutdown.next_notice = now + NOTICE_EVERY;
             isles::notice(format_args!("isles: the job server waits: {}{FORCE_HINT}", waits.join("; ")));
         }
         forced.is_some_and(|since| self.force(now, since))
@@ -194,30 +194,30 @@ impl JobServer {
     /// Kills the places that do not answer, which have no job to lose any more: the end of the run would wait for them
     /// without a word. Returns whether no other owes an answer.
     fn end_idle_places(&self, now: Instant) -> bool {
-        let silence = &self.state.borrow().silence;
-        let silent = silence.silent(now);
+        let responses = &self.state.borrow().responses;
+        let silent = responses.unresponsive(now);
         for place in &silent {
-            let text = silence.silent_text(*place, now).unwrap_or_default();
+            let text = responses.unresponsive_text(*place, now).unwrap_or_default();
             isles::notice(format_args!("isles: {text}; it has no job, and is killed"));
-            silence.process(*place).into_iter().for_each(process::kill_child);
+            responses.process(*place).into_iter().for_each(process::kill_child);
         }
-        silence.owing() == silent.len()
+        responses.pending_count() == silent.len()
     }
 
     /// Kills the places that do not answer; returns whether all jobs are lost, because that was not enough.
     fn force(&self, now: Instant, since: Instant) -> bool {
         let mut state = self.state.borrow_mut();
-        let silent = state.silence.silent(now);
-        silent.iter().filter_map(|place| state.silence.process(*place)).for_each(process::kill_child);
+        let silent = state.responses.unresponsive(now);
+        silent.iter().filter_map(|place| state.responses.process(*place)).for_each(process::kill_child);
         if now.duration_since(since) < FORCE_WAIT {
             return false;
         }
         let active = state.table.jobs().filter(|(_, job)| job.state.is_active());
         let active: Vec<u64> = active.map(|(id, _)| id).collect();
-        active.into_iter().for_each(|id| state.table.lose(id, "the job server was ended by force"));
+        active.into_iter().for_each(|id| state.table.mark_lost(id, "the job server was ended by force"));
         if !silent.is_empty() {
             // A place that is a thread of this process does not end, and the end of the run would wait for it.
-            let written = state.table.keep();
+            let written = state.table.save_if_changed();
             written.unwrap_or_else(|fault| isles::notice(format_args!("isles: {fault}")));
             std::process::exit(0);
         }
@@ -225,8 +225,8 @@ impl JobServer {
     }
 
     /// Writes the table, if it has changed.
-    fn keep(&mut self) {
-        let kept = self.state.borrow_mut().table.keep();
+    fn save_if_changed(&mut self) {
+        let kept = self.state.borrow_mut().table.save_if_changed();
         let fault = kept.err().map(|error| error.to_string());
         // It is tried again and again, and told once.
         if fault != self.fault {
@@ -243,7 +243,7 @@ impl JobServer {
             // It may be gone.
             let _ = self.state.borrow_mut().table.remove(job);
         }
-        self.keep();
+        self.save_if_changed();
     }
 
     /// On a modelled chip a second of the model takes a second at least, so that people can follow it.
@@ -254,7 +254,7 @@ impl JobServer {
         }
     }
 
-    fn hear(&self, event: JobEvent) {
+    fn handle_event(&self, event: JobEvent) {
         let id = event.start.job;
         let followup = self.state.borrow_mut().table.report(event);
         match followup {
@@ -271,7 +271,7 @@ impl JobServer {
         }
     }
 
-    async fn carry_out(&mut self, request: JobRequest) -> JobReply {
+    async fn handle_request(&mut self, request: JobRequest) -> JobReply {
         let done: Result<JobReply, Refusal> = match request {
             JobRequest::List => {
                 let state = self.state.borrow();
@@ -282,7 +282,7 @@ impl JobServer {
                 Ok(JobReply::Jobs { jobs, kinds, page_commands: self.options.page_commands })
             }
             JobRequest::Cores => {
-                let cores = self.scored();
+                let cores = self.core_views();
                 let governor = isles::clocks::governor().map(|policy| policy.to_string());
                 Ok(JobReply::Cores { policy: self.options.policy.name().to_owned(), governor, cores })
             }
@@ -295,14 +295,14 @@ impl JobServer {
             JobRequest::Govern { policy, at } => self.govern(policy, at).await,
             JobRequest::End { force } => {
                 let now = Instant::now();
-                let ending = self.ending.get_or_insert_with(Ending::begin);
-                ending.forced = ending.forced.or_else(|| force.then_some(now));
+                let shutdown = self.shutdown.get_or_insert_with(Shutdown::begin);
+                shutdown.forced = shutdown.forced.or_else(|| force.then_some(now));
                 Ok(JobReply::Ending { waits: self.state.borrow().waits(now) })
             }
             JobRequest::Page { request } => {
                 let is_command = |job| self.state.borrow().table.is_command(job);
                 match admission::check_page(&request, self.options.page_commands, is_command) {
-                    Ok(()) => return Box::pin(self.carry_out(*request)).await,
+                    Ok(()) => return Box::pin(self.handle_request(*request)).await,
                     Err(refusal) => Err(refusal),
                 }
             }
@@ -355,7 +355,7 @@ impl JobServer {
 
     fn order(&self, id: u64, order: JobOrder) -> Result<JobReply, Refusal> {
         let mut scores = Vec::new();
-        let tell = |verb| self.state.borrow_mut().table.tell(id, verb);
+        let tell = |verb| self.state.borrow_mut().table.apply_verb(id, verb);
         match order {
             JobOrder::Start { at } => return self.start(id, at),
             JobOrder::Move { to } => self.move_job(id, to, &mut scores)?,
@@ -384,7 +384,7 @@ impl JobServer {
             }
             Some(to) => to,
             None => {
-                let cores = self.scored();
+                let cores = self.core_views();
                 scores.extend(cores.iter().map(|core| core.score));
                 let loads: Vec<CoreLoad> = cores.iter().map(load).collect();
                 let own = {
@@ -424,7 +424,7 @@ impl JobServer {
         if let Some(place) = self.place(said, "--at")? {
             return Ok((place, Vec::new()));
         }
-        let cores = self.scored();
+        let cores = self.core_views();
         let loads: Vec<CoreLoad> = cores.iter().map(load).collect();
         let best = self.options.policy.choose(&loads);
         let best = best.ok_or_else(|| Refusal::of(RefusalKind::NoSuchPlace, "all places are dead"))?;
@@ -432,7 +432,7 @@ impl JobServer {
     }
 
     /// All cores as they are now: what was seen at the last look, and the jobs that are there.
-    fn scored(&self) -> Vec<CoreView> {
+    fn core_views(&self) -> Vec<CoreView> {
         let state = self.state.borrow();
         let mut cores = state.cores.clone();
         for (place, core) in cores.iter_mut().enumerate() {
@@ -467,18 +467,18 @@ impl JobServer {
         };
         let Some(target) = Place::new(place) else { return };
         drop(state);
-        let (seats, events, state) = (self.seats.clone(), self.events.clone(), Rc::clone(&self.state));
+        let (runners, events, state) = (self.runners.clone(), self.events.clone(), Rc::clone(&self.state));
         // The table says when a job is over. A finish of the run would fail with each place that dies, and wait for one
         // that is stopped; this holds for all tasks here.
         spawn_detached(async move {
             let ended = finish(async {
-                spawn_at!(target, [seats, order, events] seat::run(seats, order, events).await?);
+                spawn_at!(target, [runners, order, events] runner::run(runners, order, events).await?);
             })
             .await;
             if let Err(error) = ended {
                 let mut state = state.borrow_mut();
                 if state.table.start_of(start.job) == Some(start) {
-                    state.table.lose(start.job, &error.to_string());
+                    state.table.mark_lost(start.job, &error.to_string());
                 }
             }
         });
@@ -487,13 +487,13 @@ impl JobServer {
     /// Sends the commands that wait, in one task a place: the next batch when the one before has arrived.
     fn send_commands(&self) {
         for place in self.state.borrow_mut().table.begin_sending() {
-            let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
+            let (runners, state) = (self.runners.clone(), Rc::clone(&self.state));
             spawn_detached(async move {
                 loop {
                     let commands = state.borrow_mut().table.next_commands(place);
                     let Some((commands, target)) = commands.zip(Place::new(place)) else { return };
                     // What a dead place had is lost, which is noticed by its starts.
-                    let _ = at!(target, [seats, commands] seats.lock().receive(commands)).await;
+                    let _ = at!(target, [runners, commands] runners.lock().receive(commands)).await;
                 }
             });
         }
@@ -563,20 +563,20 @@ impl JobServer {
     }
 
     /// Begins to look at what all cores do that have answered the last time.
-    fn look_at_cores(&self) {
+    fn sample_cores(&self) {
         let of_core = self.percent(1);
         let mut state = self.state.borrow_mut();
         let now = Instant::now();
-        let SharedTable { table, silence, .. } = &mut *state;
-        silence.note_states(table.jobs().map(|(id, job)| (id, job.state)), now);
+        let SharedTable { table, responses, .. } = &mut *state;
+        responses.record_states(table.jobs().map(|(id, job)| (id, job.state)), now);
         for place in places().filter(|place| !state.cores[place.index()].is_dead).collect::<Vec<_>>() {
-            if !state.silence.ask(place.index(), now) {
+            if !state.responses.ask(place.index(), now) {
                 continue;
             }
-            let (seats, state) = (self.seats.clone(), Rc::clone(&self.state));
+            let (runners, state) = (self.runners.clone(), Rc::clone(&self.state));
             spawn_detached(async move {
-                let sample = at!(place, [seats] seats.lock().sample()).await;
-                state.borrow_mut().note(place.index(), sample.ok(), of_core);
+                let sample = at!(place, [runners] runners.lock().sample()).await;
+                state.borrow_mut().record_sample(place.index(), sample.ok(), of_core);
             });
         }
     }
@@ -584,18 +584,18 @@ impl JobServer {
 
 impl SharedTable {
     /// Notes the sample of a place; `None` if the place is dead.
-    fn note(&mut self, place: usize, sample: Option<SeatSample>, percent_of_byte: f64) {
+    fn record_sample(&mut self, place: usize, sample: Option<UsageSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
-        let Some(SeatSample { process, passed, busy, jobs, divider, supply, governor }) = sample else {
+        let Some(UsageSample { process, passed, busy, jobs, divider, supply, governor }) = sample else {
             *core = CoreView { is_dead: true, ..CoreView::default() };
-            self.silence.died(place);
+            self.responses.died(place);
             return;
         };
-        self.silence.answered(place, process);
+        self.responses.answered(place, process);
         let mut of_jobs = 0.0;
         let mut memory = 0;
         for (start, busy, bytes) in jobs {
-            self.table.note_use(start, busy, bytes, passed);
+            self.table.record_usage(start, busy, bytes, passed);
             memory += bytes;
             of_jobs += self.table.job(start.job).map_or(0.0, |job| job.share);
         }
@@ -632,20 +632,20 @@ impl SharedTable {
 
     fn wait(&self, id: u64, job: &ManagedJob) -> Option<String> {
         let place = job.place.filter(|_| job.state.is_active())?;
-        self.silence.wait_text(id, place, Instant::now())
+        self.responses.wait_text(id, place, Instant::now())
     }
 
     /// Returns the reasons for which the end of the job server waits, if it takes more than a moment.
     fn waits(&self, now: Instant) -> Vec<String> {
         let active = || self.table.jobs().filter(|(_, job)| job.state.is_active());
-        let silent = self.silence.silent(now).into_iter().filter_map(|place| {
+        let silent = self.responses.unresponsive(now).into_iter().filter_map(|place| {
             let jobs = active().filter(|(_, job)| job.place == Some(place)).map(|(id, _)| id.to_string());
             let jobs: Vec<String> = jobs.collect();
-            let text = self.silence.silent_text(place, now)?;
+            let text = self.responses.unresponsive_text(place, now)?;
             (!jobs.is_empty()).then(|| format!("{text}, with {}", numbered(&jobs)))
         });
         let answers =
-            |job: &ManagedJob| job.place.is_none_or(|at| self.silence.silent_text(at, now).is_none());
+            |job: &ManagedJob| job.place.is_none_or(|at| self.responses.unresponsive_text(at, now).is_none());
         let others = active().filter(|(_, job)| answers(job)).filter_map(|(id, job)| {
             let why = Some(job.reason.clone()).filter(|_| job.is_unsaved).or_else(|| self.wait(id, job))?;
             Some(format!("job {id}: {why}"))

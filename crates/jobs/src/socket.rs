@@ -35,22 +35,22 @@ const END_ASK_WAIT: Duration = Duration::from_secs(3);
 const END_ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// Time after which the client is told what the end waits for.
-const END_TELL_AFTER: Duration = Duration::from_secs(1);
+const END_NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Time between two such lines.
-const END_TELL_EVERY: Duration = Duration::from_secs(10);
+const END_NOTICE_EVERY: Duration = Duration::from_secs(10);
 
 /// Longest time in which a process ends that was killed.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// The longest time in which a connection may neither send nor receive; then it is closed, so that others get in.
-const SILENCE_MAX: Duration = Duration::from_secs(5);
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 64;
 
 /// A request, and whom to answer.
-pub(crate) type Asked = (JobRequest, Sender<JobReply>);
+pub(crate) type QueuedRequest = (JobRequest, Sender<JobReply>);
 
 /// The socket of the job server whose directory that is.
 pub fn socket_path(directory: &Path) -> PathBuf {
@@ -63,7 +63,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// A socket that is removed with its job server.
 pub(crate) struct JobSocket {
     path: PathBuf,
-    asked: Receiver<Asked>,
+    requests: Receiver<QueuedRequest>,
     /// Requests whose answers are not written.
     open: Arc<AtomicUsize>,
 }
@@ -83,7 +83,7 @@ impl JobSocket {
         }
         let listener = UnixListener::bind(&path).map_err(failed)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        let (sender, asked) = channel();
+        let (sender, requests) = channel();
         let unanswered = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&unanswered);
         let accept = move || {
@@ -98,7 +98,7 @@ impl JobSocket {
                 open += 1;
                 let (sender, done, counted) = (sender.clone(), done.clone(), Arc::clone(&counted));
                 let serve = move || {
-                    let _ = converse(stream, &sender, &counted); // who has gone needs no answer
+                    let _ = serve_connection(stream, &sender, &counted); // who has gone needs no answer
                     let _ = done.send(());
                 };
                 if thread::Builder::new().name("isles job".to_owned()).spawn(serve).is_err() {
@@ -107,12 +107,12 @@ impl JobSocket {
             }
         };
         thread::Builder::new().name("isles jobs".to_owned()).spawn(accept).map_err(failed)?;
-        Ok(JobSocket { path, asked, open: unanswered })
+        Ok(JobSocket { path, requests, open: unanswered })
     }
 
     /// The next request, if there is one.
-    pub(crate) fn next(&self) -> Option<Asked> {
-        self.asked.try_recv().ok()
+    pub(crate) fn next(&self) -> Option<QueuedRequest> {
+        self.requests.try_recv().ok()
     }
 }
 
@@ -138,9 +138,13 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE_MAX))?;
-    stream.set_write_timeout(Some(SILENCE_MAX))?;
+fn serve_connection(
+    stream: UnixStream,
+    requests: &Sender<QueuedRequest>,
+    open: &AtomicUsize,
+) -> io::Result<()> {
+    stream.set_read_timeout(Some(IO_TIMEOUT))?;
+    stream.set_write_timeout(Some(IO_TIMEOUT))?;
     let mut out = stream.try_clone()?;
     let mut lines = BufReader::new(stream);
     loop {
@@ -159,7 +163,7 @@ fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io
             );
             JobReply::Refused(Refusal::of(RefusalKind::TooLong, text))
         } else {
-            answer(&line, asked)
+            answer(&line, requests)
         };
         let mut text = serde_json::to_vec(&reply)?;
         text.push(b'\n');
@@ -168,7 +172,7 @@ fn converse(stream: UnixStream, asked: &Sender<Asked>, open: &AtomicUsize) -> io
 }
 
 /// The answer to a request.
-fn answer(line: &[u8], asked: &Sender<Asked>) -> JobReply {
+fn answer(line: &[u8], requests: &Sender<QueuedRequest>) -> JobReply {
     match serde_json::from_slice(line) {
         Err(fault) => {
             let text = format!("the request is no request: {fault}");
@@ -176,8 +180,8 @@ fn answer(line: &[u8], asked: &Sender<Asked>) -> JobReply {
         }
         Ok(request) => {
             let (answer, answered) = channel();
-            let is_heard = asked.send((request, answer)).is_ok();
-            let answer = is_heard.then(|| answered.recv_timeout(ANSWER_WAIT).ok()).flatten();
+            let is_sent = requests.send((request, answer)).is_ok();
+            let answer = is_sent.then(|| answered.recv_timeout(ANSWER_WAIT).ok()).flatten();
             answer.unwrap_or(JobReply::Refused("the job server does not answer".to_owned().into()))
         }
     }
@@ -197,7 +201,7 @@ pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
     })?;
     match exchange(&stream, request, ASK_WAIT) {
         Ok(Some(reply)) => Ok(reply),
-        Ok(None) => Err(silent_text(&path, &stream)),
+        Ok(None) => Err(unresponsive_text(&path, &stream)),
         Err(fault) => Err(format!("{}: {fault}", path.display())),
     }
 }
@@ -214,7 +218,7 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
     // The first question says whether there is one.
     let mut server =
         Server::connect(&path).map_err(|_| ask(directory, &request).err().unwrap_or_default())?;
-    let mut told_next = Instant::now() + END_TELL_AFTER;
+    let mut next_notice = Instant::now() + END_NOTICE_AFTER;
     loop {
         let waits = match exchange(&server.stream, &request, END_ASK_WAIT) {
             Ok(Some(JobReply::Ending { waits })) => waits.join("; "),
@@ -226,13 +230,13 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
                 server.has_ended(KILL_WAIT);
                 return Ok(done("the job server did not answer, and was killed"));
             }
-            Ok(None) => silent_text(&path, &server.stream),
+            Ok(None) => unresponsive_text(&path, &server.stream),
         };
         if server.has_ended(END_ASK_EVERY) {
             return Ok(done("the job server has ended"));
         }
-        if !waits.is_empty() && Instant::now() >= told_next {
-            told_next = Instant::now() + END_TELL_EVERY;
+        if !waits.is_empty() && Instant::now() >= next_notice {
+            next_notice = Instant::now() + END_NOTICE_EVERY;
             tell(&waits);
         }
         // A connection that has failed may be one too many.
@@ -275,7 +279,7 @@ impl Server {
     }
 }
 
-fn silent_text(path: &Path, stream: &UnixStream) -> String {
+fn unresponsive_text(path: &Path, stream: &UnixStream) -> String {
     let process = socket_peercred(stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
     format!(
         "{}: the job server does not answer; its process {process} is stopped, or a step of a job at place 0 does \

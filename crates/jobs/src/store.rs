@@ -4,7 +4,7 @@
 //! kind; `job-N.out` is its output. The first two are written to another name first, which then replaces the old one,
 //! so a reader finds the old or the new one whole. `lock` is empty, and locked while a job server uses the directory.
 
-use crate::seat::{Caller, Environment, Runnable, StartId};
+use crate::runner::{Caller, Environment, Runnable, StartId};
 use isles_protocol::job::JobState;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -101,7 +101,7 @@ impl StoredTable {
 
 /// The line before a state.
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
-struct StateHead {
+struct StateHeader {
     form: u32,
     program: String,
     kind: String,
@@ -258,14 +258,14 @@ impl Store {
 
     /// Keeps the state of a job.
     pub(crate) fn save_state(&self, id: u64, kind: &str, state: &[u8]) -> Result<(), StoreError> {
-        let head = StateHead {
+        let header = StateHeader {
             form: FORM,
             program: self.program.clone(),
             kind: kind.to_owned(),
             bytes: state.len() as u64,
             check: check(state),
         };
-        let mut line = serde_json::to_vec(&head).expect("a head has a form");
+        let mut line = serde_json::to_vec(&header).expect("a head has a form");
         line.push(b'\n');
         self.replace(&self.state(id), &[&line, state])
     }
@@ -283,22 +283,22 @@ impl Store {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let end = end
             .ok_or_else(|| fault("there is no head; allowed: a state that a job server wrote".to_owned()))?;
-        let head: StateHead =
+        let header: StateHeader =
             serde_json::from_slice(&bytes[..end]).map_err(|cause| fault(cause.to_string()))?;
         let state = bytes.split_off(end + 1);
         let wanted = (FORM, self.program.as_str(), kind);
-        if (head.form, head.program.as_str(), head.kind.as_str()) != wanted {
-            let StateHead { form, program, kind: found, .. } = head;
+        if (header.form, header.program.as_str(), header.kind.as_str()) != wanted {
+            let StateHeader { form, program, kind: found, .. } = header;
             return Err(fault(format!(
                 "it is a state of {found} of {program} in form {form}; allowed: of {kind} of {} in form {FORM}",
                 self.program
             )));
         }
-        if (head.bytes, head.check) != (state.len() as u64, check(&state)) {
+        if (header.bytes, header.check) != (state.len() as u64, check(&state)) {
             return Err(fault(format!(
                 "it has {} bytes that do not fit their check word; allowed: the {} that were written",
                 state.len(),
-                head.bytes
+                header.bytes
             )));
         }
         Ok(state)

@@ -2,12 +2,12 @@
 //!
 //! All that happens to a job happens here, by a step of the state machine; so a verb that crosses a report is refused,
 //! and a report that comes late is forgotten. Invariant: a job that is active has a start of its own number, and what
-//! is kept in the directory is what the table says once [`JobTable::keep`] has returned.
+//! is kept in the directory is what the table says once [`JobTable::save_if_changed`] has returned.
 
 use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{OrderInfo, Refusal, RefusalKind};
-use crate::seat::process::kill_marked;
-use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
+use crate::runner::process::kill_marked;
+use crate::runner::{Control, JobEvent, JobEventKind, Runnable, StartId};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
 use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl JobTable {
             let managed = ManagedJob { state, place, starts, reason, busy_before, ..ManagedJob::new(spec) };
             table.jobs.insert(id, managed);
             if state.is_active() {
-                table.lose(id, "its job server ended");
+                table.mark_lost(id, "its job server ended");
             }
         }
         Ok(table)
@@ -141,7 +141,7 @@ impl JobTable {
     ///
     /// # Errors
     /// There is no such job, or it may not be told that now: a line.
-    pub(crate) fn tell(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
+    pub(crate) fn apply_verb(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
         self.job(id)?;
         let is_for_commands = OrderInfo::of_verb(verb).is_none_or(|order| order.is_for_commands);
         if self.is_command(id) && !is_for_commands {
@@ -150,7 +150,7 @@ impl JobTable {
             return Err(Refusal::of(RefusalKind::NotForCommands, text));
         }
         let job = self.jobs.get_mut(&id).expect("it was found above");
-        let after = job.state.after(JobStep::Told(verb));
+        let after = job.state.after(JobStep::Commanded(verb));
         let before = job.state;
         job.state = after
             .map_err(|refused| Refusal::of(RefusalKind::NotInThisState, format!("job {id}: {refused}")))?;
@@ -172,9 +172,9 @@ impl JobTable {
     /// Tells a job to go on at `place`.
     ///
     /// # Errors
-    /// As of [`JobTable::tell`].
+    /// As of [`JobTable::apply_verb`].
     pub(crate) fn move_to(&mut self, id: u64, place: usize) -> Result<(), Refusal> {
-        self.tell(id, JobVerb::Move)?;
+        self.apply_verb(id, JobVerb::Move)?;
         self.jobs.entry(id).and_modify(|job| job.target = Some(place));
         Ok(())
     }
@@ -187,7 +187,7 @@ impl JobTable {
         let due: Vec<u64> = self.jobs().filter(|(_, job)| is_due(job)).map(|(id, _)| id).collect();
         for id in due {
             let verb = if self.is_command(id) { JobVerb::Kill } else { JobVerb::Checkpoint };
-            let told = self.tell(id, verb);
+            let told = self.apply_verb(id, verb);
             debug_assert!(told.is_ok(), "{told:?}");
         }
         self.jobs.values().all(|job| !job.state.is_active())
@@ -227,7 +227,7 @@ impl JobTable {
             }
             _ => None,
         };
-        self.tell(id, JobVerb::Start)?;
+        self.apply_verb(id, JobVerb::Start)?;
         Ok((self.begin(id, place), state))
     }
 
@@ -259,7 +259,7 @@ impl JobTable {
         change: impl FnOnce(&mut JobTable) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let before = (self.next, self.jobs.clone());
-        let done = change(self).and_then(|done| match self.keep() {
+        let done = change(self).and_then(|done| match self.save_if_changed() {
             Ok(()) => Ok(done),
             Err(error) => Err(Refusal::of(
                 RefusalKind::NotKept,
@@ -287,15 +287,15 @@ impl JobTable {
     }
 
     /// Takes in what the place of a job has told; a report of an earlier start is forgotten.
-    pub(crate) fn report(&mut self, JobEvent { start, busy, told }: JobEvent) -> Followup {
+    pub(crate) fn report(&mut self, JobEvent { start, busy, kind }: JobEvent) -> Followup {
         if self.start_of(start.job) != Some(start) {
             return Followup::Nothing;
         }
         let id = start.job;
         self.is_changed = true;
         self.jobs.entry(id).and_modify(|job| job.busy = job.busy.max(busy));
-        let report = match told {
-            Told::Output(lines) => {
+        let report = match kind {
+            JobEventKind::Output(lines) => {
                 let written = self.store.append(id, &lines);
                 // That the job cannot be written either is more important.
                 let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
@@ -304,17 +304,17 @@ impl JobTable {
                 }
                 return Followup::Nothing;
             }
-            Told::Started => JobReport::Started,
-            Told::Saved(state) => return self.saved(id, state),
-            Told::Killed => JobReport::Killed,
-            Told::Ended(result) => self.say(id, result, JobReport::Ended),
-            Told::Faulted(fault) => self.say(id, fault, JobReport::Faulted),
+            JobEventKind::Started => JobReport::Started,
+            JobEventKind::Saved(state) => return self.saved(id, state),
+            JobEventKind::Killed => JobReport::Killed,
+            JobEventKind::Ended(result) => self.set_reason(id, result, JobReport::Ended),
+            JobEventKind::Faulted(fault) => self.set_reason(id, fault, JobReport::Faulted),
         };
         self.step(id, report);
         Followup::Nothing
     }
 
-    fn say(&mut self, id: u64, reason: String, report: JobReport) -> JobReport {
+    fn set_reason(&mut self, id: u64, reason: String, report: JobReport) -> JobReport {
         self.jobs.entry(id).and_modify(|job| job.reason = reason);
         report
     }
@@ -341,7 +341,7 @@ impl JobTable {
         let (target, was_paused) = (job.target.filter(|_| job.state == JobState::Moving), job.was_paused);
         if let Err(error) = self.store.save_state(id, kind, &state) {
             let reason = format!("it goes on where it is, for its state cannot be written: {error}");
-            let report = self.say(id, reason, JobReport::Unsaved { was_paused });
+            let report = self.set_reason(id, reason, JobReport::Unsaved { was_paused });
             self.step(id, report);
             self.command(id, if was_paused { Control::Pause } else { Control::Run });
             let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
@@ -360,7 +360,7 @@ impl JobTable {
     }
 
     /// A job's place is dead, or its job server was.
-    pub(crate) fn lose(&mut self, id: u64, why: &str) {
+    pub(crate) fn mark_lost(&mut self, id: u64, why: &str) {
         let is_saved = self.store.has_state(id);
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
         why.clone_into(&mut job.reason);
@@ -372,7 +372,7 @@ impl JobTable {
     }
 
     /// Notes what a job uses.
-    pub(crate) fn note_use(&mut self, start: StartId, busy: Duration, memory: u64, passed: Duration) {
+    pub(crate) fn record_usage(&mut self, start: StartId, busy: Duration, memory: u64, passed: Duration) {
         if self.start_of(start.job) != Some(start) {
             return;
         }
@@ -387,7 +387,7 @@ impl JobTable {
     /// # Errors
     /// It may not be forgotten now, or its files cannot be: a line.
     pub(crate) fn remove(&mut self, id: u64) -> Result<(), Refusal> {
-        self.tell(id, JobVerb::Remove)?;
+        self.apply_verb(id, JobVerb::Remove)?;
         self.store.remove(id).map_err(|error| error.to_string())?;
         self.jobs.remove(&id);
         Ok(())
@@ -397,7 +397,7 @@ impl JobTable {
     ///
     /// # Errors
     /// It cannot be written, and will be tried again.
-    pub(crate) fn keep(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn save_if_changed(&mut self) -> Result<(), StoreError> {
         if !self.is_changed {
             return Ok(());
         }

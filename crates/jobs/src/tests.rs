@@ -4,7 +4,7 @@ use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, JobProgress};
 use crate::kinds::KINDS;
 use crate::request::RefusalKind;
-use crate::seat::{Control, JobEvent, Runnable, StartId, Told};
+use crate::runner::{Control, JobEvent, JobEventKind, Runnable, StartId};
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable};
 use isles::Random;
@@ -66,7 +66,7 @@ struct World {
     /// Starts that have not arrived, with their place and state.
     starts: Vec<(StartId, usize, u64)>,
     /// Reports that have not arrived: those of one start arrive in their order.
-    reports: BTreeMap<StartId, VecDeque<Told>>,
+    reports: BTreeMap<StartId, VecDeque<JobEventKind>>,
     /// Highest count of each job, over all states ever written and all that run.
     counted: BTreeMap<u64, u64>,
     /// `true` if states can be written.
@@ -118,7 +118,7 @@ impl World {
                 }
             }
             JobVerb::Move => drop(self.table.move_to(id, place)), // it may be refused
-            verb => drop(self.table.tell(id, verb)),              // as above
+            verb => drop(self.table.apply_verb(id, verb)),        // as above
         }
     }
 
@@ -165,35 +165,36 @@ impl World {
         let (start, job) = jobs.iter_mut().nth(at).unwrap();
         let start = *start;
         let NumberedCommand { number, control } = inbox.newest(start).unwrap();
-        let told = if !job.has_started {
+        let kind = if !job.has_started {
             job.has_started = true;
-            Some(Told::Started)
+            Some(JobEventKind::Started)
         } else if job.saved_by == Some(number) {
             None
         } else {
             match control {
                 Control::Pause | Control::Leave => None,
-                Control::Kill => Some(Told::Killed),
+                Control::Kill => Some(JobEventKind::Killed),
                 Control::Save => {
                     job.saved_by = Some(number);
-                    Some(Told::Saved(job.state.to_le_bytes().to_vec()))
+                    Some(JobEventKind::Saved(job.state.to_le_bytes().to_vec()))
                 }
-                Control::Run if self.random.chance(5) => Some(Told::Ended("done".to_owned())),
-                Control::Run if self.random.chance(2) => Some(Told::Faulted("a fault".to_owned())),
+                Control::Run if self.random.chance(5) => Some(JobEventKind::Ended("done".to_owned())),
+                Control::Run if self.random.chance(2) => Some(JobEventKind::Faulted("a fault".to_owned())),
                 Control::Run => {
                     job.state += 1;
                     let counted = self.counted.get_mut(&start.job).unwrap();
                     *counted = (*counted).max(job.state);
-                    Some(Told::Output(vec![job.state.to_string()]))
+                    Some(JobEventKind::Output(vec![job.state.to_string()]))
                 }
             }
         };
-        let is_end = matches!(told, Some(Told::Killed | Told::Ended(_) | Told::Faulted(_)));
+        let is_end =
+            matches!(kind, Some(JobEventKind::Killed | JobEventKind::Ended(_) | JobEventKind::Faulted(_)));
         if is_end || (job.has_started && control == Control::Leave) {
             jobs.remove(&start);
             inbox.end(start);
         }
-        self.reports.entry(start).or_default().extend(told);
+        self.reports.entry(start).or_default().extend(kind);
     }
 
     /// A report arrives at the job server.
@@ -204,9 +205,9 @@ impl World {
         }
         let at = self.random.index(self.reports.len());
         let (start, reports) = self.reports.iter_mut().nth(at).unwrap();
-        let (start, told) = (*start, reports.pop_front().unwrap());
-        let has_room = self.has_room || !matches!(told, Told::Saved(_));
-        let event = JobEvent { start, busy: Duration::ZERO, told };
+        let (start, kind) = (*start, reports.pop_front().unwrap());
+        let has_room = self.has_room || !matches!(kind, JobEventKind::Saved(_));
+        let event = JobEvent { start, busy: Duration::ZERO, kind };
         match self.with_room(has_room, &format!("job-{}", start.job), |table| table.report(event)) {
             Followup::Nothing => {}
             Followup::Start(place, state) => {
@@ -241,14 +242,14 @@ impl World {
         // What it has reported may come before its death or after that.
         for start in lost {
             if self.table.start_of(start.job) == Some(start) {
-                self.table.lose(start.job, "its place died");
+                self.table.mark_lost(start.job, "its place died");
             }
         }
         while self.table.next_commands(dead).is_some() {}
     }
 
     fn server_dies(&mut self) {
-        self.table.keep().unwrap();
+        self.table.save_if_changed().unwrap();
         self.places.iter_mut().for_each(|place| *place = ModelPlace::default());
         self.starts.clear();
         self.reports.clear();
@@ -277,7 +278,10 @@ impl World {
                 let is_there = here.iter().any(|(here, _)| **here == start)
                     || self.starts.iter().any(|(coming, ..)| *coming == start);
                 let ends = self.reports.get(&start).and_then(VecDeque::back);
-                let ends = matches!(ends, Some(Told::Killed | Told::Ended(_) | Told::Faulted(_)));
+                let ends = matches!(
+                    ends,
+                    Some(JobEventKind::Killed | JobEventKind::Ended(_) | JobEventKind::Faulted(_))
+                );
                 assert!(is_there || ends, "job {id} is {} and nowhere", job.state);
             }
             if job.state == JobState::Checkpointed {
@@ -419,7 +423,7 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
     let folder = Folder::new("tables");
     let mut table = JobTable::load(folder.store()).unwrap();
     table.create(spec());
-    table.keep().unwrap();
+    table.save_if_changed().unwrap();
     let path = folder.0.join("jobs.json");
     let text = std::fs::read_to_string(&path).unwrap();
     for (from, to, said) in [
@@ -466,10 +470,10 @@ fn a_copy_of_a_job_whose_state_is_gone_or_damaged_is_refused_and_leaves_nothing(
     let mut table = JobTable::load(folder.store()).unwrap();
     let job = table.create(spec());
     let (start, _) = table.start(job, 0).unwrap();
-    let report = |told| JobEvent { start, busy: Duration::ZERO, told };
-    table.report(report(Told::Started));
-    table.tell(job, JobVerb::Checkpoint).unwrap();
-    table.report(report(Told::Saved(vec![1, 2, 3])));
+    let report = |kind| JobEvent { start, busy: Duration::ZERO, kind };
+    table.report(report(JobEventKind::Started));
+    table.apply_verb(job, JobVerb::Checkpoint).unwrap();
+    table.report(report(JobEventKind::Saved(vec![1, 2, 3])));
     let copy = table.change_and_save(|table| table.duplicate(job)).unwrap();
     assert_eq!(table.job(copy).unwrap().state, JobState::Checkpointed);
     assert_eq!(table.start(copy, 0).unwrap().1, Some(vec![1, 2, 3]));

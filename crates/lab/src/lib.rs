@@ -53,9 +53,9 @@ pub fn main() -> ExitCode {
     isles::warn_of_unknown_variables();
     let read = LabArguments::from_arg_matches(&matches).map_err(|error| Failure::Usage(error.to_string()));
     outcome(read.and_then(|arguments| match arguments.verb {
-        LabVerb::Bound(arguments) => bound::carry_out(&arguments),
-        LabVerb::Calibrate(arguments) => calibrate::carry_out(&arguments),
-        LabVerb::Power(verb) => power::carry_out(&verb),
-        LabVerb::Repro(arguments) => repro::carry_out(&arguments),
+        LabVerb::Bound(arguments) => bound::execute(&arguments),
+        LabVerb::Calibrate(arguments) => calibrate::execute(&arguments),
+        LabVerb::Power(verb) => power::execute(&verb),
+        LabVerb::Repro(arguments) => repro::execute(&arguments),
     }))
 }

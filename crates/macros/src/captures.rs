@@ -7,7 +7,7 @@
 //! `prefix(..).__isles_choose(..)`. Captures are nested pairs, in the order of first use.
 
 use crate::call::Item;
-use crate::renaming::seen_as;
+use crate::renaming::name_in_body;
 use crate::usage::{self, Used};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -69,7 +69,7 @@ impl Captures {
             let capture = views.root(root);
             let (value, pattern) = (&captures.value, &captures.pattern);
             captures.value = quote!((#capture, #value));
-            let seen = seen_as(name);
+            let seen = name_in_body(name);
             captures.pattern = quote!((#seen, #pattern));
             if root.fields.is_empty() {
                 let check = quote_spanned!(name.span()=> #name.__isles_known(););

@@ -14,7 +14,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Stmt, parse_quote};
 
 /// `body`, which is of `flow`, with the errors that it gives back itself converted.
-pub fn lifted(body: &Expr, flow: Flow) -> Expr {
+pub fn with_converted_errors(body: &Expr, flow: Flow) -> Expr {
     let mut body = body.clone();
     if flow.ends_in_result {
         ends(&mut body);
@@ -80,9 +80,9 @@ fn convert(result: &mut Expr) {
 /// Returns `true` if a call is of the variant `name` and does not say its types: `Ok::<_, E>(..)` has an error type of
 /// its own.
 fn is_plain(function: &Expr, name: &str) -> bool {
-    let says_types = matches!(function, Expr::Path(path)
+    let has_type_arguments = matches!(function, Expr::Path(path)
         if path.path.segments.iter().any(|segment| !segment.arguments.is_none()));
-    !says_types && flow::last_name(function).is_some_and(|last| last == name)
+    !has_type_arguments && flow::last_name(function).is_some_and(|last| last == name)
 }
 
 /// Converts what stands in `Err(..)`; `error.into()` does so itself.

@@ -22,7 +22,7 @@ pub fn at(call: &Call) -> syn::Result<TokenStream> {
     let Captures { rebindings, views, checks, value, pattern: _ } = captures;
     let place = place(call);
     let here = local(call);
-    let quiet = quiet(flow::of(&call.body));
+    let quiet = allow_unreachable(flow::of(&call.body));
     Ok(quote! {{
         #site
         ::isles::__private::at(#place, async |__isles_place: ::isles::__private::Place| {
@@ -132,7 +132,7 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Tra
     let check = quote_spanned! {call.body.span()=>
         ::isles::__private::closures_and_unlisted_variables_cannot_travel(#remote_name);
     };
-    let quiet = quiet(flow::of(&call.body));
+    let quiet = allow_unreachable(flow::of(&call.body));
     let remote = quote! {
         #quiet
         let __isles_remote = ::isles::__private::signature(&__isles_captures, |__isles_landed| async move {
@@ -165,7 +165,7 @@ fn site() -> TokenStream {
 /// An expression that gives the value of `body`, inside of an `async` block whose output is a `Result`.
 fn value(body: &Expr, flow: Flow) -> TokenStream {
     let error = quote!(::isles::__private::BodyError);
-    let lifted = ending::lifted(body, flow);
+    let lifted = ending::with_converted_errors(body, flow);
     match flow {
         Flow { tries: true, ends_in_result: true, .. } => quote! {{
             let __isles_result: ::core::result::Result<_, #error> = async { #lifted }.await;
@@ -180,7 +180,7 @@ fn value(body: &Expr, flow: Flow) -> TokenStream {
 }
 
 /// Keeps the compiler from saying that our own code after a body that never ends is not reached.
-fn quiet(flow: Flow) -> TokenStream {
+fn allow_unreachable(flow: Flow) -> TokenStream {
     if flow.diverges {
         quote!(#[allow(unreachable_code, clippy::diverging_sub_expression)])
     } else {

@@ -86,8 +86,8 @@ pub(crate) struct Ruler {
 pub(crate) struct RulerOptions {
     /// Number of ticks that there is room for.
     pub(crate) labels_max: usize,
-    /// A value that must be in the range: the foot of bars.
-    pub(crate) foot: Option<f64>,
+    /// A value that must be in the range: the baseline of bars.
+    pub(crate) baseline: Option<f64>,
     /// `true` if only whole numbers are written.
     pub(crate) whole: bool,
 }
@@ -98,10 +98,10 @@ const MARGIN: f64 = 0.04;
 impl Ruler {
     /// The ruler for these values, which the axis can show.
     pub(crate) fn of(axis: &Axis, values: &[f64], options: RulerOptions) -> Ruler {
-        let (least, most) = extent(values.iter().copied().chain(options.foot));
+        let (least, most) = extent(values.iter().copied().chain(options.baseline));
         let (low, high) = match axis.scale {
-            Scale::Linear => linear_range(least, most, options.foot),
-            Scale::Log => log_range(least, most, options.foot),
+            Scale::Linear => linear_range(least, most, options.baseline),
+            Scale::Log => log_range(least, most, options.baseline),
         };
         let (labels, title, notation) = (Vec::new(), String::new(), Notation::default());
         let ruler = Ruler { scale: axis.scale, low, high, labels, title, notation };
@@ -161,7 +161,7 @@ fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
     whole.unwrap_or((0.0, 1.0))
 }
 
-fn linear_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
+fn linear_range(least: f64, most: f64, baseline: Option<f64>) -> (f64, f64) {
     // An axis that is near zero anyway begins there.
     let from_zero = least >= 0.0 && least <= most * 0.4;
     let (mut low, mut high) = if from_zero { (0.0, most) } else { (least, most) };
@@ -170,21 +170,21 @@ fn linear_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
         (low, high) = (low - around, high + around);
     }
     let margin = (high / 2.0 - low / 2.0) * 2.0 * MARGIN;
-    let is_foot = |value: f64| foot == Some(value) || (from_zero && value == 0.0);
-    (if is_foot(low) { low } else { low - margin }, if is_foot(high) { high } else { high + margin })
+    let is_baseline = |value: f64| baseline == Some(value) || (from_zero && value == 0.0);
+    (if is_baseline(low) { low } else { low - margin }, if is_baseline(high) { high } else { high + margin })
 }
 
 /// Logarithms of the range.
-fn log_range(least: f64, most: f64, foot: Option<f64>) -> (f64, f64) {
+fn log_range(least: f64, most: f64, baseline: Option<f64>) -> (f64, f64) {
     // Of no value at all there is the range of a linear axis.
     let (low, high) = (least.max(SMALLEST).log10(), most.max(SMALLEST).log10());
     let (low, high) = if least <= 0.0 { (high - 1.0, high) } else { (low, high) };
     let (low, high) = if high - low < 0.02 { (low - 0.15, high + 0.15) } else { (low, high) };
     let margin = (high - low) * MARGIN;
-    let foot = foot.map(f64::log10);
+    let baseline = baseline.map(f64::log10);
     (
-        if foot == Some(low) { low } else { low - margin },
-        if foot == Some(high) { high } else { high + margin },
+        if baseline == Some(low) { low } else { low - margin },
+        if baseline == Some(high) { high } else { high + margin },
     )
 }
 
@@ -315,7 +315,7 @@ fn significant(values: &[f64]) -> usize {
 mod tests {
     use super::*;
 
-    const ROOMY: RulerOptions = RulerOptions { labels_max: 7, foot: None, whole: false };
+    const ROOMY: RulerOptions = RulerOptions { labels_max: 7, baseline: None, whole: false };
 
     fn shown(axis: &Axis, values: &[f64]) -> Vec<String> {
         Ruler::of(axis, values, ROOMY).labels.into_iter().map(|mark| mark.label).collect()

@@ -80,25 +80,25 @@ enum Fill {
 
 /// The look of a series: its colour, shape and dash; they repeat after six, then with hollow marks, then filled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct SeriesStyle {
     number: usize,
     fill: Fill,
 }
 
-impl Look {
-    pub(crate) fn of(number: usize) -> Look {
+impl SeriesStyle {
+    pub(crate) fn of(number: usize) -> SeriesStyle {
         let fill = if number / COLOURS % 2 == 1 { Fill::Hollow } else { Fill::Full };
-        Look { number: number % COLOURS, fill }
+        SeriesStyle { number: number % COLOURS, fill }
     }
 
     /// The same with hollow marks.
-    pub(crate) fn hollow(self) -> Look {
-        Look { fill: Fill::Hollow, ..self }
+    pub(crate) fn hollow(self) -> SeriesStyle {
+        SeriesStyle { fill: Fill::Hollow, ..self }
     }
 
     /// The same with marks in which others are seen.
-    pub(crate) fn ring(self) -> Look {
-        Look { fill: Fill::Ring, ..self }
+    pub(crate) fn ring(self) -> SeriesStyle {
+        SeriesStyle { fill: Fill::Ring, ..self }
     }
 
     /// The class of its colour.
@@ -256,9 +256,9 @@ mod tests {
 
     #[test]
     fn twelve_looks_differ() {
-        let marks: Vec<String> = (0..12).map(|number| format!("{:?}", Look::of(number))).collect();
+        let marks: Vec<String> = (0..12).map(|number| format!("{:?}", SeriesStyle::of(number))).collect();
         assert!(marks.iter().enumerate().all(|(number, mark)| !marks[..number].contains(mark)));
-        assert_eq!(Look::of(12), Look::of(0));
+        assert_eq!(SeriesStyle::of(12), SeriesStyle::of(0));
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Page {
     }
 
     /// Says how many values were drawn of how many; those that could not be are noted.
-    pub(crate) fn tally(&mut self, drawn: usize, all: usize, is_log: bool) {
+    pub(crate) fn note_drawn(&mut self, drawn: usize, all: usize, is_log: bool) {
         self.drawn = drawn;
         let count = all - drawn;
         if count > 0 {
@@ -231,17 +231,20 @@ impl Page {
 }
 
 /// A sample of a legend that is one mark.
-pub(crate) fn mark_sample(look: crate::canvas::Look, class: &str) -> Box<dyn Fn(Spot) -> Vec<Element>> {
+pub(crate) fn mark_sample(
+    style: crate::canvas::SeriesStyle,
+    class: &str,
+) -> Box<dyn Fn(Spot) -> Vec<Element>> {
     let class = class.to_owned();
     Box::new(move |at| {
-        let mark = look.mark(at, "");
-        vec![group(&look.class(), [group(&class, [mark])])]
+        let mark = style.mark(at, "");
+        vec![group(&style.class(), [group(&class, [mark])])]
     })
 }
 
 /// A group for what a figure draws for a series.
-pub(crate) fn series_group(look: crate::canvas::Look, name: &str, elements: Vec<Element>) -> Element {
-    let mut series = element("g", &look.class());
+pub(crate) fn series_group(style: crate::canvas::SeriesStyle, name: &str, elements: Vec<Element>) -> Element {
+    let mut series = element("g", &style.class());
     series.get_attributes_mut().insert("data-series".to_owned(), clean(name).into());
     for element in elements {
         series.get_children_mut().push(Box::new(element));

@@ -47,7 +47,7 @@ impl Panel {
     /// Puts a panel onto the page and moves the cursor below it.
     pub(crate) fn on(page: &mut Page, options: &PanelOptions<'_>) -> Panel {
         let ((x_axis, x_values), (y_axis, y_values)) = (options.x, options.y);
-        let y = upright(y_axis, y_values, options.height);
+        let y = vertical_axis(y_axis, y_values, options.height);
         let left = left(&y).max(options.left_min);
         let right = (WIDTH - options.right).max(left + 60.0);
         let x = Ruler::of(x_axis, x_values, ruler_options(x_values, (right - left) / LABEL_WIDTH));
@@ -66,7 +66,7 @@ impl Panel {
 
     /// Returns the left edge of the area of a panel with this vertical axis.
     pub(crate) fn left(y: &Axis, values: &[f64], height: f64) -> f64 {
-        left(&upright(y, values, height))
+        left(&vertical_axis(y, values, height))
     }
 
     /// Returns the position of a point.
@@ -149,7 +149,7 @@ impl Panel {
 }
 
 /// The vertical axis of a panel of that height.
-fn upright(axis: &Axis, values: &[f64], height: f64) -> Ruler {
+fn vertical_axis(axis: &Axis, values: &[f64], height: f64) -> Ruler {
     Ruler::of(axis, values, ruler_options(values, height / LABEL_HEIGHT))
 }
 
@@ -161,7 +161,7 @@ fn left(y: &Ruler) -> f64 {
 
 fn ruler_options(values: &[f64], labels_max: f64) -> RulerOptions {
     let whole = !values.is_empty() && values.iter().all(|value| value.fract() == 0.0);
-    RulerOptions { labels_max: (labels_max as usize).max(2), foot: None, whole }
+    RulerOptions { labels_max: (labels_max as usize).max(2), baseline: None, whole }
 }
 
 /// The part of a line between two heights, with the points where it crosses them.

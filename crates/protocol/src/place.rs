@@ -123,7 +123,7 @@ impl ExchangeCounts {
     }
 
     /// Takes back a [`ExchangeCounts::send`] that is still counted here.
-    pub(crate) fn unsend(&mut self, place: PlaceId) {
+    pub(crate) fn undo_send(&mut self, place: PlaceId) {
         let entry = self.entry(place);
         assert!(entry.sent > 0, "no departure to {place} to undo");
         entry.sent -= 1;

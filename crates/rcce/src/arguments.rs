@@ -87,7 +87,7 @@ pub struct RunArguments {
 
 impl RunArguments {
     /// Refuses arguments that mean nothing on processes.
-    pub fn refuse_what_is_for_chips(&self) -> Result<(), Failure> {
+    pub fn check_process_arguments(&self) -> Result<(), Failure> {
         let given = [
             ("--preset", self.preset.is_some()),
             ("--work", self.work != MeasuredWork::Nothing),

@@ -3,9 +3,9 @@
 //! Each rank is this program once more, which maps the shared memory and loads the program. The first process watches:
 //! a rank that ends badly, and ranks that all sleep, which nobody can wake any more, end the run with a line.
 
-use crate::chip::be_served;
+use crate::chip::run_with_remote_model;
 use crate::image::{Image, ProgramArguments};
-use crate::interface::{MachineDescription, RANKS_MAX, VERSION, Whereabouts, waiting_list};
+use crate::interface::{CurrentCall, MachineDescription, RANKS_MAX, VERSION, waiting_list};
 use crate::segment::RankMemory;
 use isles_app::Failure;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -68,14 +68,14 @@ pub fn describe(segment: RankMemory, rank: usize, ranks: usize) -> MachineDescri
     }
 }
 
-/// Starts the process of a rank. `told` is [`HOST`], or what [`be_served`] reads.
+/// Starts the process of a rank. `model_facts` is [`HOST`], or what [`run_with_remote_model`] reads.
 ///
 /// # Errors
 /// The system refuses.
 pub fn start_rank(
     (rank, ranks): (usize, usize),
     memory: &OwnedFd,
-    told: &str,
+    model_facts: &str,
     program: &Path,
     words: &[OsString],
 ) -> Result<Child, Failure> {
@@ -83,7 +83,7 @@ pub fn start_rank(
     let mut command = Command::new(own);
     let numbers = [memory.as_raw_fd() as usize, rank, ranks, std::process::id() as usize];
     command.arg("rank").args(numbers.map(|number| number.to_string()));
-    command.arg(told).arg(program).args(words);
+    command.arg(model_facts).arg(program).args(words);
     if rank != 0 {
         command.stdin(Stdio::null());
     }
@@ -126,7 +126,7 @@ fn watch(processes: &mut RankProcesses, segment: RankMemory) -> Result<(), Failu
             }
             process.status = process.child.try_wait().ok().flatten();
             if let Some(status) = process.status.filter(|status| !status.success()) {
-                return Err(Failure::Ended(control.complaint().unwrap_or_else(|| bad_end(rank, status))));
+                return Err(Failure::Ended(control.complaint().unwrap_or_else(|| exit_error(rank, status))));
             }
         }
         if ended > 0 {
@@ -144,7 +144,7 @@ fn watch(processes: &mut RankProcesses, segment: RankMemory) -> Result<(), Failu
     }
 }
 
-fn bad_end(rank: usize, status: ExitStatus) -> String {
+fn exit_error(rank: usize, status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("rank {rank} has ended with exit code {code}"),
         (None, Some(signal)) => format!("rank {rank} was ended by signal {signal}"),
@@ -157,7 +157,7 @@ fn deadlock(processes: &RankProcesses, segment: RankMemory) -> String {
     let (mut waiting, mut gone) = (Vec::new(), Vec::new());
     for (rank, process) in processes.0.iter().enumerate() {
         match process.status {
-            None => waiting.push(control.whereabouts(rank)),
+            None => waiting.push(control.current_call(rank)),
             Some(_) if !control.is_finalized(rank) => gone.push(rank),
             Some(_) => {}
         }
@@ -166,7 +166,7 @@ fn deadlock(processes: &RankProcesses, segment: RankMemory) -> String {
 }
 
 /// The line about ranks that wait for ever, and ranks that have ended without `RCCE_finalize`.
-pub fn deadlock_line(waiting: &[Whereabouts], gone: &[usize]) -> String {
+pub fn deadlock_line(waiting: &[CurrentCall], gone: &[usize]) -> String {
     let waits = format!("deadlock: {}", waiting_list(waiting));
     match gone {
         [] => waits,
@@ -195,12 +195,12 @@ fn pin_rank(rank: usize, ranks: usize) {
 ///
 /// # Errors
 /// The first process has not started it, or the program cannot be loaded.
-pub fn be_rank(words: &[OsString]) -> Result<(), Failure> {
+pub fn run_as_rank(words: &[OsString]) -> Result<(), Failure> {
     let refused = || Failure::Usage("isles-rcce rank is started by isles rccerun only".into());
     let number =
         |at: usize| words.get(at).and_then(|word| word.to_str()?.parse::<usize>().ok()).ok_or_else(refused);
     let (descriptor, rank, ranks, parent) = (number(0)?, number(1)?, number(2)?, number(3)?);
-    let told = words.get(4).and_then(|word| word.to_str()).ok_or_else(refused)?;
+    let model_facts = words.get(4).and_then(|word| word.to_str()).ok_or_else(refused)?;
     let program = PathBuf::from(words.get(5).ok_or_else(refused)?);
     if rank >= ranks || ranks > RANKS_MAX {
         return Err(refused());
@@ -214,8 +214,8 @@ pub fn be_rank(words: &[OsString]) -> Result<(), Failure> {
     // SOUND: the first process hands it over as an argument; if it is not open, mapping it fails.
     let memory = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
     let segment = RankMemory::map(memory.as_fd())?;
-    if told != HOST {
-        return be_served(segment, (rank, ranks), told, &program, &words[6..]);
+    if model_facts != HOST {
+        return run_with_remote_model(segment, (rank, ranks), model_facts, &program, &words[6..]);
     }
     pin_rank(rank, ranks);
     let image = Image::load(&program)?;
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_has_gone_is_named_before_those_that_wait_for_it() {
-        let waiting = [Whereabouts { rank: 0, call: "RCCE_recv".into(), peer: Some(1) }];
+        let waiting = [CurrentCall { rank: 0, call: "RCCE_recv".into(), peer: Some(1) }];
         assert_eq!(
             deadlock_line(&waiting, &[1]),
             "rank 1 has ended without RCCE_finalize; deadlock: rank 0 in RCCE_recv for rank 1"

@@ -51,17 +51,17 @@ impl Image {
     }
 
     fn open(name: &[u8], path: &Path, copy: Option<OwnedFd>) -> Result<Image, Failure> {
-        let name = CString::new(name).map_err(|_| not_ours(path, "its name has a zero byte"))?;
+        let name = CString::new(name).map_err(|_| invalid_image(path, "its name has a zero byte"))?;
         // NEED: only the loader of the system can load a program of C.
         // SOUND: the name ends in zero. What its initialisers do is the program's own affair, as if it were started.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            return Err(not_ours(path, &loader_error(&name, path)));
+            return Err(invalid_image(path, &loader_error(&name, path)));
         }
         let attach = symbol(handle, c"isles_rcce_attach");
         let run = symbol(handle, c"isles_rcce_run");
         if attach.is_null() || run.is_null() {
-            return Err(not_ours(path, "it has no library of RCCE in it"));
+            return Err(invalid_image(path, "it has no library of RCCE in it"));
         }
         // NEED: symbols are addresses without a type.
         // SOUND: both are functions of `c/src`, with these types; the handle is never closed.
@@ -80,7 +80,7 @@ impl Image {
         // SOUND: the description has the layout of `struct machine` and points to the mapped segment.
         match unsafe { (self.attach)(machine) } {
             0 => Ok(()),
-            _ => Err(not_ours(&self.path, "another version of Isles has made it")),
+            _ => Err(invalid_image(&self.path, "another version of Isles has made it")),
         }
     }
 
@@ -134,7 +134,7 @@ fn loader_error(name: &CStr, path: &Path) -> String {
     text.strip_prefix(&own).map(str::to_owned).unwrap_or(text)
 }
 
-fn not_ours(path: &Path, why: &str) -> Failure {
+fn invalid_image(path: &Path, why: &str) -> Failure {
     Failure::Usage(format!(
         "{} cannot be run by isles rccerun: {why}; build it with isles cc",
         path.display()

@@ -142,7 +142,7 @@ type AtomicByte = std::sync::atomic::AtomicU8;
 
 /// Call in which a rank is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct CurrentCall {
     /// Number of the rank.
     pub rank: usize,
     /// The call of the library that it is in, or "a computation".
@@ -163,14 +163,14 @@ impl ControlWords {
     }
 
     /// Returns the call in which a rank is.
-    pub fn whereabouts(&self, rank: usize) -> Whereabouts {
+    pub fn current_call(&self, rank: usize) -> CurrentCall {
         let state = &self.state[rank];
         let call = self
             .names
             .get(state.call.load(Ordering::Relaxed) as usize)
             .map_or(String::new(), |name| text(name));
         let peer = usize::try_from(state.peer.load(Ordering::Relaxed)).ok();
-        Whereabouts { rank, call, peer }
+        CurrentCall { rank, call, peer }
     }
 
     /// Returns how often a rank has been woken, or `None` if it does not sleep.
@@ -187,7 +187,7 @@ impl ControlWords {
 }
 
 /// The function that the library asks the model with.
-pub type Ask = extern "C" fn(*mut c_void, *const PortRequest) -> u64;
+pub type PortFunction = extern "C" fn(*mut c_void, *const PortRequest) -> u64;
 
 /// `struct machine`.
 #[repr(C)]
@@ -209,7 +209,7 @@ pub struct MachineDescription {
     /// Its bytes.
     pub shared_bytes: u64,
     /// Function that asks the model.
-    pub request: Option<Ask>,
+    pub request: Option<PortFunction>,
     /// Context passed to `request`.
     pub context: *mut c_void,
     /// The reference clock, in GHz.
@@ -226,11 +226,11 @@ pub type Attach = unsafe extern "C" fn(*const MachineDescription) -> c_int;
 pub type Run = unsafe extern "C" fn(c_int, *const *const c_char);
 
 /// One line that names where ranks wait: "rank 0 in RCCE_send for rank 1, ..".
-pub fn waiting_list(waiting: &[Whereabouts]) -> String {
+pub fn waiting_list(waiting: &[CurrentCall]) -> String {
     const SHOWN: usize = 6;
-    let one = |whereabouts: &Whereabouts| {
-        let peer = whereabouts.peer.map(|peer| format!(" for rank {peer}")).unwrap_or_default();
-        format!("rank {} in {}{peer}", whereabouts.rank, whereabouts.call)
+    let one = |current: &CurrentCall| {
+        let peer = current.peer.map(|peer| format!(" for rank {peer}")).unwrap_or_default();
+        format!("rank {} in {}{peer}", current.rank, current.call)
     };
     let mut line = waiting.iter().take(SHOWN).map(one).collect::<Vec<_>>().join(", ");
     if waiting.len() > SHOWN {
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_deadlock_names_ranks_calls_and_peers() {
-        let one = |rank, peer| Whereabouts { rank, call: "RCCE_send".into(), peer };
+        let one = |rank, peer| CurrentCall { rank, call: "RCCE_send".into(), peer };
         assert_eq!(
             waiting_list(&[one(0, Some(1)), one(1, None)]),
             "rank 0 in RCCE_send for rank 1, rank 1 in RCCE_send"

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     // What belongs to the C compiler or to a rank's program is not read by clap.
     match words.get(1).and_then(|word| word.to_str()) {
         Some("cc") => return outcome(toolchain::compile(&words[2..])),
-        Some("rank") => return outcome(host::be_rank(&words[2..])),
+        Some("rank") => return outcome(host::run_as_rank(&words[2..])),
         _ => {}
     }
     match arguments::read(words) {
@@ -37,7 +37,7 @@ fn run(arguments: &arguments::RunArguments) -> Result<(), Failure> {
     let (ranks, program, words) = (arguments.ranks as usize, &arguments.program, &arguments.words[..]);
     match &arguments.machine {
         RankMachine::Processes => {
-            arguments.refuse_what_is_for_chips()?;
+            arguments.check_process_arguments()?;
             host::run(ranks, program, words)
         }
         RankMachine::Chip(name) => chip::run(name, arguments),

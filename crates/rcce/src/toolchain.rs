@@ -126,18 +126,18 @@ fn archive(root: &Path, kind: &str, options: &[&str]) -> Result<(), Failure> {
         let mut command = Command::new(compiler());
         command.args(["-std=gnu11", "-O2", "-fPIC", "-c"]).args(options).arg("-I").arg(root.join("include"));
         command.arg(root.join(path)).arg("-o").arg(&object);
-        succeed(&mut command, "the library of RCCE cannot be compiled")?;
+        run_compiler(&mut command, "the library of RCCE cannot be compiled")?;
         objects[usize::from(name.to_string_lossy().starts_with('i'))].push(object);
     }
     for (name, objects) in ["librcce.a", "libircce.a"].iter().zip(objects) {
         let mut command = Command::new("ar");
         command.arg("rcs").arg(folder.join(name)).args(objects);
-        succeed(&mut command, "the library of RCCE cannot be put together")?;
+        run_compiler(&mut command, "the library of RCCE cannot be put together")?;
     }
     Ok(())
 }
 
-fn succeed(command: &mut Command, what: &str) -> Result<(), Failure> {
+fn run_compiler(command: &mut Command, what: &str) -> Result<(), Failure> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(Failure::Usage(format!(
@@ -218,7 +218,7 @@ pub fn compile(words: &[OsString]) -> Result<(), Failure> {
         command.args(["-Wl,-u,isles_rcce_attach", "-Wl,-u,isles_rcce_run"]);
         command.arg("-L").arg(library.archives(wanted.has_bit_flags)).args(["-lircce", "-lrcce", "-lm"]);
     }
-    succeed(&mut command, "the program cannot be compiled")
+    run_compiler(&mut command, "the program cannot be compiled")
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub use handle::{
 };
 pub use isles_transport::{Table, Work};
 pub use join::{everywhere, try_join_all};
-pub use local::told::{eprint, print, progress, show};
+pub use local::output::{eprint, print, progress, show};
 pub use local::{Clock, CoreReading, Local, Step};
 pub use monitor::Monitor;
 pub use place::{Place, here, place_count, place_of, places};
@@ -46,6 +46,6 @@ pub use run::process::watch_exits;
 pub use run::region::{MeasuredRegion, measured};
 pub use run::report::{HeldMemory, PlaceReport, RunReport, hold_memory, together};
 pub use task::Priority;
-pub use task::coop::{sent, yield_now};
+pub use task::coop::{flush_sends, yield_now};
 pub use time::{Cycles, Sleep, access_file, now, sleep, timeout, work};
 pub use wire::plain;

@@ -42,7 +42,7 @@ pub const WATCHFUL_RECEIVES: u32 = 32;
 
 /// Number of long turns without a message for their end, after which fewer are waited for: others may be late now and
 /// then, and waiting in vain costs a [`TURN_PART`]th of each.
-pub(crate) const TURNS_IN_VAIN_MAX: u32 = 4;
+pub(crate) const UNAWAITED_TURNS_MAX: u32 = 4;
 
 /// After so much effort an operation looks whether messages wait, where turns are not measured: a look takes as long as
 /// half of the shortest operation, of 13 ns.
@@ -82,13 +82,13 @@ pub(crate) const CROWD_MIN: usize = 256;
 pub(crate) const CROWD_REFUSALS: u32 = 4;
 
 /// Time the first place waits for the others to say that they have ended, before it continues without them.
-pub(crate) const FAREWELL_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const FINAL_REPORT_WAIT: Duration = Duration::from_secs(5);
 
 /// Time without an event at the first place before all places tell each other in which collectives they wait.
 pub(crate) const COMPARE_WAIT: Duration = Duration::from_secs(1);
 
 /// Number of last looks at its messages by a place that is told to end.
-pub(crate) const LAST_LOOKS: usize = 64;
+pub(crate) const FINAL_POLLS: usize = 64;
 
 /// Time the first place waits for the others to explain what they wait for, before it gives a run up.
 pub(crate) const EXPLAIN_WAIT: Duration = Duration::from_millis(500);
@@ -149,8 +149,8 @@ const _: () = assert!(ERROR_TEXT_BYTES_MAX > ERROR_TEXT_BYTES_MIN);
 
 /// Number of looks for messages before a place rests, if it has a processor of its own and no task is ready: about a
 /// microsecond. What arrives meanwhile is taken in at once, without the way through a wait.
-pub(crate) const REST_LOOKS: u32 = 64;
+pub(crate) const SPIN_POLLS: u32 = 64;
 
 /// Number of times a caller looks for its answer itself before it gives way, under the same condition: five
 /// microseconds.
-pub(crate) const ANSWER_LOOKS: u32 = 512;
+pub(crate) const REPLY_SPIN_POLLS: u32 = 512;

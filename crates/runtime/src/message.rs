@@ -77,7 +77,7 @@ fn dispatch(local: &Local, id: HandlerId, source: PlaceId, reader: &mut Reader<'
 
 /// The head of a travelling body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct BodyHeader {
     /// Entry point of the body there.
     pub(crate) entry: Entry,
     /// The finish that counts it, or for a call the caller's; none if detached.
@@ -87,7 +87,7 @@ pub struct Head {
 /// The bytes that stand for no finish.
 const NO_FINISH: [u8; FinishId::BYTES] = [0xff; FinishId::BYTES];
 
-impl Head {
+impl BodyHeader {
     /// Bytes on the wire: offset and hash of the entry, and the finish; written and read in one piece.
     pub(crate) const BYTES: usize = 8 + FinishId::BYTES;
 
@@ -110,7 +110,7 @@ impl Head {
         let [a, b, c, d, e, f, g, h, finish @ ..] = reader.take_pod::<[u8; Self::BYTES]>()?;
         let entry =
             Entry { offset: u32::from_le_bytes([a, b, c, d]), hash: u32::from_le_bytes([e, f, g, h]) };
-        Ok(Head { entry, finish: (finish != NO_FINISH).then(|| FinishId::from_bytes(finish)) })
+        Ok(BodyHeader { entry, finish: (finish != NO_FINISH).then(|| FinishId::from_bytes(finish)) })
     }
 }
 
@@ -188,12 +188,12 @@ pub(crate) fn deliver(local: &Local, arrival: Arrival<'_>) {
             local.backlog.note(bytes.len());
             note(local, *source, bytes.len(), dispatch_small(local, *handler, *source, bytes));
         }
-        _ => deliver_rare(local, arrival),
+        _ => deliver_slow(local, arrival),
     }
 }
 
 /// Receives what is not a small message.
-fn deliver_rare(local: &Local, arrival: Arrival<'_>) {
+fn deliver_slow(local: &Local, arrival: Arrival<'_>) {
     match arrival {
         Arrival::Died { place, cause } => place_died(local, place, &cause),
         Arrival::Message(Message { source, handler, body, .. }) => {
@@ -227,7 +227,7 @@ fn note(local: &Local, source: PlaceId, bytes: usize, received: Result<(), Refus
 pub fn refuse(local: &Local, source: PlaceId, fault: &Refused) {
     if !fault.is_sound() {
         notice(format_args!("isles: {}: a message from {source} was refused: {fault}", local.here()));
-        local.endpoint().condemn(source);
+        local.endpoint().declare_dead(source);
     }
 }
 
@@ -253,7 +253,7 @@ fn place_died(local: &Local, place: PlaceId, cause: &Death) {
     finish::place_died(local, place);
     if place == PlaceId(0) {
         // Nobody is left to say when the run ends.
-        local.run.dismissed.set(true);
+        local.run.is_shut_down.set(true);
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(sent, Ok(()));
         while !local.is_dead(PlaceId(1)) {
             assert!(world.advance(), "the message has arrived, and its sender lives");
-            local.enter(|| local.attend());
+            local.enter(|| local.progress_messages());
         }
     }
 }

@@ -24,7 +24,7 @@ pub use crate::handle::{NO_VALUE, travels_by_share};
 pub use crate::join::try_join;
 pub use crate::local::{Encode, Sent, Unsent};
 pub use crate::members::{Members, PlaceGroup};
-pub use crate::message::{Handler, Head, Refused, refuse};
+pub use crate::message::{BodyHeader, Handler, Refused, refuse};
 pub use crate::part::slots::NumberHasherBuilder;
 pub use crate::part::{InternalSite, PartId, PartRef, SerdeCapture, SerdeReturn, Value, fold, replicate};
 pub use crate::time::earlier;
@@ -32,8 +32,8 @@ pub use crate::time::earlier;
 /// Operations that give way.
 pub mod coop {
     pub use crate::task::coop::{
-        AtOnce, Attempt, CALL, LOOK, OPERATION, PIECE, cooperate, let_leave, must_give_way, poll_leave,
-        poll_proceed, slowly, spend, spend_of,
+        Attempt, CALL, FastPath, LOOK, OPERATION, PIECE, cooperate, must_yield, poll_proceed,
+        poll_until_sent, slow_path, spend_budget, spend_budget_of, wait_until_sent,
     };
 }
 
@@ -44,7 +44,7 @@ pub mod span {
 
 /// Bodies that services start at other places.
 pub mod call {
-    pub use crate::call::{Asked, ask, at_there, called_at, spawn, spawn_there, start_spawned};
+    pub use crate::call::{CallFuture, ask, at_there, called_at, spawn, spawn_there, start_spawned};
 }
 
 use crate::error::{Error, Result};
@@ -73,7 +73,7 @@ pub struct RefusedBody<'a> {
     /// The place that it goes to.
     pub to: PlaceId,
     /// Its entry and its finish.
-    pub head: Head,
+    pub head: BodyHeader,
     /// Writes its captures.
     pub encode: &'a Encode<'a>,
 }
@@ -112,9 +112,9 @@ pub trait ServiceTable {
 
     /// Takes in what has come without a message; returns how many values. Called only while
     /// [`Local::set_watching`] says so.
-    fn look(&self, local: &Local) -> usize;
+    fn poll_values(&self, local: &Local) -> usize;
 
-    /// Returns `true` if [`look`](Self::look) has something to take in.
+    /// Returns `true` if [`poll_values`](Self::poll_values) has something to take in.
     fn has_arrivals(&self) -> bool;
 
     /// The finish `key` has ended here.
@@ -137,7 +137,7 @@ pub trait ServiceTable {
     fn compare_waits(&self, local: &Local) -> usize;
 
     /// Returns how often another place has told what it waits for.
-    fn waits_heard(&self) -> usize;
+    fn wait_reports(&self) -> usize;
 
     /// Keeps `fault` of another place, with which no call of the program ended, for the end of the run.
     fn keep_fault(&self, fault: Error);
@@ -257,7 +257,7 @@ impl Local {
         self.has_refused.get()
     }
 
-    /// Says whether [`ServiceTable::look`] is to be called whenever messages are looked at.
+    /// Says whether [`ServiceTable::poll_values`] is to be called whenever messages are looked at.
     pub fn set_watching(&self, is_watching: bool) {
         self.is_watching.set(is_watching);
     }
@@ -293,7 +293,7 @@ impl ServiceTable for () {
         false
     }
 
-    fn look(&self, _local: &Local) -> usize {
+    fn poll_values(&self, _local: &Local) -> usize {
         0
     }
 
@@ -319,7 +319,7 @@ impl ServiceTable for () {
         0
     }
 
-    fn waits_heard(&self) -> usize {
+    fn wait_reports(&self) -> usize {
         0
     }
 

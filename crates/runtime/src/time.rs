@@ -165,12 +165,12 @@ impl Timers {
     pub(crate) fn expire_busy(&self, local: &Local) {
         if self.any.get() {
             let left = self.steps_left.get();
-            if left > 0 { self.steps_left.set(left - 1) } else { self.look(local) }
+            if left > 0 { self.steps_left.set(left - 1) } else { self.check_clock(local) }
         }
     }
 
     #[cold]
-    fn look(&self, local: &Local) {
+    fn check_clock(&self, local: &Local) {
         let now = local.clock().now();
         let apart = self.steps_apart.get();
         let apart = match now.saturating_sub(self.last_look.replace(now)) {

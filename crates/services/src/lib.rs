@@ -28,7 +28,7 @@ pub use phaser::Phaser;
 pub use placed::{ChosenPlace, PlacedTask};
 pub use shared::{
     AcquireAll, CHUNK_BYTES, Composed, Controller, Exclusion, IncoherentMemory, IndexRange, IndexSpace,
-    Mapping, MemoryKind, MemoryStretch, ObjectMemory, ReadFuture, ReadGuard, Shared, SharedOptions,
+    Mapping, MemoryKind, MemoryRange, ObjectMemory, ReadFuture, ReadGuard, Shared, SharedOptions,
     SharedValue, WriteFuture, WriteGuard, acquire_all, set_incoherent_memory,
 };
 pub use table::services;

@@ -48,15 +48,15 @@ pub enum DirectoryError {
     /// Its path is too long for a socket.
     TooLong(PathBuf),
     /// There is no run directory there.
-    NotThere(PathBuf),
+    NotFound(PathBuf),
     /// The run in it is over, or its first process was killed.
-    Over(PathBuf),
+    RunEnded(PathBuf),
     /// The run closed the connection without an answer.
-    TurnedAway(PathBuf),
+    Rejected(PathBuf),
     /// The run answered something that is no answer.
-    Garbled(PathBuf),
+    Malformed(PathBuf),
     /// Nobody answers in time, though somebody listens.
-    Silent(PathBuf),
+    NoAnswer(PathBuf),
     /// The system refused it.
     System(PathBuf, io::Error),
 }
@@ -77,17 +77,17 @@ impl fmt::Display for DirectoryError {
             DirectoryError::TooLong(path) => {
                 write!(f, "{} is too long for a socket, which takes {PATH_BYTES_MAX} bytes", shown(path))
             }
-            DirectoryError::NotThere(path) => write!(f, "{} is no run directory", shown(path)),
-            DirectoryError::Over(path) => write!(f, "the run in {} is over", shown(path)),
-            DirectoryError::TurnedAway(path) => write!(
+            DirectoryError::NotFound(path) => write!(f, "{} is no run directory", shown(path)),
+            DirectoryError::RunEnded(path) => write!(f, "the run in {} is over", shown(path)),
+            DirectoryError::Rejected(path) => write!(
                 f,
                 "the run in {} does not answer: it has {OBSERVERS_MAX} observers, is another user's, or has just ended",
                 shown(path)
             ),
-            DirectoryError::Garbled(path) => {
+            DirectoryError::Malformed(path) => {
                 write!(f, "what answers in {} is no run of this version", shown(path))
             }
-            DirectoryError::Silent(path) => write!(
+            DirectoryError::NoAnswer(path) => write!(
                 f,
                 "the run in {} does not answer within {} s: its first process is stopped, or has no processor",
                 shown(path),
@@ -210,7 +210,7 @@ impl ObserverSocket {
         while let Ok((stream, _)) = self.listener.accept() {
             self.observers.retain(is_connected);
             // A user who may not look is not answered, and neither is one too many.
-            if self.observers.len() < OBSERVERS_MAX && may_look(&stream) && self.answer(&stream).is_ok() {
+            if self.observers.len() < OBSERVERS_MAX && is_permitted(&stream) && self.answer(&stream).is_ok() {
                 self.observers.push(stream);
             }
         }
@@ -238,7 +238,7 @@ impl Drop for ObserverSocket {
 }
 
 /// Returns `true` if the other end runs as the same user, or as root.
-fn may_look(stream: &UnixStream) -> bool {
+fn is_permitted(stream: &UnixStream) -> bool {
     let own = getuid();
     socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
 }
@@ -264,28 +264,28 @@ impl ObserverLink {
     pub fn connect(directory: &Path) -> Result<(ObserverLink, File), DirectoryError> {
         let path = directory.join(SOCKET);
         let stream = UnixStream::connect(&path).map_err(|cause| match cause.kind() {
-            io::ErrorKind::ConnectionRefused => DirectoryError::Over(directory.to_owned()),
+            io::ErrorKind::ConnectionRefused => DirectoryError::RunEnded(directory.to_owned()),
             io::ErrorKind::NotFound if directory.join(LOG).is_file() => {
-                DirectoryError::Over(directory.to_owned())
+                DirectoryError::RunEnded(directory.to_owned())
             }
-            io::ErrorKind::NotFound => DirectoryError::NotThere(directory.to_owned()),
+            io::ErrorKind::NotFound => DirectoryError::NotFound(directory.to_owned()),
             _ => DirectoryError::System(path.clone(), cause),
         })?;
         let answer = receive(&stream).map_err(|cause| match cause.kind() {
             // A limit of a socket is told as if it was not to wait.
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                DirectoryError::Silent(directory.to_owned())
+                DirectoryError::NoAnswer(directory.to_owned())
             }
             // The run ended before it took the connection, or while it answered.
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
-                DirectoryError::Over(directory.to_owned())
+                DirectoryError::RunEnded(directory.to_owned())
             }
-            io::ErrorKind::ConnectionRefused => DirectoryError::TurnedAway(directory.to_owned()),
+            io::ErrorKind::ConnectionRefused => DirectoryError::Rejected(directory.to_owned()),
             _ => DirectoryError::System(path.clone(), cause),
         })?;
-        let garbled = || DirectoryError::Garbled(directory.to_owned());
-        let (file, bytes) = answer.ok_or_else(garbled)?;
-        let description = RunDescription::decode(&bytes).ok_or_else(garbled)?;
+        let malformed = || DirectoryError::Malformed(directory.to_owned());
+        let (file, bytes) = answer.ok_or_else(malformed)?;
+        let description = RunDescription::decode(&bytes).ok_or_else(malformed)?;
         stream.set_nonblocking(true).map_err(|cause| DirectoryError::System(path, cause))?;
         Ok((ObserverLink { stream, description }, file))
     }
@@ -366,9 +366,9 @@ mod tests {
         ending.write_all(b"x").unwrap();
         server.join().unwrap();
         assert!(!link.is_alive());
-        assert!(matches!(ObserverLink::connect(&path), Err(DirectoryError::NotThere(_))));
+        assert!(matches!(ObserverLink::connect(&path), Err(DirectoryError::NotFound(_))));
         fs::write(RunDirectory::log_path(&path), "").unwrap();
-        assert!(matches!(ObserverLink::connect(&path), Err(DirectoryError::Over(_))));
+        assert!(matches!(ObserverLink::connect(&path), Err(DirectoryError::RunEnded(_))));
         fs::remove_dir_all(path).unwrap();
     }
 
@@ -414,7 +414,7 @@ mod tests {
         let mut waiting = [PollFd::new(&socket.listener, PollFlags::IN)];
         poll(&mut waiting, None).unwrap();
         drop(socket);
-        assert!(matches!(observer.join().unwrap(), Err(DirectoryError::Over(_))));
+        assert!(matches!(observer.join().unwrap(), Err(DirectoryError::RunEnded(_))));
         fs::remove_dir_all(path).unwrap();
     }
 

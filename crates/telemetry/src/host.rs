@@ -151,7 +151,7 @@ impl HostMeter {
 
 /// The entries of a folder whose names are wanted, in order.
 fn entries(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, String> {
-    let listed = fs::read_dir(folder).map_err(|cause| told(folder, &cause))?;
+    let listed = fs::read_dir(folder).map_err(|cause| read_error(folder, &cause))?;
     let mut found: Vec<PathBuf> = listed
         .filter_map(Result::ok)
         .filter(|entry| is_wanted(&entry.file_name().to_string_lossy()))
@@ -162,7 +162,7 @@ fn entries(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBu
 }
 
 fn word(file: &Path) -> Result<String, String> {
-    let bytes = fs::read(file).map_err(|cause| told(file, &cause))?;
+    let bytes = fs::read(file).map_err(|cause| read_error(file, &cause))?;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(FILE_BYTES_MAX)]).trim().to_owned();
     let is_word = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_graphic());
     if is_word { Ok(text) } else { Err(format!("{} is {text:?}; allowed: a word", file.display())) }
@@ -173,7 +173,7 @@ fn number<N: std::str::FromStr>(file: &Path) -> Result<N, String> {
     text.parse().map_err(|_| format!("{} is {text:?}; allowed: a whole number", file.display()))
 }
 
-fn told(path: &Path, cause: &io::Error) -> String {
+fn read_error(path: &Path, cause: &io::Error) -> String {
     format!("{}: {cause}", path.display())
 }
 

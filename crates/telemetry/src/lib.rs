@@ -24,7 +24,7 @@ pub use directory::{DirectoryError, ObserverLink, ObserverSocket, RunDirectory, 
 pub use host::{EnergyZone, HostClock, HostMeter, HostPart, HostReading};
 pub use log::{LogError, LogReader, LogWriter, RecordedRun};
 pub use page::{
-    CounterTable, HeadWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory,
+    CounterTable, HeaderWriter, PageError, PageLayout, PagesReader, PlaceWriter, WAITS, WordMemory,
 };
 pub use sample::{
     CounterValues, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputLine, OutputStream,

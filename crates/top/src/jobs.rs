@@ -55,7 +55,7 @@ impl JobSource {
     }
 
     /// Asks for all jobs, and for the output of the one `chosen`.
-    pub fn look(&self, shown: &mut ShownJobs, chosen: Option<u64>) {
+    pub fn refresh(&self, shown: &mut ShownJobs, chosen: Option<u64>) {
         shown.trouble = self.ask_all(shown, chosen).err();
     }
 
@@ -72,13 +72,13 @@ impl JobSource {
     }
 
     fn ask(&self, request: &Value) -> Result<Value, String> {
-        let told = |cause: io::Error| format!("{}: {cause}", self.socket.display());
-        let mut stream = UnixStream::connect(&self.socket).map_err(told)?;
-        stream.set_read_timeout(Some(ANSWER_WAIT)).map_err(told)?;
-        stream.write_all(format!("{request}\n").as_bytes()).map_err(told)?;
+        let failed = |cause: io::Error| format!("{}: {cause}", self.socket.display());
+        let mut stream = UnixStream::connect(&self.socket).map_err(failed)?;
+        stream.set_read_timeout(Some(ANSWER_WAIT)).map_err(failed)?;
+        stream.write_all(format!("{request}\n").as_bytes()).map_err(failed)?;
         let mut line = Vec::new();
-        BufReader::new(stream.take(ANSWER_BYTES_MAX)).read_until(b'\n', &mut line).map_err(told)?;
-        let answer: Value = serde_json::from_slice(&line).map_err(|cause| told(cause.into()))?;
+        BufReader::new(stream.take(ANSWER_BYTES_MAX)).read_until(b'\n', &mut line).map_err(failed)?;
+        let answer: Value = serde_json::from_slice(&line).map_err(|cause| failed(cause.into()))?;
         match answer["answer"].as_str() {
             Some("refused") => Err(answer["reason"].as_str().unwrap_or("it refuses").to_owned()),
             _ => Ok(answer),

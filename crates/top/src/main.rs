@@ -62,7 +62,7 @@ fn main() -> ExitCode {
             let directory = shown(&arguments.directory);
             return match error {
                 // It may go on.
-                WatchError::Directory(DirectoryError::Silent(_) | DirectoryError::TurnedAway(_)) => {
+                WatchError::Directory(DirectoryError::NoAnswer(_) | DirectoryError::Rejected(_)) => {
                     fail(&error)
                 }
                 _ => {
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 /// Prints the places once, with shares over half a second.
 fn once(run: &mut LiveRun) -> ExitCode {
     std::thread::sleep(LOOK_EVERY);
-    if let Err(error) = run.look() {
+    if let Err(error) = run.refresh() {
         return fail(&error);
     }
     let mut screen = Screen::new(run.description());
@@ -110,12 +110,12 @@ fn watch(run: &mut LiveRun, jobs: Option<&JobSource>) -> io::Result<()> {
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
             // Counters that cannot be read any more leave the picture as it is.
-            if run.look().is_ok() {
+            if run.refresh().is_ok() {
                 screen.take(run.latest().clone());
             }
             if let Some(jobs) = jobs.filter(|_| screen.shows_jobs() && !screen.is_paused) {
                 let chosen = screen.chosen_job().filter(|_| screen.pane == Pane::Job);
-                jobs.look(&mut screen.jobs, chosen);
+                jobs.refresh(&mut screen.jobs, chosen);
             }
             is_new = true;
         }

@@ -17,7 +17,7 @@ const PAGE_ROWS: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
     /// Go on.
-    GoOn,
+    Continue,
     /// Enough.
     End,
 }
@@ -72,7 +72,7 @@ pub struct Screen {
     /// `true` if letters go to the filter.
     pub is_typing: bool,
     /// `true` if the last key was `g`.
-    pub is_going: bool,
+    pub is_g_pressed: bool,
     /// `true` if there is a source of jobs.
     pub has_jobs: bool,
     pub jobs: ShownJobs,
@@ -95,7 +95,7 @@ impl Screen {
             pinned: BTreeSet::new(),
             filter: String::new(),
             is_typing: false,
-            is_going: false,
+            is_g_pressed: false,
             has_jobs: false,
             jobs: ShownJobs::default(),
             job_cursor: 0,
@@ -140,24 +140,24 @@ impl Screen {
     /// A key was pressed.
     pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         if key.kind == KeyEventKind::Release {
-            return KeyOutcome::GoOn;
+            return KeyOutcome::Continue;
         }
         if key.modifiers.contains(KeyModifiers::CONTROL) {
-            return if key.code == KeyCode::Char('c') { KeyOutcome::End } else { KeyOutcome::GoOn };
+            return if key.code == KeyCode::Char('c') { KeyOutcome::End } else { KeyOutcome::Continue };
         }
         if self.is_typing {
             self.type_filter(key.code);
-            return KeyOutcome::GoOn;
+            return KeyOutcome::Continue;
         }
-        if std::mem::take(&mut self.is_going) {
+        if std::mem::take(&mut self.is_g_pressed) {
             self.go(key.code);
-            return KeyOutcome::GoOn;
+            return KeyOutcome::Continue;
         }
         match key.code {
             KeyCode::Char('q') => return KeyOutcome::End,
             KeyCode::Char('?') => self.pane = Pane::Help,
             KeyCode::Char('/') => self.is_typing = true,
-            KeyCode::Char('g') => self.is_going = true,
+            KeyCode::Char('g') => self.is_g_pressed = true,
             KeyCode::Char('p') => self.pause(),
             KeyCode::Char('o') => self.order = self.order.next(),
             KeyCode::Char(' ') => self.pin(),
@@ -168,7 +168,7 @@ impl Screen {
             KeyCode::Esc => self.pane = Pane::Places,
             code => self.move_cursor(code),
         }
-        KeyOutcome::GoOn
+        KeyOutcome::Continue
     }
 
     /// Returns `true` if jobs fill the screen.

@@ -79,8 +79,8 @@ fn end_without_terminal() {
     let stdin = io::stdin();
     loop {
         let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
-        let is_told = poll(&mut terminal, None).is_ok();
-        if is_told && terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+        let is_polled = poll(&mut terminal, None).is_ok();
+        if is_polled && terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
             std::process::exit(0);
         }
     }

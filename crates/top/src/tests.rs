@@ -48,7 +48,11 @@ impl Scene {
     fn press(&mut self, keys: &str) {
         for key in keys.chars() {
             let code = if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };
-            assert_eq!(self.screen.key(KeyEvent::new(code, KeyModifiers::NONE)), KeyOutcome::GoOn, "{key}");
+            assert_eq!(
+                self.screen.key(KeyEvent::new(code, KeyModifiers::NONE)),
+                KeyOutcome::Continue,
+                "{key}"
+            );
         }
     }
 
@@ -212,7 +216,7 @@ fn keys_that_end_are_q_and_control_c_and_a_small_terminal_is_no_matter() {
     let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
     assert_eq!(scene.screen.key(control('c')), KeyOutcome::End);
     for letter in ['d', 'k', 'w'] {
-        assert_eq!(scene.screen.key(control(letter)), KeyOutcome::GoOn);
+        assert_eq!(scene.screen.key(control(letter)), KeyOutcome::Continue);
     }
     scene.press("/q");
     assert_eq!(scene.screen.filter, "q", "letters go to the filter");
@@ -294,10 +298,10 @@ fn jobs_are_listed_and_one_shows_its_last_lines() {
     assert!(scene.picture().contains("0 jobs: isles top RUN --jobs DIR shows them"), "{}", scene.picture());
     scene.screen.has_jobs = true;
     let source = JobSource::of(&folder);
-    source.look(&mut scene.screen.jobs, None);
+    source.refresh(&mut scene.screen.jobs, None);
     assert!(scene.picture().contains("socket: No such file"), "{}", scene.picture());
     let server = job_server(&folder, 3);
-    source.look(&mut scene.screen.jobs, None);
+    source.refresh(&mut scene.screen.jobs, None);
     let picture = scene.picture();
     assert!(
         picture.contains("2 jobs") && picture.contains("pi[2J") && !picture.contains('\u{1b}'),
@@ -309,7 +313,7 @@ fn jobs_are_listed_and_one_shows_its_last_lines() {
     scene.press("k\n");
     assert_eq!((scene.screen.pane, scene.screen.chosen_job()), (Pane::Job, Some(3)));
     let chosen = scene.screen.chosen_job();
-    source.look(&mut scene.screen.jobs, chosen);
+    source.refresh(&mut scene.screen.jobs, chosen);
     let picture = scene.picture();
     assert!(picture.contains("job 3, its last lines") && picture.contains("the last"), "{picture}");
     assert!(!picture.contains('\u{1b}'), "{picture}");

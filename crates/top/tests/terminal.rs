@@ -2,7 +2,7 @@
 //!
 //! The terminal is a pair of descriptors of the system; the run is a run directory that this process answers for.
 
-use isles_telemetry::{HeadWriter, ObserverSocket, PageLayout, RunDescription, RunDirectory, WordMemory};
+use isles_telemetry::{HeaderWriter, ObserverSocket, PageLayout, RunDescription, RunDirectory, WordMemory};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -36,7 +36,7 @@ impl Run {
         let _ = std::fs::remove_dir_all(&directory);
         let layout = PageLayout::new(2, 0);
         let words: Arc<Vec<AtomicU64>> = Arc::new((0..layout.words()).map(|_| AtomicU64::new(0)).collect());
-        HeadWriter::begin(Arc::clone(&words) as Arc<dyn WordMemory>, layout, 1);
+        HeaderWriter::begin(Arc::clone(&words) as Arc<dyn WordMemory>, layout, 1);
         let description = RunDescription {
             places: 2,
             program: "pictured".into(),

@@ -163,7 +163,7 @@ impl OpenSpans {
     }
 
     /// Gives a lane of `place` back; false if nobody has it.
-    pub fn give_back(&mut self, place: PlaceId, lane: u32) -> bool {
+    pub fn release(&mut self, place: PlaceId, lane: u32) -> bool {
         self.lanes.get_mut(place.index()).is_some_and(|lanes| lane < lanes.all && lanes.free.insert(lane))
     }
 }
@@ -177,8 +177,8 @@ mod tests {
         let (mut open, [here, there]) = (OpenSpans::default(), [1, 3].map(PlaceId));
         let taken: Vec<u32> = (0..3).map(|_| open.take(here)).collect();
         assert_eq!((taken, open.take(there)), (vec![0, 1, 2], 0));
-        assert!(open.give_back(here, 1) && open.give_back(here, 0));
-        assert!(!open.give_back(here, 0) && !open.give_back(here, 3) && !open.give_back(PlaceId(9), 0));
+        assert!(open.release(here, 1) && open.release(here, 0));
+        assert!(!open.release(here, 0) && !open.release(here, 3) && !open.release(PlaceId(9), 0));
         assert_eq!([0, 1, 3], [(); 3].map(|()| open.take(here)));
     }
 

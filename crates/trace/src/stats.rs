@@ -54,7 +54,7 @@ pub struct PairTraffic {
     /// Bytes of all of them.
     pub bytes: u64,
     /// Number of messages of which both ends are in the file.
-    pub ways: u64,
+    pub matched: u64,
     /// Total time these were under way, from the beginning of sending to the beginning of handling, in units of the
     /// file; negative times are those of clocks that differ.
     pub time: i64,
@@ -63,9 +63,9 @@ pub struct PairTraffic {
 }
 
 impl PairTraffic {
-    fn add_way(&mut self, time: i64) {
-        self.shortest = if self.ways == 0 { time } else { self.shortest.min(time) };
-        self.ways += 1;
+    fn add_transit(&mut self, time: i64) {
+        self.shortest = if self.matched == 0 { time } else { self.shortest.min(time) };
+        self.matched += 1;
         self.time = self.time.saturating_add(time);
     }
 }
@@ -106,7 +106,7 @@ pub struct Stats {
 
 /// Ends of messages whose other end has not been read yet, by flow.
 #[derive(Default)]
-struct LooseEnds {
+struct UnpairedFlows {
     /// Sender, receiver and time of each message sent.
     sent: HashMap<u64, (u32, u32, u64)>,
     /// Time of each message received.
@@ -137,7 +137,7 @@ pub fn read(file: &[u8], finishes_max: usize) -> Result<Stats, ReadError> {
         missing: Vec::new(),
         dropped: BTreeMap::new(),
     };
-    let (mut is_ours, mut loose) = (false, LooseEnds::default());
+    let (mut is_ours, mut unpaired) = (false, UnpairedFlows::default());
     while let Some(packet) = reader.packet()? {
         match packet {
             TracePacket::Track(track, info) => {
@@ -150,7 +150,7 @@ pub fn read(file: &[u8], finishes_max: usize) -> Result<Stats, ReadError> {
             TracePacket::Event(event) => {
                 let state: &mut TrackState = states.entry(event.track).or_default();
                 let track = tracks.get(&event.track);
-                stats.join(&event, track, &mut loose);
+                stats.join(&event, track, &mut unpaired);
                 stats.take(event, track, state, finishes_max)?;
             }
             TracePacket::Other => {}
@@ -228,26 +228,26 @@ impl Stats {
     }
 
     /// Joins the ends of messages whose other end has been read.
-    fn join(&mut self, event: &TrackEvent, track: Option<&TrackInfo>, loose: &mut LooseEnds) {
+    fn join(&mut self, event: &TrackEvent, track: Option<&TrackInfo>, unpaired: &mut UnpairedFlows) {
         let place = track.and_then(|track| names::place_of_thread(&track.name).filter(|_| track.is_thread));
         if let Some((flow, source)) = event.flows.first().zip(place) {
             let target = event.number(names::TARGET).unwrap_or_default() as u32;
-            match loose.received.remove(flow) {
-                Some(received) => self.add_way((source, target), event.time, received),
-                None => _ = loose.sent.insert(*flow, (source, target, event.time)),
+            match unpaired.received.remove(flow) {
+                Some(received) => self.add_transit((source, target), event.time, received),
+                None => _ = unpaired.sent.insert(*flow, (source, target, event.time)),
             }
         }
         if let Some(flow) = event.last_flows.first() {
-            match loose.sent.remove(flow) {
-                Some((source, target, sent)) => self.add_way((source, target), sent, event.time),
-                None => _ = loose.received.insert(*flow, event.time),
+            match unpaired.sent.remove(flow) {
+                Some((source, target, sent)) => self.add_transit((source, target), sent, event.time),
+                None => _ = unpaired.received.insert(*flow, event.time),
             }
         }
     }
 
-    fn add_way(&mut self, pair: (u32, u32), sent: u64, received: u64) {
+    fn add_transit(&mut self, pair: (u32, u32), sent: u64, received: u64) {
         let time = i64::try_from(i128::from(received) - i128::from(sent)).unwrap_or(i64::MAX);
-        self.pairs.entry(pair).or_default().add_way(time);
+        self.pairs.entry(pair).or_default().add_transit(time);
     }
 
     fn sent(&mut self, source: u32, event: &TrackEvent) {

@@ -83,18 +83,18 @@ impl ErrorFactor {
 impl Bands {
     /// Of a run on `chip`.
     pub fn of(chip: &Chip, report: &Report) -> Bands {
-        let mut unsure = Unsure { unknown: Vec::new(), besides: beyond_errors(report) };
-        let share = of_time(chip, report, &mut unsure);
+        let mut causes = ErrorCauses { unknown: Vec::new(), besides: beyond_errors(report) };
+        let share = of_time(chip, report, &mut causes);
         let time = [share.least, share.most].map(|share| Picoseconds((report.time.0 as f64 * share) as u64));
         let energy = report.energy.as_ref();
-        let energy = energy.and_then(|energy| of_energy(chip, energy, share, &mut unsure));
-        let Unsure { unknown, besides } = unsure;
+        let energy = energy.and_then(|energy| of_energy(chip, energy, share, &mut causes));
+        let ErrorCauses { unknown, besides } = causes;
         Bands { time, energy, unknown, besides }
     }
 }
 
 /// Causes of error that are named beside the bands.
-struct Unsure {
+struct ErrorCauses {
     unknown: Vec<String>,
     besides: Vec<String>,
 }
@@ -114,12 +114,12 @@ fn beyond_errors(report: &Report) -> Vec<String> {
 }
 
 /// Of all that places did, by how much of it each category is.
-fn of_time(chip: &Chip, report: &Report, unsure: &mut Unsure) -> ErrorFactor {
+fn of_time(chip: &Chip, report: &Report, causes: &mut ErrorCauses) -> ErrorFactor {
     let (mut all, mut sum) = (0.0, ErrorFactor { least: 0.0, most: 0.0 });
     for (category, _) in TIME_CATEGORIES {
         let time = spent(report, category) as f64;
         if time > 0.0
-            && let Some(share) = of_category(chip, report, category, unsure)
+            && let Some(share) = of_category(chip, report, category, causes)
         {
             all += time;
             sum.least += time * share.least;
@@ -139,11 +139,11 @@ fn of_category(
     chip: &Chip,
     report: &Report,
     category: TimeCategory,
-    unsure: &mut Unsure,
+    causes: &mut ErrorCauses,
 ) -> Option<ErrorFactor> {
     let preset = chip.default_preset().name();
     let mut of_preset = |keys: &[&str]| {
-        widest(chip, unsure, |path| {
+        widest(chip, causes, |path| {
             within(path, "preset", preset)
                 .filter(|name| keys.iter().any(|key| name.split('.').next() == Some(key)))
         })
@@ -153,7 +153,7 @@ fn of_category(
         TimeCategory::Handling | TimeCategory::Polling => INSTRUCTIONS,
         TimeCategory::Measured => ErrorFactor::EXACT,
         TimeCategory::Working if !report.by_class => ErrorFactor::EXACT,
-        TimeCategory::Working => widest(chip, unsure, |path| path.strip_prefix("core.operation.")),
+        TimeCategory::Working => widest(chip, causes, |path| path.strip_prefix("core.operation.")),
         TimeCategory::Fetching if report.is_memory_crowded => {
             of_preset(&[&FETCHED[..], &["controller_line"]].concat())
         }
@@ -173,14 +173,14 @@ fn within<'a>(path: &'a str, table: &str, name: &str) -> Option<&'a str> {
 /// The widest of the errors of some constants; those of which none is known are named.
 ///
 /// `name` gives what a constant is called, from its path, if it is one of them.
-fn widest(chip: &Chip, unsure: &mut Unsure, name: impl Fn(&str) -> Option<&str>) -> ErrorFactor {
+fn widest(chip: &Chip, causes: &mut ErrorCauses, name: impl Fn(&str) -> Option<&str>) -> ErrorFactor {
     let mut all = ErrorFactor::EXACT;
     for constant in chip.constants() {
         let Some(name) = name(&constant.path) else { continue };
         let is_unknown = constant.band == Band::Unknown;
         let share = if is_unknown { Some(UNKNOWN) } else { ErrorFactor::of(constant.band) };
         all = share.map_or(all, |share| all.or(share));
-        let names = if is_unknown { &mut unsure.unknown } else { &mut unsure.besides };
+        let names = if is_unknown { &mut causes.unknown } else { &mut causes.besides };
         if (is_unknown || share.is_none()) && !names.iter().any(|other| other == name) {
             names.push(name.to_owned());
         }
@@ -189,10 +189,15 @@ fn widest(chip: &Chip, unsure: &mut Unsure, name: impl Fn(&str) -> Option<&str>)
 }
 
 /// From the model that says least to the one that says most, each with the widest error of its coefficients.
-fn of_energy(chip: &Chip, energy: &Energy, time: ErrorFactor, unsure: &mut Unsure) -> Option<EnergyBands> {
+fn of_energy(
+    chip: &Chip,
+    energy: &Energy,
+    time: ErrorFactor,
+    causes: &mut ErrorCauses,
+) -> Option<EnergyBands> {
     let mut watts: Option<[f64; 2]> = None;
     for model in &energy.models {
-        let [least, most] = of_model(chip, energy, model, unsure);
+        let [least, most] = of_model(chip, energy, model, causes);
         watts = Some(watts.map_or([least, most], |all| [all[0].min(least), all[1].max(most)]));
     }
     let seconds = energy.span.0 as f64 / PICOSECONDS_PER_SECOND as f64;
@@ -200,8 +205,8 @@ fn of_energy(chip: &Chip, energy: &Energy, time: ErrorFactor, unsure: &mut Unsur
     watts.map(|watts| EnergyBands { joules: joules(watts), watts })
 }
 
-fn of_model(chip: &Chip, energy: &Energy, model: &ModelEnergy, unsure: &mut Unsure) -> [f64; 2] {
-    let share = widest(chip, unsure, |path| {
+fn of_model(chip: &Chip, energy: &Energy, model: &ModelEnergy, causes: &mut ErrorCauses) -> [f64; 2] {
+    let share = widest(chip, causes, |path| {
         within(path, "power", &model.name).filter(|coefficient| !coefficient.contains('.')).map(|_| path)
     });
     [share.least, share.most].map(|share| energy.mean(model).watts() * share)

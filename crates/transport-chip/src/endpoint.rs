@@ -55,10 +55,10 @@ impl ChipEndpoint {
 }
 
 /// Delivers a message; returns the memory that it lay in, if that is the world's.
-fn hand_over(message: ReceivedMessage, deliver: &mut dyn FnMut(Arrival<'_>)) -> Option<Content> {
-    let ReceivedMessage { source, class, handler, load, .. } = message;
+fn deliver_message(message: ReceivedMessage, deliver: &mut dyn FnMut(Arrival<'_>)) -> Option<Content> {
+    let ReceivedMessage { source, class, handler, content, .. } = message;
     let mut hand = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
-    match load {
+    match content {
         MessageContent::Block(block) => {
             hand(Body::Block(block));
             None
@@ -107,7 +107,7 @@ impl Endpoint for ChipEndpoint {
         let out = Outgoing { from: self.here, to, class, handler };
         // Room for the least message first: a full ring is found before anything is encoded.
         let is_any_length = state.admit(&out, room)?;
-        let mut content = state.lend(room);
+        let mut content = state.take_buffer(room);
         drop(state);
         let filled = {
             let _fill = self.reentry.fill();
@@ -126,7 +126,7 @@ impl Endpoint for ChipEndpoint {
                 Ok(())
             }
             Err(error) => {
-                state.keep(content);
+                state.return_buffer(content);
                 state.drain_wakeups(self.here);
                 Err(error)
             }
@@ -169,9 +169,9 @@ impl Endpoint for ChipEndpoint {
                 }
                 Some(Delivery::ReceivedMessage(message)) => {
                     drop(state);
-                    let emptied = hand_over(message, deliver);
+                    let emptied = deliver_message(message, deliver);
                     state = self.state();
-                    emptied.into_iter().for_each(|content| state.keep(content));
+                    emptied.into_iter().for_each(|content| state.return_buffer(content));
                 }
             }
             delivered += 1;
@@ -218,7 +218,7 @@ impl Endpoint for ChipEndpoint {
     }
 
     /// The watchdog of the chip tells it, as it tells any death.
-    fn condemn(&self, place: PlaceId) {
+    fn declare_dead(&self, place: PlaceId) {
         self.state().kill(place);
     }
 

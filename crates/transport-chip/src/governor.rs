@@ -92,15 +92,15 @@ impl GovernorState {
         matches!(self.governor, Governor::Capped(_)) && self.only.is_none_or(|only| only == domain)
     }
 
-    /// Asks the governor for the interval that has ended; `told` hears of every order that is carried out, with its
+    /// Asks the governor for the interval that has ended; `record` hears of every order that is carried out, with its
     /// time.
-    pub(crate) fn ask(&mut self, cores: &mut Cores, mut told: impl FnMut(Picoseconds, Order)) {
+    pub(crate) fn ask(&mut self, cores: &mut Cores, mut record: impl FnMut(Picoseconds, Order)) {
         // What was drawn until now was drawn before anything changes.
         cores.sample_until(self.due);
         let observed = self.observe(cores);
         for order in self.governor.decide(&observed) {
             cores.apply_order(self.due, order);
-            told(self.due, order);
+            record(self.due, order);
         }
         self.due += INTERVAL;
     }

@@ -30,7 +30,7 @@ mod world;
 pub use bands::{Bands, EnergyBands};
 pub use clocks::{ClockChange, ClockError};
 pub use cores::Costs;
-pub use demand::unsaid::UnsaidRegion;
+pub use demand::undeclared::UndeclaredRegion;
 pub use endpoint::ChipEndpoint;
 pub use energy::{Energy, EnergyReading, ModelEnergy, Peak, Profile};
 pub use idle_policy::IdlePolicy;

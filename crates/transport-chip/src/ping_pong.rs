@@ -24,13 +24,13 @@ pub fn half_ping_pong(
 ) -> Result<Duration, WorldError> {
     assert!((1..places).contains(&other.0), "{other} does not play with itself or does not exist");
     let world = ChipWorld::with_protocol(places, costs, protocol, 0)?;
-    let player =
+    let peer =
         |place| Peer { endpoint: world.endpoint(PlaceId(place)), other, has_ball: place == 0, thrown: 0 };
-    let mut players: Vec<Peer> = (0..places).map(player).collect();
+    let mut peers: Vec<Peer> = (0..places).map(peer).collect();
     while let Some(place) = world.next() {
-        let player = &mut players[place.index()];
-        player.step(bytes);
-        if player.thrown == ROUNDS + 1 {
+        let peer = &mut peers[place.index()];
+        peer.step(bytes);
+        if peer.thrown == ROUNDS + 1 {
             return Ok(world.now(PlaceId(0)) / (2 * ROUNDS));
         }
         world.end_turn(place, TurnOutcome::Idle { due: None });
@@ -40,7 +40,7 @@ pub fn half_ping_pong(
 
 struct Peer {
     endpoint: ChipEndpoint,
-    /// The player besides the first place.
+    /// The peer besides the first place.
     other: PlaceId,
     has_ball: bool,
     thrown: u32,

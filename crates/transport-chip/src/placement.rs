@@ -5,7 +5,7 @@
 //! the text of a placement reads as the same placement; each place has a core of its own, and that core is on the chip.
 
 use isles_chip::topology::{CoreId, Topology};
-use isles_transport::{CoreList, CoreListFault, PlaceId};
+use isles_transport::{CoreList, CoreListError, PlaceId};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -93,7 +93,7 @@ pub enum PlacementError {
     /// It is none of the names, nor a list.
     Unreadable,
     /// A core is listed more than once.
-    Twice {
+    Duplicate {
         /// Number of the core.
         core: u32,
     },
@@ -113,11 +113,11 @@ pub enum PlacementError {
     },
 }
 
-impl From<CoreListFault> for PlacementError {
-    fn from(fault: CoreListFault) -> PlacementError {
+impl From<CoreListError> for PlacementError {
+    fn from(fault: CoreListError) -> PlacementError {
         match fault {
-            CoreListFault::Unreadable => PlacementError::Unreadable,
-            CoreListFault::Twice { core } => PlacementError::Twice { core },
+            CoreListError::Unreadable => PlacementError::Unreadable,
+            CoreListError::Duplicate { core } => PlacementError::Duplicate { core },
         }
     }
 }
@@ -125,8 +125,8 @@ impl From<CoreListFault> for PlacementError {
 impl fmt::Display for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlacementError::Unreadable => write!(f, "linear, spread, or {}", CoreListFault::Unreadable),
-            PlacementError::Twice { core } => CoreListFault::Twice { core: *core }.fmt(f),
+            PlacementError::Unreadable => write!(f, "linear, spread, or {}", CoreListError::Unreadable),
+            PlacementError::Duplicate { core } => CoreListError::Duplicate { core: *core }.fmt(f),
             PlacementError::NoCore { core, cores } => {
                 write!(f, "cores from 0 to {} of the chip ({core} is none)", cores - 1)
             }
@@ -201,23 +201,23 @@ mod tests {
         text.parse().unwrap_or_else(|fault| panic!("{text}: {fault}"))
     }
 
-    fn seats(text: &str, places: u32) -> Vec<u32> {
+    fn positions(text: &str, places: u32) -> Vec<u32> {
         let core_map = read(text).core_map(&mesh(), places).unwrap_or_else(|fault| panic!("{text}: {fault}"));
         core_map.cores().iter().map(|core| core.0).collect()
     }
 
     #[test]
     fn linear_fills_one_tile_after_the_other_and_spread_takes_one_core_of_each_first() {
-        assert_eq!(seats("linear", 5), [0, 1, 2, 3, 4]);
-        assert_eq!(seats("spread", 5), [0, 2, 4, 6, 8]);
-        assert_eq!(seats("spread", 12), [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]);
+        assert_eq!(positions("linear", 5), [0, 1, 2, 3, 4]);
+        assert_eq!(positions("spread", 5), [0, 2, 4, 6, 8]);
+        assert_eq!(positions("spread", 12), [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]);
     }
 
     #[test]
     fn a_list_is_taken_in_its_order_as_far_as_there_are_places() {
-        assert_eq!(seats("9,2,4-6", 5), [9, 2, 4, 5, 6]);
-        assert_eq!(seats("9,2,4-6", 3), [9, 2, 4]);
-        assert_eq!(seats("3", 1), [3]);
+        assert_eq!(positions("9,2,4-6", 5), [9, 2, 4, 5, 6]);
+        assert_eq!(positions("9,2,4-6", 3), [9, 2, 4]);
+        assert_eq!(positions("3", 1), [3]);
         let core_map = read("9,2").core_map(&mesh(), 2).unwrap();
         assert_eq!([9, 2, 0].map(|core| core_map.place(core)), [Some(PlaceId(0)), Some(PlaceId(1)), None]);
         assert_eq!((core_map.core(PlaceId(1)), core_map.chip_cores()), (2, 12));
@@ -249,7 +249,7 @@ mod tests {
             assert_eq!(fault, PlacementError::Unreadable, "{text}");
         }
         for (text, core) in [("1,1", 1), ("0-5,3", 3), ("3,0-5", 3), ("0-4294967295,7", 7)] {
-            assert_eq!(text.parse::<Placement>().unwrap_err(), PlacementError::Twice { core }, "{text}");
+            assert_eq!(text.parse::<Placement>().unwrap_err(), PlacementError::Duplicate { core }, "{text}");
         }
         assert_eq!(
             "x".parse::<Placement>().unwrap_err().to_string(),

@@ -1,12 +1,12 @@
 //! What a run on a chip came to: times, ledgers, changes of gears, and what crossed each link and between places.
 
 use crate::cores::LineTraffic;
-use crate::demand::unsaid::UnsaidRegion;
+use crate::demand::undeclared::UndeclaredRegion;
 use crate::energy::Energy;
 use crate::shared::Stale;
 use isles_chip::kernel::Digest;
 use isles_chip::quantity::Picoseconds;
-use isles_chip::topology::{CoreId, Link, Stop};
+use isles_chip::topology::{CoreId, Link, LinkEnd};
 use isles_transport::PlaceId;
 use isles_transport::ordered::OrderedMap;
 use std::fmt;
@@ -148,7 +148,7 @@ pub struct Report {
     /// Reads of shared memory that missed a write; `None` if no place has shared memory.
     pub stale: Option<Stale>,
     /// First line of the program that lets the model guess which region a step walks; `None` if all are declared.
-    pub unsaid_region: Option<UnsaidRegion>,
+    pub undeclared_region: Option<UndeclaredRegion>,
     /// Energy drawn by the chip; `None` if its power is not published.
     pub energy: Option<Energy>,
 }
@@ -192,7 +192,7 @@ impl fmt::Display for Report {
         if let Some(stale) = &self.stale {
             writeln!(f, "shared memory   {} stale reads", stale.number)?;
             for read in &stale.first {
-                writeln!(f, "  {}", read.told("place"))?;
+                writeln!(f, "  {}", read.describe("place"))?;
             }
         }
         match &self.energy {
@@ -208,7 +208,7 @@ pub struct LinkLoad {
     /// The link.
     pub link: Link,
     /// Stops at which the link begins and ends.
-    pub ends: (Stop, Stop),
+    pub ends: (LinkEnd, LinkEnd),
     /// Flits that have passed.
     pub flits: u64,
     /// Time during which the link carried them.

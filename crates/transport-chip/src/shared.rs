@@ -81,7 +81,7 @@ impl SharedMemoryCosts {
     }
 }
 
-/// A stretch of shared memory.
+/// A region of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRegion {
     /// Its first byte.
@@ -95,7 +95,7 @@ pub struct MemoryRegion {
 }
 
 impl MemoryRegion {
-    /// A stretch by its parts, as [`MemoryRegion::parts`] gave them: for who sends one to another place.
+    /// A region by its parts, as [`MemoryRegion::parts`] gave them: for who sends one to another place.
     pub fn from_parts((start, bytes, kind, controller): (u64, u64, CachePolicy, u32)) -> MemoryRegion {
         MemoryRegion { start, bytes, kind, controller }
     }
@@ -141,7 +141,7 @@ impl SharedMemoryState {
         SharedMemoryState { memory: SharedMemory::new(&plan.caches, plan.own.len() as u32), plan, free: 0 }
     }
 
-    /// Takes a stretch of zeros behind the controller of the core of that number, from a line of its own on.
+    /// Takes a region of zeros behind the controller of the core of that number, from a line of its own on.
     pub(crate) fn take(&mut self, core: usize, kind: CachePolicy, bytes: u64) -> MemoryRegion {
         let start = self.free;
         self.free += bytes.max(1).next_multiple_of(LINE_BYTES as u64);
@@ -149,35 +149,35 @@ impl SharedMemoryState {
     }
 
     pub(crate) fn stale(&self) -> Stale {
-        Stale { number: self.memory.stale_number(), first: self.memory.stale_reads().to_vec() }
+        Stale { number: self.memory.stale_count(), first: self.memory.stale_reads().to_vec() }
     }
 
     pub(crate) fn read(
         &mut self,
         (cores, place): (&mut Cores, PlaceId),
-        stretch: &MemoryRegion,
+        region: &MemoryRegion,
         offset: u64,
         into: &mut [u8],
     ) {
-        let range = stretch.range(offset, into.len());
+        let range = region.range(offset, into.len());
         self.memory.set_present(cores.present());
         let at = (side(place), cores.now(place));
-        let moved = self.memory.read(at, stretch.kind, range.start, into);
-        self.charge((cores, place), stretch, &moved);
+        let moved = self.memory.read(at, region.kind, range.start, into);
+        self.charge((cores, place), region, &moved);
     }
 
     pub(crate) fn write(
         &mut self,
         (cores, place): (&mut Cores, PlaceId),
-        stretch: &MemoryRegion,
+        region: &MemoryRegion,
         offset: u64,
         from: &[u8],
     ) {
-        let range = stretch.range(offset, from.len());
+        let range = region.range(offset, from.len());
         self.memory.set_present(cores.present());
         let at = (side(place), cores.now(place));
-        let moved = self.memory.write(at, stretch.kind, range.start, from);
-        self.charge((cores, place), stretch, &moved);
+        let moved = self.memory.write(at, region.kind, range.start, from);
+        self.charge((cores, place), region, &moved);
     }
 
     pub(crate) fn invalidate(&mut self, (cores, place): (&mut Cores, PlaceId)) {
@@ -185,21 +185,21 @@ impl SharedMemoryState {
         cores.compute(place, INVALIDATE_CYCLES, TimeCategory::Copying);
     }
 
-    pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), stretch: &MemoryRegion) {
+    pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), region: &MemoryRegion) {
         let moved = self.memory.drain((side(place), cores.now(place)));
-        self.charge((cores, place), stretch, &moved);
+        self.charge((cores, place), region, &moved);
     }
 
-    /// Lines of the second cache can only be flushed by reading others in their place, so all lines of the stretches
+    /// Lines of the second cache can only be flushed by reading others in their place, so all lines of the regions
     /// cost, whether the cache has them or not; never more than all of the cache. Stretches are flushed in one go.
-    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), stretches: &[MemoryRegion]) {
+    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), regions: &[MemoryRegion]) {
         let mut lines = 0;
-        for stretch in stretches {
-            let range = stretch.range(0, stretch.bytes as usize);
+        for region in regions {
+            let range = region.range(0, region.bytes as usize);
             let moved = self.memory.flush((side(place), cores.now(place)), range);
-            self.charge((cores, place), stretch, &moved);
-            let is_cached = stretch.kind == CachePolicy::Cached;
-            lines += if is_cached { stretch.bytes.div_ceil(LINE_BYTES as u64) } else { 0 };
+            self.charge((cores, place), region, &moved);
+            let is_cached = region.kind == CachePolicy::Cached;
+            lines += if is_cached { region.bytes.div_ceil(LINE_BYTES as u64) } else { 0 };
         }
         if lines > 0 {
             let costs = *cores.memory_costs(place);
@@ -209,24 +209,24 @@ impl SharedMemoryState {
     }
 
     /// Lets `place` spend what an access took. Its lines pass one after the other.
-    fn charge(&self, (cores, place): (&mut Cores, PlaceId), stretch: &MemoryRegion, moved: &AccessTraffic) {
+    fn charge(&self, (cores, place): (&mut Cores, PlaceId), region: &MemoryRegion, moved: &AccessTraffic) {
         let costs = *cores.memory_costs(place);
-        let AccessTraffic { first, second, fetched, written_back, let_go, words_read, words_written } =
+        let AccessTraffic { first, second, fetched, written_back, drained, words_read, words_written } =
             *moved;
         let cached = costs.first * u64::from(first) + costs.second * u64::from(second);
         if cached > Picoseconds::ZERO {
             cores.spend(place, cached, TimeCategory::Copying);
         }
-        let line = if stretch.kind == CachePolicy::Through { costs.through } else { costs.cached };
+        let line = if region.kind == CachePolicy::Through { costs.through } else { costs.cached };
         // A word keeps the controller busy as a line does: what it is busy with is the access.
         let trips = [
             (line.read, fetched),
             (costs.cached.gap, written_back),
-            (costs.through.gap, let_go),
+            (costs.through.gap, drained),
             (costs.word.read, words_read),
             (costs.word.gap, words_written),
         ];
-        let controller = (stretch.controller, self.plan.controllers[stretch.controller as usize]);
+        let controller = (region.controller, self.plan.controllers[region.controller as usize]);
         for (span, count) in trips.into_iter().filter(|(_, count)| *count > 0) {
             cores.reach(place, controller, span, count);
         }

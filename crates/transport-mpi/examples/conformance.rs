@@ -77,10 +77,10 @@ fn start_alone() {
 
 /// The bell of this rank, which knows those of all.
 fn bell(library: &Library) -> Bell {
-    let (mut bell, address) = Bell::hang().expect("a socket");
+    let (mut bell, address) = Bell::bind().expect("a socket");
     let addresses = library.gather_all(&address);
     let address = |bytes: Vec<u8>| bytes.try_into().expect("as long as our own");
-    bell.know(addresses.into_iter().map(|bytes| (address(bytes), LOOK)));
+    bell.set_addresses(addresses.into_iter().map(|bytes| (address(bytes), LOOK)));
     bell
 }
 

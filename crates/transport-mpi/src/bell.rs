@@ -5,8 +5,8 @@
 //! only makes a place look, and a sleeping place looks from time to time anyway. The same thread keeps the watch, which
 //! begins before there is a place to wake.
 
+use crate::failure_detector::{FailureDetector, HEARTBEAT_BYTES, Heartbeat};
 use crate::library::leave;
-use crate::watch::{BEAT_BYTES, Beat, Watch};
 use isles_transport::{Unpark, notice};
 use std::net::{Ipv4Addr, SocketAddrV4, ToSocketAddrs, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,11 +20,11 @@ pub struct Bell {
     listener: Listener,
     /// Time without a frame to each rank, after which that rank may sleep.
     silences: Vec<Duration>,
-    watch: Option<Watch>,
+    watch: Option<FailureDetector>,
 }
 
-/// Number of times a farewell is sent.
-const FAREWELLS: usize = 3;
+/// Number of times a leaving message is sent.
+const LEAVING_COPIES: usize = 3;
 
 /// Exit code of a rank that has lost another.
 const EXIT_LOST: i32 = 1;
@@ -37,7 +37,7 @@ impl Bell {
     ///
     /// # Errors
     /// The error of the system.
-    pub fn hang() -> io::Result<(Bell, [u8; ADDRESS_BYTES])> {
+    pub fn bind() -> io::Result<(Bell, [u8; ADDRESS_BYTES])> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         let (address, port) = (own_address(), socket.local_addr()?.port());
         let mut bytes = [0; ADDRESS_BYTES];
@@ -48,7 +48,7 @@ impl Bell {
     }
 
     /// Stores the bells of all ranks, by rank, and how long each of them looks at least before it sleeps.
-    pub fn know(&mut self, bells: impl IntoIterator<Item = ([u8; ADDRESS_BYTES], Duration)>) {
+    pub fn set_addresses(&mut self, bells: impl IntoIterator<Item = ([u8; ADDRESS_BYTES], Duration)>) {
         let known = |(bytes, look): ([u8; ADDRESS_BYTES], Duration)| {
             let [a, b, c, d, low, high] = bytes;
             let address = SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_le_bytes([low, high]));
@@ -57,12 +57,12 @@ impl Bell {
         (self.listener.addresses, self.silences) = bells.into_iter().map(known).unzip();
     }
 
-    /// Keeps this watch from now on, until [`Bell::end_watch`]. The bell knows those of all, and the ranks are about to
+    /// Keeps this watch until [`Bell::end_detector`]. The bell knows those of all, and the ranks are about to
     /// meet: when it is listened to they have met.
     ///
     /// # Errors
     /// The error of the system.
-    pub fn keep(&mut self, watch: Watch) -> io::Result<()> {
+    pub fn start_detector(&mut self, watch: FailureDetector) -> io::Result<()> {
         self.watch = Some(watch.clone());
         self.start(|listener| listener.watch(watch))
     }
@@ -89,13 +89,13 @@ impl Bell {
     }
 
     /// Tells the partners of the watch that this rank leaves in good order, and watches them no more.
-    pub(crate) fn end_watch(&self) {
+    pub(crate) fn end_detector(&self) {
         let Listener { state, .. } = &self.listener;
         if let Some(watch) =
             self.watch.as_ref().filter(|_| !state.watch_is_over.swap(true, Ordering::Relaxed))
         {
             // A datagram may be lost, and silence would count as death.
-            (0..FAREWELLS).for_each(|_| self.listener.send_beats(watch, Beat::Farewell));
+            (0..LEAVING_COPIES).for_each(|_| self.listener.send_heartbeats(watch, Heartbeat::Leaving));
         }
     }
 
@@ -167,27 +167,27 @@ impl Listener {
     }
 
     /// Hears rings and beats, beats itself, and ends the process if a partner is lost.
-    fn watch(&self, mut watch: Watch) {
+    fn watch(&self, mut watch: FailureDetector) {
         if self.socket.set_read_timeout(Some(watch.period())).is_err() {
             return self.hear();
         }
         let start = Instant::now();
-        let (mut bytes, mut beaten) = ([0; BEAT_BYTES], None);
+        let (mut bytes, mut beaten) = ([0; HEARTBEAT_BYTES], None);
         while !self.state.watch_is_over.load(Ordering::Relaxed) {
             let now = start.elapsed();
             if beaten.is_none_or(|beaten| now >= beaten + watch.period()) {
                 beaten = Some(now);
-                self.send_beats(&watch, Beat::Here);
+                self.send_heartbeats(&watch, Heartbeat::Alive);
                 if self.state.unparker.get().is_some() {
-                    watch.have_met();
+                    watch.all_connected();
                 }
-                if let Some(lost) = watch.look(now) {
+                if let Some(lost) = watch.check(now) {
                     self.end_process(&watch, lost);
                 }
             }
             if let Ok(len) = self.socket.recv(&mut bytes) {
                 match len {
-                    BEAT_BYTES => watch.hear(&bytes, start.elapsed()),
+                    HEARTBEAT_BYTES => watch.receive(&bytes, start.elapsed()),
                     _ => self.unpark(),
                 }
             }
@@ -195,16 +195,16 @@ impl Listener {
         self.hear();
     }
 
-    fn send_beats(&self, watch: &Watch, beat: Beat) {
-        let bytes = watch.beat(beat);
+    fn send_heartbeats(&self, watch: &FailureDetector, heartbeat: Heartbeat) {
+        let bytes = watch.heartbeat(heartbeat);
         for address in watch.partners().filter_map(|partner| self.addresses.get(partner as usize)) {
-            // A lost beat comes again.
+            // A lost heartbeat comes again.
             let _ = self.socket.send_to(&bytes, address);
         }
     }
 
     /// Reports that the rank `lost` is silent, and ends this process, which its launcher notices.
-    fn end_process(&self, watch: &Watch, lost: u32) {
+    fn end_process(&self, watch: &FailureDetector, lost: u32) {
         if self.state.watch_is_over.load(Ordering::Relaxed) {
             return;
         }

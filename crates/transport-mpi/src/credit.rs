@@ -5,7 +5,7 @@
 //! Invariant: what is under way of records is at most the window; of blocks at most [`BLOCKS_MAX`] and
 //! [`BLOCK_BYTES_MAX`], or one alone.
 
-use crate::frame::Returned;
+use crate::frame::ReturnedCredit;
 use isles_transport::Class;
 
 /// Most bytes that all peers together may have under way to one place in a class, where each has its least window.
@@ -26,7 +26,7 @@ const BLOCK_PART: u32 = 8;
 
 /// Number of looks, of a place that always has other things to do, for which owed blocks wait for the next frame: their
 /// sender may wait for any of them.
-const PASSES_MAX: u32 = 8;
+const DEFERRALS_MAX: u32 = 8;
 
 /// Returns the window of each pair and class in a run of `places` places, in bytes: a multiple of 8.
 pub fn window(places: u32) -> u32 {
@@ -50,14 +50,14 @@ pub struct PairCredit {
     blocks_sent: u32,
     block_bytes_sent: u64,
     /// Credit to return to the other place with the next frame.
-    owed: Returned,
+    owed: ReturnedCredit,
     /// Number of times it was not worth a frame of its own, although blocks are owed.
-    passes: u32,
+    deferrals: u32,
 }
 
 /// More was given back than had been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooMuchReturned;
+pub struct CreditOverflow;
 
 impl PairCredit {
     /// Returns the credit of a pair with nothing under way.
@@ -67,8 +67,8 @@ impl PairCredit {
             sent: [0; 2],
             blocks_sent: 0,
             block_bytes_sent: 0,
-            owed: Returned::default(),
-            passes: 0,
+            owed: ReturnedCredit::default(),
+            deferrals: 0,
         }
     }
 
@@ -96,7 +96,7 @@ impl PairCredit {
     }
 
     /// Notes that a record of the other place has been handed on.
-    pub fn handed_on(&mut self, class: Class, bytes: usize) {
+    pub fn note_delivered(&mut self, class: Class, bytes: usize) {
         self.owed.records[index(class)] += bytes as u32;
     }
 
@@ -119,14 +119,14 @@ impl PairCredit {
     }
 
     /// Lets what is owed wait for the next frame; whether it has waited for as long as it may, if it is blocks.
-    pub fn pass(&mut self) -> bool {
-        self.passes += u32::from(self.owes_blocks());
-        self.passes >= PASSES_MAX
+    pub fn defer_return(&mut self) -> bool {
+        self.deferrals += u32::from(self.owes_blocks());
+        self.deferrals >= DEFERRALS_MAX
     }
 
     /// Returns the credit that the next frame gives back; it is owed no longer.
-    pub fn take_owed(&mut self) -> Returned {
-        self.passes = 0;
+    pub fn take_owed(&mut self) -> ReturnedCredit {
+        self.deferrals = 0;
         std::mem::take(&mut self.owed)
     }
 
@@ -134,12 +134,12 @@ impl PairCredit {
     ///
     /// # Errors
     /// It gives back what it never got; nothing is changed.
-    pub fn give_back(&mut self, returned: Returned) -> Result<bool, TooMuchReturned> {
+    pub fn give_back(&mut self, returned: ReturnedCredit) -> Result<bool, CreditOverflow> {
         let is_too_much = returned.records.iter().zip(self.sent).any(|(back, sent)| *back > sent)
             || returned.blocks > self.blocks_sent
             || returned.block_bytes > self.block_bytes_sent;
         if is_too_much {
-            return Err(TooMuchReturned);
+            return Err(CreditOverflow);
         }
         for (sent, back) in self.sent.iter_mut().zip(returned.records) {
             *sent -= back;
@@ -184,7 +184,7 @@ mod tests {
                         blocks[1 - end].push(size as u64);
                     }
                     2 => if let Some(size) = records[end][index(class)].pop() {
-                        ends[end].handed_on(class, size);
+                        ends[end].note_delivered(class, size);
                     }
                     3 => if let Some(size) = blocks[end].pop() {
                         ends[end].dropped(size);
@@ -199,7 +199,7 @@ mod tests {
             }
             for end in [0, 1] {
                 for class in [Class::Control, Class::Data] {
-                    records[end][index(class)].drain(..).for_each(|size| ends[end].handed_on(class, size));
+                    records[end][index(class)].drain(..).for_each(|size| ends[end].note_delivered(class, size));
                 }
                 blocks[end].drain(..).for_each(|size| ends[end].dropped(size));
                 let owed = ends[end].take_owed();
@@ -227,12 +227,12 @@ mod tests {
     #[test]
     fn a_block_waits_for_a_frame_for_a_few_looks_only_and_records_for_as_many_as_they_like() {
         let mut credit = PairCredit::new(4_096);
-        credit.handed_on(Class::Data, 8);
-        assert!((0..100).all(|_| !credit.pass()));
+        credit.note_delivered(Class::Data, 8);
+        assert!((0..100).all(|_| !credit.defer_return()));
         for _ in 0..3 {
             credit.dropped(8);
             assert_eq!(
-                (0..8).map(|_| credit.pass()).filter(|is_over| *is_over).count(),
+                (0..8).map(|_| credit.defer_return()).filter(|is_over| *is_over).count(),
                 1,
                 "at the last look"
             );
@@ -245,7 +245,7 @@ mod tests {
         let mut credit = PairCredit::new(4_096);
         credit.send(Class::Data, 16);
         let before = credit.clone();
-        let returned = Returned { records: [0, 24], ..Returned::default() };
-        assert_eq!((credit.give_back(returned), credit == before), (Err(TooMuchReturned), true));
+        let returned = ReturnedCredit { records: [0, 24], ..ReturnedCredit::default() };
+        assert_eq!((credit.give_back(returned), credit == before), (Err(CreditOverflow), true));
     }
 }

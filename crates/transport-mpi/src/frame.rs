@@ -1,4 +1,4 @@
-//! The bytes of a frame: a head with returned credit, and records one after the other.
+//! The bytes of a frame: a header with returned credit, and records one after the other.
 //!
 //! All numbers are little-endian. Head and records begin at multiples of 8, so that the bytes of a message are aligned
 //! in an aligned frame. A pure format: it knows no library and no place. Invariant: what [`Frame::parse`] accepts, the
@@ -8,8 +8,8 @@ use isles_transport::{Class, HandlerId};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Bytes of the head.
-pub const HEAD_BYTES: usize = 24;
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 24;
 
 /// Bytes before the content of a record.
 pub const RECORD_BYTES: usize = 8;
@@ -29,7 +29,7 @@ pub fn class_of(tag: u32) -> Class {
 
 /// Credit that a frame gives back to its receiver, of what that one had sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Returned {
+pub struct ReturnedCredit {
     /// Bytes of records, by class: control, data.
     pub records: [u32; 2],
     /// Number of blocks.
@@ -38,14 +38,14 @@ pub struct Returned {
     pub block_bytes: u64,
 }
 
-impl Returned {
+impl ReturnedCredit {
     /// Returns `true` if nothing is given back.
     pub fn is_nothing(&self) -> bool {
-        *self == Returned::default()
+        *self == ReturnedCredit::default()
     }
 
-    fn to_bytes(self) -> [u8; HEAD_BYTES] {
-        let mut bytes = [0; HEAD_BYTES];
+    fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
         bytes[0..4].copy_from_slice(&self.records[0].to_le_bytes());
         bytes[4..8].copy_from_slice(&self.records[1].to_le_bytes());
         bytes[8..12].copy_from_slice(&self.blocks.to_le_bytes());
@@ -134,12 +134,12 @@ pub struct Frame {
 impl Frame {
     /// A frame without a record; its memory is of `pool`.
     pub fn new(pool: &Rc<FramePool>) -> Frame {
-        Frame { memory: Vec::new(), len: HEAD_BYTES, pool: Rc::clone(pool) }
+        Frame { memory: Vec::new(), len: HEADER_BYTES, pool: Rc::clone(pool) }
     }
 
     /// Returns `true` if there is no record.
     pub fn is_empty(&self) -> bool {
-        self.len == HEAD_BYTES
+        self.len == HEADER_BYTES
     }
 
     /// Bytes so far.
@@ -192,10 +192,10 @@ impl Frame {
         fill: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Option<usize> {
         let record = self.next(record_bytes(room));
-        let (head, content) = record.split_at_mut(RECORD_BYTES);
+        let (header, content) = record.split_at_mut(RECORD_BYTES);
         let len = fill(&mut content[..room])?;
         assert!(len <= room, "{len} bytes were written into room for {room}");
-        head.copy_from_slice(&record_head(len as u32, handler, kind));
+        header.copy_from_slice(&record_header(len as u32, handler, kind));
         content[len..len.next_multiple_of(8)].fill(0);
         self.len += record_bytes(len);
         Some(record_bytes(len))
@@ -208,21 +208,22 @@ impl Frame {
 
     /// Adds the note that a block of `len` bytes comes with `tag`.
     pub fn add_block(&mut self, handler: HandlerId, len: u64, tag: u32) {
-        self.add_bytes(&record_head(16, handler, BLOCK));
+        self.add_bytes(&record_header(16, handler, BLOCK));
         self.add_bytes(&len.to_le_bytes());
         self.add_bytes(&u64::from(tag).to_le_bytes());
     }
 
     /// Adds that this place has left.
     pub fn add_left(&mut self) {
-        self.add_bytes(&record_head(0, HandlerId(0), LEFT));
+        self.add_bytes(&record_header(0, HandlerId(0), LEFT));
     }
 
     /// The bytes to send, which give `returned` back; the frame is empty then.
-    pub fn finish(&mut self, returned: Returned) -> FrameBytes {
+    pub fn finish(&mut self, returned: ReturnedCredit) -> FrameBytes {
         self.next(0);
-        self.memory[..HEAD_BYTES].copy_from_slice(&returned.to_bytes());
-        let (memory, len) = (std::mem::take(&mut self.memory), std::mem::replace(&mut self.len, HEAD_BYTES));
+        self.memory[..HEADER_BYTES].copy_from_slice(&returned.to_bytes());
+        let (memory, len) =
+            (std::mem::take(&mut self.memory), std::mem::replace(&mut self.len, HEADER_BYTES));
         FrameBytes { memory, len, pool: Rc::clone(&self.pool) }
     }
 
@@ -233,12 +234,12 @@ impl Frame {
     ///
     /// # Errors
     /// It is none.
-    pub fn parse(bytes: &[u8]) -> Result<(Returned, Records<'_>), BrokenFrame> {
-        let (head, rest) = bytes.split_at_checked(HEAD_BYTES).ok_or(BrokenFrame)?;
-        let returned = Returned {
-            records: [number(head, 0), number(head, 4)],
-            blocks: number(head, 8),
-            block_bytes: long(head, 16),
+    pub fn parse(bytes: &[u8]) -> Result<(ReturnedCredit, Records<'_>), BrokenFrame> {
+        let (header, rest) = bytes.split_at_checked(HEADER_BYTES).ok_or(BrokenFrame)?;
+        let returned = ReturnedCredit {
+            records: [number(header, 0), number(header, 4)],
+            blocks: number(header, 8),
+            block_bytes: long(header, 16),
         };
         let records = Records { rest };
         let mut unread = records.clone();
@@ -263,13 +264,13 @@ impl<'a> Records<'a> {
 
     /// Reads a record, of which at least a byte is there.
     fn read(&mut self) -> Result<FrameRecord<'a>, BrokenFrame> {
-        let (head, content) = self.rest.split_at_checked(RECORD_BYTES).ok_or(BrokenFrame)?;
-        let len = number(head, 0) as usize;
-        let handler = HandlerId(u16::from_le_bytes([head[4], head[5]]));
+        let (header, content) = self.rest.split_at_checked(RECORD_BYTES).ok_or(BrokenFrame)?;
+        let len = number(header, 0) as usize;
+        let handler = HandlerId(u16::from_le_bytes([header[4], header[5]]));
         let padded = len.checked_next_multiple_of(8).ok_or(BrokenFrame)?;
         let (content, after) = content.split_at_checked(padded).ok_or(BrokenFrame)?;
         self.rest = after;
-        Ok(match u16::from_le_bytes([head[6], head[7]]) {
+        Ok(match u16::from_le_bytes([header[6], header[7]]) {
             MESSAGE => FrameRecord::Message(handler, &content[..len]),
             INLINE_BLOCK => FrameRecord::InlineBlock(handler, &content[..len]),
             BLOCK if len == 16 => {
@@ -295,12 +296,12 @@ impl<'a> Iterator for Records<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenFrame;
 
-fn record_head(len: u32, handler: HandlerId, kind: u16) -> [u8; RECORD_BYTES] {
-    let mut head = [0; RECORD_BYTES];
-    head[0..4].copy_from_slice(&len.to_le_bytes());
-    head[4..6].copy_from_slice(&handler.0.to_le_bytes());
-    head[6..8].copy_from_slice(&kind.to_le_bytes());
-    head
+fn record_header(len: u32, handler: HandlerId, kind: u16) -> [u8; RECORD_BYTES] {
+    let mut header = [0; RECORD_BYTES];
+    header[0..4].copy_from_slice(&len.to_le_bytes());
+    header[4..6].copy_from_slice(&handler.0.to_le_bytes());
+    header[6..8].copy_from_slice(&kind.to_le_bytes());
+    header
 }
 
 fn number(bytes: &[u8], at: usize) -> u32 {
@@ -374,7 +375,7 @@ mod tests {
                     }
                 }
             }
-            let returned = Returned { records: [returned[0], returned[1]], blocks: returned[2], block_bytes: 1 << 40 };
+            let returned = ReturnedCredit { records: [returned[0], returned[1]], blocks: returned[2], block_bytes: 1 << 40 };
             let bytes = frame.finish(returned);
             prop_assert!(frame.is_empty());
             let (read, records) = Frame::parse(bytes.bytes()).unwrap();
@@ -390,7 +391,7 @@ mod tests {
                     FrameRecord::Block(..) => BLOCK_RECORD_BYTES,
                     FrameRecord::Left => RECORD_BYTES,
                 };
-                prop_assert_eq!(HEAD_BYTES + records.map(|record| len(&record)).sum::<usize>(), bytes.len());
+                prop_assert_eq!(HEADER_BYTES + records.map(|record| len(&record)).sum::<usize>(), bytes.len());
             }
         }
     }
@@ -401,7 +402,7 @@ mod tests {
         frame.add(HandlerId(3), 8, &mut |_| Some(8));
         let write = std::panic::AssertUnwindSafe(|| frame.add(HandlerId(4), 100, &mut |_| panic!("no")));
         assert!(std::panic::catch_unwind(write).is_err());
-        let bytes = frame.finish(Returned::default());
+        let bytes = frame.finish(ReturnedCredit::default());
         let (_, records) = Frame::parse(bytes.bytes()).unwrap();
         assert_eq!(records.single(), Some(FrameRecord::Message(HandlerId(3), &[0; 8])));
     }

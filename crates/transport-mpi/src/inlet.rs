@@ -6,7 +6,7 @@
 //! order of each pair and class. Invariant: at least one is posted, until the end.
 
 use crate::block::{BlockBytes, BlockPool};
-use crate::frame::{HEAD_BYTES, RECORD_BYTES, class_of};
+use crate::frame::{HEADER_BYTES, RECORD_BYTES, class_of};
 use crate::library::{Library, OpenRequest};
 use isles_transport::{Class, Inbound, PlaceId};
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 const POSTED: usize = 4;
 
 /// Offset of a frame in its memory: chosen so that the content of its first record is aligned as a block is.
-const START: usize = 64 - HEAD_BYTES - RECORD_BYTES;
+const START: usize = 64 - HEADER_BYTES - RECORD_BYTES;
 
 /// A frame that has come.
 pub(crate) struct ArrivedFrame {
@@ -33,7 +33,7 @@ impl ArrivedFrame {
 
     /// Its memory, to be kept with the content of its first record, which is so long.
     pub(crate) fn into_content(self, len: usize) -> BlockBytes {
-        self.memory.part(START + HEAD_BYTES + RECORD_BYTES, len)
+        self.memory.part(START + HEADER_BYTES + RECORD_BYTES, len)
     }
 }
 
@@ -88,7 +88,7 @@ impl FrameInlet {
 
     /// Posts as many receives as there should be; for when nothing has come, because what has come goes first.
     #[inline]
-    pub(crate) fn post_again(&mut self) {
+    pub(crate) fn repost_receives(&mut self) {
         while self.posted.len() < POSTED {
             self.post();
         }

@@ -6,9 +6,9 @@
 //! thread that began the library calls it.
 
 pub mod credit;
+pub mod failure_detector;
 pub mod frame;
 pub mod token_bucket;
-pub mod watch;
 
 #[cfg(feature = "library")]
 mod bell;

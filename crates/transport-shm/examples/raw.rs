@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let segment = Segment::create(Geometry::for_places(places), IMAGE)?;
     segment.keep_processors(&Pinning::Auto);
     let children = processes::spawn(&segment, &Program::current(), (1..places).map(PlaceId))?;
-    children.rendezvous(Duration::from_secs(10))?;
+    children.wait_until_joined(Duration::from_secs(10))?;
     run(&segment, PlaceId(0));
     for (place, exit) in children.finish(Duration::from_secs(10)) {
         if exit != processes::ProcessExit::Code(0) {

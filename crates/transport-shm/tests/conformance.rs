@@ -5,16 +5,16 @@ use isles_transport::{Endpoint, PlaceId};
 use isles_transport_shm::{Geometry, Segment};
 
 /// One fresh segment a run; dropping an endpoint is the death of its place.
-fn seats(geometry: Geometry) -> Vec<EndpointSetup> {
+fn setups(geometry: Geometry) -> Vec<EndpointSetup> {
     let segment = Segment::create(geometry, [0; 16]).expect("memory for a segment");
-    let seat = |place: PlaceId| {
+    let setup = |place: PlaceId| {
         let segment = segment.clone();
         EndpointSetup {
             open: Box::new(move || Box::new(segment.endpoint(place).expect("each place attaches once"))),
             kill: Box::new(drop::<Box<dyn Endpoint>>),
         }
     };
-    (0..geometry.places).map(PlaceId).map(seat).collect()
+    (0..geometry.places).map(PlaceId).map(setup).collect()
 }
 
 /// Returns the smallest rings and arenas there can be: everything is full all the time.
@@ -24,8 +24,8 @@ fn tight(places: u32) -> Geometry {
 
 isles_transport::conformance!(
     usual_sizes,
-    Threads::new(|places| seats(Geometry::for_places(places))),
+    Threads::new(|places| setups(Geometry::for_places(places))),
     keeps shared_memory deaths
 );
 
-isles_transport::conformance!(smallest_sizes, Threads::new(|places| seats(tight(places))), keeps shared_memory deaths);
+isles_transport::conformance!(smallest_sizes, Threads::new(|places| setups(tight(places))), keeps shared_memory deaths);

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The far half of a [`CompositeEndpoint`].
 pub trait FarEndpoint: Endpoint {
     /// Makes `near` end the waits in which its place sleeps: from now on this endpoint is not waited on itself.
-    fn wakes_by(&self, near: Arc<dyn Unpark>);
+    fn set_near_unparker(&self, near: Arc<dyn Unpark>);
 
     /// Called before the place sleeps: sends what was held back. How long the place may sleep at most without a look at
     /// [`Endpoint::is_ready`], if that is bounded.
@@ -119,7 +119,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
             );
             has_far |= !is_near;
         }
-        far.wakes_by(near.unparker());
+        far.set_near_unparker(near.unparker());
         let (ours, theirs) = (near.limits(), far.limits());
         let limits = Limits {
             inline_bytes_max: ours.inline_bytes_max.min(theirs.inline_bytes_max),
@@ -132,7 +132,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
 
     /// Returns the endpoint that reaches `place`, and its number there.
     #[inline]
-    fn way_to(&self, place: PlaceId) -> (&dyn Endpoint, PlaceId) {
+    fn route_to(&self, place: PlaceId) -> (&dyn Endpoint, PlaceId) {
         match self.near_numbers.of_place(place) {
             Some(number) => (&self.near, number),
             None => {
@@ -192,13 +192,13 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
-        let (endpoint, number) = self.way_to(from);
+        let (endpoint, number) = self.route_to(from);
         if self.near.is_ready() { Next::Left } else { endpoint.take_next(number, class, wants) }
     }
 }
 
 /// The same in the numbers of the run.
-fn outer(result: Result<(), SendError>, place: PlaceId) -> Result<(), SendError> {
+fn with_outer_number(result: Result<(), SendError>, place: PlaceId) -> Result<(), SendError> {
     result.map_err(|error| match error {
         SendError::DeadPlace(_) => SendError::DeadPlace(place),
         other => other,
@@ -238,8 +238,8 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         if room > max {
             return Err(SendError::TooLong { len: room, max });
         }
-        let (endpoint, number) = self.way_to(to);
-        outer(endpoint.send(number, class, handler, room, fill), to)
+        let (endpoint, number) = self.route_to(to);
+        with_outer_number(endpoint.send(number, class, handler, room, fill), to)
     }
 
     fn send_block(
@@ -254,8 +254,8 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
         if len > max {
             return Err(SendError::TooLong { len, max });
         }
-        let (endpoint, number) = self.way_to(to);
-        outer(endpoint.send_block(number, class, handler, len, fill), to)
+        let (endpoint, number) = self.route_to(to);
+        with_outer_number(endpoint.send_block(number, class, handler, len, fill), to)
     }
 
     #[inline]
@@ -292,17 +292,17 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
     }
 
     fn is_dead(&self, place: PlaceId) -> bool {
-        let (endpoint, number) = self.way_to(place);
+        let (endpoint, number) = self.route_to(place);
         endpoint.is_dead(number)
     }
 
-    fn condemn(&self, place: PlaceId) {
-        let (endpoint, number) = self.way_to(place);
-        endpoint.condemn(number);
+    fn declare_dead(&self, place: PlaceId) {
+        let (endpoint, number) = self.route_to(place);
+        endpoint.declare_dead(number);
     }
 
     fn death(&self, place: PlaceId) -> Option<Death> {
-        let (endpoint, number) = self.way_to(place);
+        let (endpoint, number) = self.route_to(place);
         endpoint.death(number)
     }
 
@@ -359,8 +359,8 @@ impl<N: Endpoint, F: FarEndpoint> OtherHosts for CompositeEndpoint<N, F> {
         self.hosts[place.index()]
     }
 
-    fn push_out(&self) {
-        self.far.other_hosts().inspect(|hosts| hosts.push_out());
+    fn flush_coalesced(&self) {
+        self.far.other_hosts().inspect(|hosts| hosts.flush_coalesced());
     }
 }
 

@@ -14,39 +14,39 @@ pub struct CoreList(Vec<(u32, u32)>);
 
 /// Reason why something is no list of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CoreListFault {
+pub enum CoreListError {
     /// It is not cores and ranges with commas, or there is no core at all.
     Unreadable,
     /// A core is listed more than once.
-    Twice {
+    Duplicate {
         /// Number of the core.
         core: u32,
     },
 }
 
-impl fmt::Display for CoreListFault {
+impl fmt::Display for CoreListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CoreListFault::Unreadable => {
+            CoreListError::Unreadable => {
                 f.write_str("cores and ranges of cores with commas such as 0,2,10-13")
             }
-            CoreListFault::Twice { core } => write!(f, "each core once ({core} is there twice)"),
+            CoreListError::Duplicate { core } => write!(f, "each core once ({core} is there twice)"),
         }
     }
 }
 
-impl std::error::Error for CoreListFault {}
+impl std::error::Error for CoreListError {}
 
 impl FromStr for CoreList {
-    type Err = CoreListFault;
+    type Err = CoreListError;
 
     /// Reads cores and ranges with commas.
     ///
     /// # Errors
     /// The text is no such list, or a core is there twice.
-    fn from_str(text: &str) -> Result<CoreList, CoreListFault> {
+    fn from_str(text: &str) -> Result<CoreList, CoreListError> {
         let ranges = text.split(',').map(|word| range(word.trim()));
-        CoreList::of(ranges.collect::<Option<Vec<_>>>().ok_or(CoreListFault::Unreadable)?)
+        CoreList::of(ranges.collect::<Option<Vec<_>>>().ok_or(CoreListError::Unreadable)?)
     }
 }
 
@@ -55,7 +55,7 @@ impl CoreList {
     ///
     /// # Errors
     /// A core is there twice, or there is no core at all.
-    pub fn of(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<CoreList, CoreListFault> {
+    pub fn of(ranges: impl IntoIterator<Item = RangeInclusive<u32>>) -> Result<CoreList, CoreListError> {
         let mut list: Vec<(u32, u32)> = Vec::new();
         for (first, last) in
             ranges.into_iter().filter(|range| !range.is_empty()).map(RangeInclusive::into_inner)
@@ -68,9 +68,9 @@ impl CoreList {
         let mut sorted = list.clone();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[1].0 <= pair[0].1) {
-            return Err(CoreListFault::Twice { core: pair[1].0 });
+            return Err(CoreListError::Duplicate { core: pair[1].0 });
         }
-        if list.is_empty() { Err(CoreListFault::Unreadable) } else { Ok(CoreList(list)) }
+        if list.is_empty() { Err(CoreListError::Unreadable) } else { Ok(CoreList(list)) }
     }
 
     /// Returns the number of cores.
@@ -134,9 +134,9 @@ mod tests {
     #[test]
     fn what_is_no_list_is_refused_and_what_is_not_there_is_found() {
         for text in ["", "0,", "-1", "3-1", "+1", "4294967296"] {
-            assert_eq!(text.parse::<CoreList>(), Err(CoreListFault::Unreadable), "{text}");
+            assert_eq!(text.parse::<CoreList>(), Err(CoreListError::Unreadable), "{text}");
         }
-        assert_eq!("3,0-5".parse::<CoreList>(), Err(CoreListFault::Twice { core: 3 }));
+        assert_eq!("3,0-5".parse::<CoreList>(), Err(CoreListError::Duplicate { core: 3 }));
         let list: CoreList = "0-4294967295".parse().unwrap();
         assert_eq!((list.len(), list.missing(8)), (u32::MAX, Some(u32::MAX)));
     }

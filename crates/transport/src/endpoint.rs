@@ -267,7 +267,7 @@ pub trait Endpoint {
     /// told like any other; what it had sent before may be lost. Nothing happens if it is dead already.
     ///
     /// May be called from within `deliver` of [`Endpoint::progress`].
-    fn condemn(&self, place: PlaceId);
+    fn declare_dead(&self, place: PlaceId);
 
     /// Returns the reason why `place` is dead, as far as anybody knows; `None` while it is not known to be dead.
     fn death(&self, place: PlaceId) -> Option<Death>;
@@ -319,7 +319,7 @@ pub trait OtherHosts {
 
     /// Lets small messages go that wait for company, unless much has gone lately; called before a task runs that may
     /// compute for long.
-    fn push_out(&self);
+    fn flush_coalesced(&self);
 }
 
 /// Sends one message to several places.

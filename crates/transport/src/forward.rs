@@ -93,9 +93,9 @@ macro_rules! forward_method {
             self.$field.is_dead(place)
         }
     };
-    ($field:ident condemn) => {
-        fn condemn(&self, place: $crate::PlaceId) {
-            self.$field.condemn(place);
+    ($field:ident declare_dead) => {
+        fn declare_dead(&self, place: $crate::PlaceId) {
+            self.$field.declare_dead(place);
         }
     };
     ($field:ident death) => {

@@ -20,7 +20,7 @@ mod region;
 mod span;
 mod work;
 
-pub use core_list::{CoreList, CoreListFault};
+pub use core_list::{CoreList, CoreListError};
 pub use endpoint::{
     Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Lending,
     LendingError, LentSlice, Limits, MappedMemory, Message, Multicast, Next, OtherHosts, SendError, SpanSink,

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 /// Call in which the owner of an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
+enum ActiveClosure {
     Nothing,
     Deliver,
     Fill,
@@ -16,14 +16,14 @@ enum Within {
 
 /// Guard that knows which closure of its caller an endpoint is running.
 #[derive(Debug)]
-pub struct ReentryGuard(Cell<Within>);
+pub struct ReentryGuard(Cell<ActiveClosure>);
 
 /// A closure that is running, until this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Running<'a> {
-    current: &'a Cell<Within>,
-    before: Within,
+    current: &'a Cell<ActiveClosure>,
+    before: ActiveClosure,
 }
 
 impl Drop for Running<'_> {
@@ -35,7 +35,7 @@ impl Drop for Running<'_> {
 
 impl Default for ReentryGuard {
     fn default() -> Self {
-        ReentryGuard(Cell::new(Within::Nothing))
+        ReentryGuard(Cell::new(ActiveClosure::Nothing))
     }
 }
 
@@ -47,7 +47,7 @@ impl ReentryGuard {
     #[inline]
     pub fn fill(&self) -> Running<'_> {
         self.check_send();
-        self.enter(Within::Fill)
+        self.enter(ActiveClosure::Fill)
     }
 
     /// Begins a call that runs `deliver` or `wants`.
@@ -57,7 +57,7 @@ impl ReentryGuard {
     #[inline]
     pub fn deliver(&self) -> Running<'_> {
         self.check_wait();
-        self.enter(Within::Deliver)
+        self.enter(ActiveClosure::Deliver)
     }
 
     /// Checks a call that sends.
@@ -66,7 +66,7 @@ impl ReentryGuard {
     /// From within `fill`.
     #[inline]
     pub fn check_send(&self) {
-        assert!(self.0.get() != Within::Fill, "`fill` must not call the endpoint");
+        assert!(self.0.get() != ActiveClosure::Fill, "`fill` must not call the endpoint");
     }
 
     /// Checks a call that waits or takes messages.
@@ -77,13 +77,13 @@ impl ReentryGuard {
     pub fn check_wait(&self) {
         let current = self.0.get();
         assert!(
-            current == Within::Nothing,
+            current == ActiveClosure::Nothing,
             "called from within `{current:?}` of the endpoint, which may send at most"
         );
     }
 
     #[inline]
-    fn enter(&self, within: Within) -> Running<'_> {
+    fn enter(&self, within: ActiveClosure) -> Running<'_> {
         Running { current: &self.0, before: self.0.replace(within) }
     }
 }

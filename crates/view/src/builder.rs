@@ -55,7 +55,7 @@ impl SnapshotBuilder {
         };
         let finishes = self.finishes(&sample);
         let warnings =
-            if state == RunState::Running { self.watcher.look(&sample, &finishes) } else { Vec::new() };
+            if state == RunState::Running { self.watcher.update(&sample, &finishes) } else { Vec::new() };
         let (pairs, pairs_rest) = pairs(&sample);
         let progress = progress(&sample);
         let snapshot = Snapshot {

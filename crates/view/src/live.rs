@@ -67,7 +67,7 @@ impl LiveRun {
     ///
     /// # Errors
     /// The system refused to read.
-    pub fn look(&mut self) -> Result<&Snapshot, WatchError> {
+    pub fn refresh(&mut self) -> Result<&Snapshot, WatchError> {
         if !self.is_over() {
             // In this order: what is read after the end of the connection is the last that was written.
             let is_alive = self.link.is_alive();

@@ -107,7 +107,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// Returns the warnings at the time of `sample`.
-    pub(super) fn look(&mut self, sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
+    pub(super) fn update(&mut self, sample: &Sample, finishes: &[FinishView]) -> Vec<Warning> {
         self.note_events(sample);
         let mut warnings = open_finishes(sample, finishes, self.still_since);
         warnings.extend(self.places(sample));

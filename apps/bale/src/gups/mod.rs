@@ -14,7 +14,7 @@ use isles::array::Blocks;
 use isles::prelude::*;
 use isles::{AggregatorOptions, ItemRoute, Torus, memory};
 use isles_app::Failure;
-use isles_app::frame::{Application, Dealer, Verification, WorkDone, add_done};
+use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -293,18 +293,18 @@ impl Application for Gups {
         format!("2^{} entries, {} updates, {mode}{shape}", input.bits, input.updates)
     }
 
-    async fn compute(input: GupsInput, dealer: Dealer) -> isles::Result<(GupsFound, WorkDone)> {
-        let _steps = dealer.open_steps();
+    async fn compute(input: GupsInput, distributor: WorkDistributor) -> isles::Result<(GupsFound, WorkDone)> {
+        let _steps = distributor.open_steps();
         let GupsInput { plan, mode, options, locks, no_check, .. } = input;
         if mode.is_shared() {
-            return shared::compute(plan, (mode, locks.unwrap_or(LOCKS)), no_check, &dealer).await;
+            return shared::compute(plan, (mode, locks.unwrap_or(LOCKS)), no_check, &distributor).await;
         }
         let table = PlaceLocal::with(plan, |plan: GupsPlan| TablePart::new(plan.part(here()))).await?;
         let updates = Aggregator::addressed(options, &table, TablePart::target, |table, numbers| {
             table.update(&numbers)
         })
         .await?;
-        dealer.begin_phase(UPDATES);
+        distributor.begin_phase(UPDATES);
         let begun = now();
         plan.update_all(&table, &updates, mode).await?;
         let seconds = (now() - begun).as_secs_f64();
@@ -314,7 +314,7 @@ impl Application for Gups {
             None
         } else {
             everywhere!(table.lock().end_charging()).await?;
-            dealer.begin_phase(CHECK);
+            distributor.begin_phase(CHECK);
             plan.update_all(&table, &updates, Mode::Direct).await?;
             Some(everywhere!(table.lock().errors()).await?.iter().sum())
         };
@@ -458,7 +458,7 @@ struct TablePart {
     /// Numbers of updates between which the steady rate is taken.
     marks: [u64; 2],
     /// Number of updates and time when each of the marks was reached.
-    noted: [(u64, Duration); 2],
+    mark_times: [(u64, Duration); 2],
 }
 
 /// Description from which a part is made.
@@ -485,7 +485,7 @@ impl TablePart {
             cost: plan.costs.apply_cycles,
             updates: 0,
             marks,
-            noted: [(0, Duration::ZERO); 2],
+            mark_times: [(0, Duration::ZERO); 2],
         }
     }
 
@@ -509,9 +509,9 @@ impl TablePart {
         }
         let before = self.updates;
         self.updates += count;
-        for (mark, noted) in self.marks.iter().zip(&mut self.noted) {
+        for (mark, reached) in self.marks.iter().zip(&mut self.mark_times) {
             if (before..self.updates).contains(mark) {
-                *noted = (self.updates, now());
+                *reached = (self.updates, now());
             }
         }
     }
@@ -523,7 +523,7 @@ impl TablePart {
 
     /// Updates a nanosecond of this part in the middle of the run; none if it had too few.
     fn steady_rate(&self) -> f64 {
-        let [(first, begin), (last, end)] = self.noted;
+        let [(first, begin), (last, end)] = self.mark_times;
         if end > begin { (last - first) as f64 / (end - begin).as_secs_f64() / 1e9 } else { 0.0 }
     }
 

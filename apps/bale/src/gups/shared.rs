@@ -7,7 +7,7 @@
 use super::{CHECK, GupsFound, GupsPlan, Mode, UPDATES, generator};
 use isles::prelude::*;
 use isles::{Combine, WindowOptions};
-use isles_app::frame::{Dealer, WorkDone, add_done};
+use isles_app::frame::{WorkDistributor, WorkDone, add_done};
 
 /// Words from one lock to the next at a place: each has a cache line of its own.
 const LOCK_WORDS: usize = 8;
@@ -17,7 +17,7 @@ pub(super) async fn compute(
     plan: GupsPlan,
     (mode, locks): (Mode, u32),
     no_check: bool,
-    dealer: &Dealer,
+    distributor: &WorkDistributor,
 ) -> isles::Result<(GupsFound, WorkDone)> {
     let lens: Vec<usize> = (0..place_count() as u64).map(|owner| plan.blocks.range(owner).count()).collect();
     let table = Window::with_lens(&Team::world(), &lens, WindowOptions::default()).await?;
@@ -27,13 +27,13 @@ pub(super) async fn compute(
         table.write(0, &own)
     })
     .await?;
-    dealer.begin_phase(UPDATES);
+    distributor.begin_phase(UPDATES);
     let begun = now();
     everywhere!([plan, table, mode, locks] change_own(plan, &table, mode, &locks).await?).await?;
     let seconds = (now() - begun).as_secs_f64();
     let mut errors = None;
     if !no_check {
-        dealer.begin_phase(CHECK);
+        distributor.begin_phase(CHECK);
         let wrong = everywhere!([plan, table, locks] {
             change_own(plan, &table, Mode::Atomic, &locks).await?;
             let range = plan.blocks.range(here().index() as u64);
@@ -79,7 +79,7 @@ async fn change_own(
                 change(table, target, at, number).await?;
                 // The change is done before the next one has the lock.
                 table.flush(target).await?;
-                locks.give_back(lock).await?;
+                locks.release(lock).await?;
             }
             _ => change(table, target, at, number).await?,
         }
@@ -107,7 +107,7 @@ struct TableLocks {
 }
 
 /// A lock that this place holds, with the position of its word.
-struct Taken {
+struct HeldLock {
     target: usize,
     at: usize,
 }
@@ -120,9 +120,9 @@ impl TableLocks {
     }
 
     /// Takes the lock of entry `index`; ends when this place has it.
-    async fn take(&self, index: u64) -> isles::Result<Taken> {
+    async fn take(&self, index: u64) -> isles::Result<HeldLock> {
         let (number, size) = ((index % self.count) as usize, self.words.size());
-        let taken = Taken { target: number % size, at: number / size * LOCK_WORDS };
+        let taken = HeldLock { target: number % size, at: number / size * LOCK_WORDS };
         let own = self.words.rank() as u64 + 1;
         loop {
             match self.words.compare_exchange(taken.target, taken.at, 0, own).await? {
@@ -134,7 +134,7 @@ impl TableLocks {
         }
     }
 
-    async fn give_back(&self, lock: Taken) -> isles::Result<()> {
+    async fn release(&self, lock: HeldLock) -> isles::Result<()> {
         let own = self.words.rank() as u64 + 1;
         self.words.compare_exchange(lock.target, lock.at, own, 0).await.map(drop)
     }

@@ -48,7 +48,7 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
         let elements = elements_of(head, found)?;
         let is_ecp = |line: &TextLine<'_>| line.words[0].to_ascii_uppercase().ends_with("-ECP");
         rest = match after.first() {
-            Some(line) if is_ecp(line) && elements.is_empty() => after_potential(after, found)?,
+            Some(line) if is_ecp(line) && elements.is_empty() => skip_potential(after, found)?,
             Some(line) if is_ecp(line) => return Err(found.malformed(line, NO_CORE)),
             _ => shells(after, &elements, is_cartesian, found)?,
         };
@@ -79,7 +79,7 @@ fn elements_of(head: &TextLine<'_>, found: &mut Findings<'_>) -> Result<Vec<Elem
         let element =
             Some(symbol(word)).filter(|symbol| symbol.parse::<i64>().is_err()).and_then(Element::parse);
         let element = element.ok_or_else(|| found.malformed(head, HEAD))?;
-        if found.meet(element) && !wanted.contains(&element) {
+        if found.note_element(element) && !wanted.contains(&element) {
             wanted.push(element);
         }
     }
@@ -129,7 +129,7 @@ fn scale_of(head: &TextLine<'_>) -> Option<f64> {
 }
 
 /// Passes over a core potential, whose line `ELEMENT-ECP` is the first; the lines behind it.
-fn after_potential<'l, 'a>(
+fn skip_potential<'l, 'a>(
     lines: &'l [TextLine<'a>],
     found: &Findings<'_>,
 ) -> Result<&'l [TextLine<'a>], InputError> {

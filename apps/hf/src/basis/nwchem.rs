@@ -43,7 +43,7 @@ pub(super) fn read(lines: &[TextLine<'_>], found: &mut Findings<'_>) -> Result<(
             block = SetPart { number: block.number + 1, is_ecp: false, is_cartesian: None };
         } else if block.is_ecp {
             let element = Element::parse(line.words[0]).filter(|_| !line.is_numeric());
-            if element.is_some_and(|element| found.meet(element)) {
+            if element.is_some_and(|element| found.note_element(element)) {
                 return Err(found.malformed(line, NO_CORE));
             }
         } else {
@@ -63,7 +63,7 @@ fn shell<'l, 'a>(
     let element = Element::parse(head.words[0]).ok_or_else(|| found.malformed(head, ELEMENT))?;
     let count = after.iter().position(|line| !line.is_numeric()).unwrap_or(after.len());
     let (rows, next) = after.split_at(count);
-    if !found.meet(element) {
+    if !found.note_element(element) {
         return Ok(next);
     }
     let [_, momenta] = head.words.as_slice() else {

@@ -62,21 +62,21 @@ impl Panels {
     ) {
         let size = density.size();
         let [third, fourth] = ket.first;
-        let stretch = |row: usize| -> ([f64; C], [f64; D]) {
+        let segment = |row: usize| -> ([f64; C], [f64; D]) {
             let row = density.row(row);
             (copied(&row[third..]), copied(&row[fourth..]))
         };
-        let ket_density: [[f64; D]; C] = std::array::from_fn(|c| stretch(third + c).1);
+        let ket_density: [[f64; D]; C] = std::array::from_fn(|c| segment(third + c).1);
         let mut ket_sum = [[0.0; D]; C];
         let mut integrals = integrals.chunks_exact(C * D);
         let [first_rows, second_rows] = &mut self.exchange;
         let mut coulomb = self.coulomb.iter_mut();
         for a in 0..bra.functions[0] {
-            let (a_third, a_fourth) = stretch(bra.first[0] + a);
+            let (a_third, a_fourth) = segment(bra.first[0] + a);
             let (mut first_third, mut first_last) = ([0.0; C], [0.0; D]);
             for b in 0..bra.functions[1] {
                 let own = density.get(bra.first[0] + a, bra.first[1] + b);
-                let (b_third, b_fourth) = stretch(bra.first[1] + b);
+                let (b_third, b_fourth) = segment(bra.first[1] + b);
                 let (mut sum, mut second_third, mut second_last) = (0.0, [0.0; C], [0.0; D]);
                 let block = integrals.next().expect("a block for each pair of the bra");
                 for c in 0..C {
@@ -101,12 +101,12 @@ impl Panels {
     }
 }
 
-/// The first numbers of a stretch.
-fn copied<const N: usize>(stretch: &[f64]) -> [f64; N] {
-    std::array::from_fn(|index| stretch[index])
+/// The first numbers of a segment.
+fn copied<const N: usize>(segment: &[f64]) -> [f64; N] {
+    std::array::from_fn(|index| segment[index])
 }
 
-/// Adds to the first numbers of a stretch.
-fn add<const N: usize>(stretch: &mut [f64], addends: &[f64; N]) {
-    stretch[..N].iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
+/// Adds to the first numbers of a segment.
+fn add<const N: usize>(segment: &mut [f64], addends: &[f64; N]) {
+    segment[..N].iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
 }

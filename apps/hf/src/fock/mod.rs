@@ -62,7 +62,7 @@ pub struct UnitEffort {
 }
 
 /// A unit that is not over yet; see [`FockBuilder::begin_unit`].
-pub struct UnitUnderWay {
+pub struct ActiveUnit {
     bra: usize,
     kets: UnitKets,
     is_over: bool,
@@ -141,23 +141,23 @@ impl FockBuilder {
 
     /// Adds the contributions of a unit to the sums of this place.
     pub fn add_unit(&mut self, unit: WorkUnit) -> UnitEffort {
-        let mut under_way = self.begin_unit(unit);
+        let mut active_unit = self.begin_unit(unit);
         let mut effort = UnitEffort::default();
-        while let Some(part) = self.go_on(&mut under_way, usize::MAX) {
+        while let Some(part) = self.advance_unit(&mut active_unit, usize::MAX) {
             effort.add(&part);
         }
         effort
     }
 
-    /// Begins a unit, of which [`FockBuilder::go_on`] adds a part after the other; the last must be over.
-    pub fn begin_unit(&mut self, unit: WorkUnit) -> UnitUnderWay {
+    /// Begins a unit, of which [`FockBuilder::advance_unit`] adds a part after the other; the last must be over.
+    pub fn begin_unit(&mut self, unit: WorkUnit) -> ActiveUnit {
         self.panels.clear(&self.pairs[unit.bra], self.density.size());
-        UnitUnderWay { bra: unit.bra, kets: unit.kets(), is_over: false }
+        ActiveUnit { bra: unit.bra, kets: unit.kets(), is_over: false }
     }
 
     /// Adds the contributions of the next quartets of `unit`, until the integrals of `quartets` of them are computed.
     /// None if the unit is over.
-    pub fn go_on(&mut self, unit: &mut UnitUnderWay, quartets: usize) -> Option<UnitEffort> {
+    pub fn advance_unit(&mut self, unit: &mut ActiveUnit, quartets: usize) -> Option<UnitEffort> {
         if unit.is_over {
             return None;
         }
@@ -177,7 +177,7 @@ impl FockBuilder {
     fn add_quartet(&mut self, bra_number: usize, ket_number: usize, effort: &mut UnitEffort) {
         let [bra, ket] = [bra_number, ket_number].map(|number| &self.pairs[number]);
         effort.candidates += 1;
-        if bra.bound * ket.bound * largest_met(&self.largest, [bra, ket]) < NEGLIGIBLE {
+        if bra.bound * ket.bound * max_density(&self.largest, [bra, ket]) < NEGLIGIBLE {
             return;
         }
         let (integrals, operations) = self.repulsion.block(bra, ket);
@@ -229,7 +229,7 @@ pub fn packed(matrix: &Matrix) -> Vec<f64> {
 }
 
 /// The largest element of the density that a quartet meets, those of the exchange halved.
-fn largest_met(largest: &[f64], [bra, ket]: [&ShellPair; 2]) -> f64 {
+fn max_density(largest: &[f64], [bra, ket]: [&ShellPair; 2]) -> f64 {
     let [i, j] = bra.shells;
     let [k, l] = ket.shells;
     let of = |one, other| largest[unit::pair_number(one, other)];

@@ -135,8 +135,8 @@ pub fn attraction(size: usize, pairs: &[ShellPair], atoms: &[Atom]) -> Matrix {
                 let mut sums = sums.as_mut_slice();
                 for (order, scale) in orders.zip(scales) {
                     let (own, rest) = sums.split_at_mut(level(order));
-                    let stretch = &integrals[below(order)..][..level(order)];
-                    own.iter_mut().zip(stretch).for_each(|(sum, integral)| *sum += scale * integral);
+                    let segment = &integrals[below(order)..][..level(order)];
+                    own.iter_mut().zip(segment).for_each(|(sum, integral)| *sum += scale * integral);
                     sums = rest;
                 }
             }

@@ -89,8 +89,8 @@ impl Repulsion {
         ket: &ShellPair,
     ) -> Operations {
         const { assert!(B + K == L) };
-        let stretch = |order: usize| below(B + order + 1) - below(order);
-        let ket_length: usize = (0..=K).map(|order| ket.groups[order] * stretch(order)).sum();
+        let segment = |order: usize| below(B + order + 1) - below(order);
+        let ket_length: usize = (0..=K).map(|order| ket.groups[order] * segment(order)).sum();
         let length = |m: usize| (0..=K).map(|n| ket.groups[n] * level(m + n)).sum::<usize>();
         let all_length: usize = (0..=B).map(|order| bra.groups[order] * length(order)).sum();
         self.sums[..all_length].fill(0.0);
@@ -188,11 +188,11 @@ fn add_ket<const B: usize, const K: usize>(
     macro_rules! add {
         ($($order:literal)*) => {
             $(if K + 1 > $order {
-                let stretch = const { below(B + $order + 1) - below($order) };
+                let segment = const { below(B + $order + 1) - below($order) };
                 let (own, rest) = scales.split_at(ket.groups[$order]);
                 for scale in own {
-                    let (target, others) = std::mem::take(&mut sums).split_at_mut(stretch);
-                    for (sum, integral) in target.iter_mut().zip(&integrals[below($order)..][..stretch]) {
+                    let (target, others) = std::mem::take(&mut sums).split_at_mut(segment);
+                    for (sum, integral) in target.iter_mut().zip(&integrals[below($order)..][..segment]) {
                         *sum += scale * integral;
                     }
                     sums = others;
@@ -220,13 +220,13 @@ fn add_bra<const B: usize, const K: usize>(
             let mut from = ket_sums;
             for n in 0..=K {
                 let (start, length) = (below(m + n) - below(n), level(m + n));
-                let stretch = below(B + n + 1) - below(n);
+                let segment = below(B + n + 1) - below(n);
                 for _ in 0..ket.groups[n] {
                     let (target, others) = std::mem::take(&mut sums).split_at_mut(length);
                     for (sum, part) in target.iter_mut().zip(&from[start..start + length]) {
                         *sum += scale * part;
                     }
-                    (sums, from) = (others, &from[stretch..]);
+                    (sums, from) = (others, &from[segment..]);
                 }
             }
         }

@@ -197,11 +197,11 @@ impl Scf {
         if self.descent.is_none() && self.lowest.as_ref().is_none_or(|(energy, ..)| *energy > last.energy) {
             self.lowest = Some((last.energy, orbitals.clone(), self.fock.clone()));
         }
-        let among_orthonormal = |fock| self.basis.transposed().times(fock).times(&self.basis);
+        let to_orthonormal = |fock| self.basis.transposed().times(fock).times(&self.basis);
         let Some(descent) = &mut self.descent else {
             let wanders = last.iteration >= WANDERING_FROM && last.gradient > WANDERING_GRADIENT;
             if let Some((energy, orbitals, fock)) = self.lowest.as_ref().filter(|_| wanders) {
-                let fock = among_orthonormal(fock);
+                let fock = to_orthonormal(fock);
                 self.descent = Some(Descent::from(orbitals, &fock, *energy, self.pairs_of_electrons));
             }
             return wanders;
@@ -213,7 +213,7 @@ impl Scf {
             self.nearness = Nearness::Climbed;
             return true;
         }
-        let is_kept = descent.advance(&among_orthonormal(&self.fock), last.energy);
+        let is_kept = descent.advance(&to_orthonormal(&self.fock), last.energy);
         if is_kept && self.nearness == Nearness::Far && last.gradient < NEAR_GRADIENT {
             self.nearness = Nearness::Extrapolated;
             self.diis = Diis::default();
@@ -224,7 +224,7 @@ impl Scf {
     /// Begins the search for what makes the converged energy unstable, with at most `builds_max` two-electron parts.
     /// None if all orbitals are occupied, or the iterations have not begun.
     pub fn stability(&self, builds_max: usize) -> Option<StabilitySearch> {
-        let fock = self.among_orthonormal(&self.fock);
+        let fock = self.to_orthonormal(&self.fock);
         let orbitals = CanonicalOrbitals::of(self.orbitals.as_ref()?, &fock, self.pairs_of_electrons);
         StabilitySearch::new(orbitals, self.pairs_of_electrons, self.basis.clone(), builds_max)
     }
@@ -245,7 +245,7 @@ impl Scf {
     }
 
     /// A matrix among orthonormal functions.
-    fn among_orthonormal(&self, matrix: &Matrix) -> Matrix {
+    fn to_orthonormal(&self, matrix: &Matrix) -> Matrix {
         self.basis.transposed().times(matrix).times(&self.basis)
     }
 
@@ -256,7 +256,7 @@ impl Scf {
 
     /// Energies of the orbitals of a Fock matrix, and the orbitals among orthonormal functions.
     fn vectors(&self, fock: &Matrix) -> (Vec<f64>, Matrix) {
-        self.among_orthonormal(fock).eigen()
+        self.to_orthonormal(fock).eigen()
     }
 }
 

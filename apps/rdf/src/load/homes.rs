@@ -18,7 +18,7 @@ pub const READ_MOST: f64 = 1.25;
 #[derive(Debug, Default)]
 struct Registry {
     /// The position of each term that was told, by the place that told it.
-    told: Vec<Vec<u32>>,
+    reported: Vec<Vec<u32>>,
     /// The home of each term.
     homes: Vec<u32>,
 }
@@ -35,11 +35,11 @@ fn preference(term: u32, place: usize, is_subject: bool) -> u64 {
 
 impl Registry {
     /// Builds the registry from the terms that each place has told, the first `subjects` of which are subjects there.
-    fn of(told: &[Vec<u8>], subjects: &[u64]) -> Registry {
+    fn of(reported: &[Vec<u8>], subjects: &[u64]) -> Registry {
         let mut dictionary = Dictionary::default();
         let mut best: Vec<(u64, u32)> = Vec::new();
         let mut registry = Registry::default();
-        for (place, row) in told.iter().enumerate() {
+        for (place, row) in reported.iter().enumerate() {
             let mut positions = Vec::new();
             for (at, term) in terms_of(row).enumerate() {
                 let position = dictionary.intern(term);
@@ -50,31 +50,32 @@ impl Registry {
                 }
                 positions.push(position);
             }
-            registry.told.push(positions);
+            registry.reported.push(positions);
         }
         registry.homes = best.into_iter().map(|(_, home)| home).collect();
         registry
     }
 
     /// Returns, for each place, the homes of the terms it told, in its order.
-    fn told_homes(&self) -> Vec<Vec<u32>> {
-        let homes = |told: &Vec<u32>| told.iter().map(|position| self.homes[*position as usize]).collect();
-        self.told.iter().map(homes).collect()
+    fn reported_homes(&self) -> Vec<Vec<u32>> {
+        let homes =
+            |reported: &Vec<u32>| reported.iter().map(|position| self.homes[*position as usize]).collect();
+        self.reported.iter().map(homes).collect()
     }
 
     /// Returns, for each place, the numbers of those of its terms that have another home, in its order. `given` holds
     /// the numbers that each home has told for the terms it owns, in its order.
-    fn told_numbers(&self, given: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    fn reported_numbers(&self, given: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut numbers = vec![UNBOUND; self.homes.len()];
-        for (place, (told, given)) in self.told.iter().zip(given).enumerate() {
-            let own = told.iter().filter(|position| self.homes[**position as usize] as usize == place);
+        for (place, (reported, given)) in self.reported.iter().zip(given).enumerate() {
+            let own = reported.iter().filter(|position| self.homes[**position as usize] as usize == place);
             own.zip(given).for_each(|(position, number)| numbers[*position as usize] = *number);
         }
-        let others = |(place, told): (usize, &Vec<u32>)| {
-            let others = told.iter().filter(|position| self.homes[**position as usize] as usize != place);
+        let others = |(place, reported): (usize, &Vec<u32>)| {
+            let others = reported.iter().filter(|position| self.homes[**position as usize] as usize != place);
             others.map(|position| numbers[*position as usize]).collect()
         };
-        self.told.iter().enumerate().map(others).collect()
+        self.reported.iter().enumerate().map(others).collect()
     }
 }
 
@@ -130,9 +131,9 @@ pub async fn numbered(
     let mut registered = Registered::of(dictionary, triples, places);
     let rows = std::mem::take(&mut registered.rows);
     let subjects = team.all_to_all(registered.subjects.clone()).await?;
-    let registry = Registry::of(&peers.trade_bytes(rows).await?, &subjects);
+    let registry = Registry::of(&peers.all_to_all_bytes(rows).await?, &subjects);
     let mut is_own = vec![false; dictionary.len()];
-    for (homes, locals) in peers.trade(registry.told_homes()).await?.iter().zip(&registered.locals) {
+    for (homes, locals) in peers.all_to_all(registry.reported_homes()).await?.iter().zip(&registered.locals) {
         homes.iter().zip(locals).for_each(|(home, local)| is_own[*local as usize] = *home as usize == here);
     }
     let mut owned = Dictionary::default();
@@ -151,10 +152,10 @@ pub async fn numbered(
     peers.own(owned);
     let of = |locals: Vec<u32>| locals.into_iter().map(|local| numbers[local as usize]).collect();
     let given = registered.split(&is_own, true).into_iter().map(of).collect();
-    let given = peers.trade(given).await?;
-    let others = peers.trade(registry.told_numbers(&given)).await?;
-    for (told, locals) in others.iter().zip(registered.split(&is_own, false)) {
-        told.iter().zip(locals).for_each(|(number, local)| numbers[local as usize] = *number);
+    let given = peers.all_to_all(given).await?;
+    let others = peers.all_to_all(registry.reported_numbers(&given)).await?;
+    for (reported, locals) in others.iter().zip(registered.split(&is_own, false)) {
+        reported.iter().zip(locals).for_each(|(number, local)| numbers[local as usize] = *number);
     }
     Ok(numbers)
 }
@@ -171,12 +172,12 @@ mod tests {
 
     #[test]
     fn a_home_has_the_term_as_a_subject_if_any_place_does_and_all_hear_its_number() {
-        let told = [&["a", "b", "x"][..], &["c", "a", "x", "b"], &["d", "x", "c"]];
+        let reported = [&["a", "b", "x"][..], &["c", "a", "x", "b"], &["d", "x", "c"]];
         let subjects = [2, 1, 1]; // a and b; c; d
-        let registry = Registry::of(&told.map(row), &subjects);
-        let homes = registry.told_homes();
+        let registry = Registry::of(&reported.map(row), &subjects);
+        let homes = registry.reported_homes();
         let home = |term: &str| {
-            let found = told.iter().zip(&homes).flat_map(|(terms, homes)| terms.iter().zip(homes));
+            let found = reported.iter().zip(&homes).flat_map(|(terms, homes)| terms.iter().zip(homes));
             let mut all: Vec<u32> = found.filter(|(own, _)| **own == term).map(|(_, home)| *home).collect();
             all.dedup();
             assert_eq!(all.len(), 1, "{term} has one home");
@@ -185,20 +186,20 @@ mod tests {
         assert_eq!([home("a"), home("b"), home("c"), home("d")], [0, 0, 1, 2]);
         let number = |term: &str| 1 + u32::from(term.as_bytes()[0]);
         let of = |place: usize, is_own: bool| -> Vec<u32> {
-            let terms = told[place].iter().filter(|term| (home(term) as usize == place) == is_own);
+            let terms = reported[place].iter().filter(|term| (home(term) as usize == place) == is_own);
             terms.map(|term| number(term)).collect()
         };
         let given: Vec<Vec<u32>> = (0..3).map(|place| of(place, true)).collect();
         let expected: Vec<Vec<u32>> = (0..3).map(|place| of(place, false)).collect();
-        assert_eq!(registry.told_numbers(&given), expected);
+        assert_eq!(registry.reported_numbers(&given), expected);
     }
 
     #[test]
     fn what_all_places_have_is_shared_out() {
         let names: Vec<String> = (0..3_000).map(|number| format!("t{number}")).collect();
-        let told = vec![row(&names.iter().map(String::as_str).collect::<Vec<_>>()); 4];
+        let reported = vec![row(&names.iter().map(String::as_str).collect::<Vec<_>>()); 4];
         let mut counts = [0; 4];
-        Registry::of(&told, &[0; 4]).homes.iter().for_each(|home| counts[*home as usize] += 1);
+        Registry::of(&reported, &[0; 4]).homes.iter().for_each(|home| counts[*home as usize] += 1);
         assert_eq!(counts.iter().sum::<u32>(), 3_000);
         assert!(counts.iter().all(|count| (600..900).contains(count)), "{counts:?}");
     }

@@ -135,7 +135,7 @@ pub async fn load(
     let (places, rank) = (team.size(), team.rank());
     let mut own = LocalTriples::default();
     let mut fault = None;
-    let mut told = LoadProgress::new(&team);
+    let mut progress = LoadProgress::new(&team);
     for (number, source) in sources.iter().enumerate() {
         match source {
             DataSource::Lubm { universities, is_closed } => {
@@ -143,7 +143,7 @@ pub async fn load(
                 for (at, department) in departments.filter(|(at, _)| at % places == rank) {
                     let before = own.triples.len();
                     lubm::add_department(&mut own, department, *is_closed);
-                    told.add((own.triples.len() - before) as u64);
+                    progress.add((own.triples.len() - before) as u64);
                     if at / places % TURN_EVERY == 0 {
                         yield_now().await;
                     }
@@ -152,18 +152,19 @@ pub async fn load(
             DataSource::File { .. } => {
                 let bytes = contents.get(number).map(|open| open.bytes.as_slice());
                 if let Some(bytes) = bytes.filter(|_| places == 1) {
-                    fault = fault
-                        .or(file_part(source, number, bytes, 0).read(&mut own, |more| told.add(more)).err());
+                    fault = fault.or(file_part(source, number, bytes, 0)
+                        .read(&mut own, |more| progress.add(more))
+                        .err());
                     continue;
                 }
-                let (part, lines_before) = dealt(&team, source, number, bytes).await?;
+                let (part, lines_before) = own_part(&team, source, number, bytes).await?;
                 let read = file_part(source, number, &part, lines_before);
-                let read = read.read(&mut own, |more| told.add(more));
+                let read = read.read(&mut own, |more| progress.add(more));
                 fault = fault.or(read.err());
             }
         }
     }
-    drop(told);
+    drop(progress);
     work(Cycles(TRIPLE_CYCLES * own.triples.len() as u64));
     // Of several places the first that has found something, which in files by lines is the first mistake.
     let (faults, read): (Vec<_>, Vec<_>) =
@@ -205,13 +206,13 @@ impl LoadProgress {
     fn add(&mut self, more: u64) {
         self.triples += more;
         if let Some(progress) = self.shown.as_mut().filter(|progress| progress.is_due()) {
-            progress.tell(self.triples);
+            progress.report(self.triples);
         }
     }
 }
 
 /// The part of a file that this place reads, and how many lines there are before it.
-async fn dealt(
+async fn own_part(
     team: &Team,
     source: &DataSource,
     number: usize,
@@ -253,14 +254,14 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
     triples.dedup();
     let mut rows: Vec<Vec<u32>> = vec![Vec::new(); places];
     triples.iter().for_each(|triple| rows[peers.numbering().place(triple[0])].extend(triple));
-    let received = peers.trade(rows).await?;
+    let received = peers.all_to_all(rows).await?;
     let mut store = match partition {
         Partition::File => {
             // The owner of the subject leaves a triple to the first of the places that have it.
             let mut known = FxHashSet::default();
             let is_first =
                 |row: &Vec<u32>| triples_of(row).map(|triple| u32::from(known.insert(triple))).collect();
-            let answers = peers.trade(received.iter().map(is_first).collect()).await?;
+            let answers = peers.all_to_all(received.iter().map(is_first).collect()).await?;
             let mut answers: Vec<_> = answers.iter().map(|row| row.iter()).collect();
             triples.retain(|triple| answers[peers.numbering().place(triple[0])].next() == Some(&1));
             Store::of_any(&triples)

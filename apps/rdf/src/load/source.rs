@@ -174,7 +174,7 @@ pub struct FilePart<'a> {
 }
 
 /// Triples between two calls of `read`.
-const TOLD_EVERY: u64 = 4096;
+const REPORT_EVERY: u64 = 4096;
 
 impl FilePart<'_> {
     /// Adds its triples; `read` is told of how many more there are.
@@ -204,7 +204,7 @@ impl FilePart<'_> {
                 }
                 odd.end = end;
             }
-            if out.triples.len() as u64 >= triples as u64 + TOLD_EVERY {
+            if out.triples.len() as u64 >= triples as u64 + REPORT_EVERY {
                 read((out.triples.len() - triples) as u64);
                 triples = out.triples.len();
             }
@@ -246,11 +246,11 @@ impl FilePart<'_> {
             }
             out.add(&quad, &mut names);
             count += 1;
-            if count % TOLD_EVERY == 0 {
-                read(TOLD_EVERY);
+            if count % REPORT_EVERY == 0 {
+                read(REPORT_EVERY);
             }
         }
-        read(count % TOLD_EVERY);
+        read(count % REPORT_EVERY);
         Ok(())
     }
 

@@ -31,7 +31,7 @@ impl PlaceEvaluator<'_> {
             groups
         };
         own.placed_by = None;
-        self.noted("count", None, own).await
+        self.recorded("count", None, own).await
     }
 
     /// One row at the first place: the counts of all rows of all places.

@@ -108,7 +108,7 @@ impl<'a> PlaceEvaluator<'a> {
                 }
                 Node::Union(left, right) => {
                     let table = self.evaluate(left).await?.union(self.evaluate(right).await?);
-                    self.noted("union", None, table).await?
+                    self.recorded("union", None, table).await?
                 }
                 Node::Minus(left, right) => {
                     let (left, right) = (self.evaluate(left).await?, self.evaluate(right).await?);
@@ -151,7 +151,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     /// Records the result of an operator, over all places, and checks the limits.
-    pub(super) async fn noted(
+    pub(super) async fn recorded(
         &self,
         operator: impl Into<String>,
         estimate: Option<f64>,
@@ -168,7 +168,7 @@ impl<'a> PlaceEvaluator<'a> {
 
     /// Joins the rows of a table to `others` rows, all of which `join` goes through at each call. If the query has
     /// limits, `join` gets some rows at a time and is no longer called once the rows of this place exceed a limit,
-    /// which [`PlaceEvaluator::noted`] then reports.
+    /// which [`PlaceEvaluator::recorded`] then reports.
     fn bounded(&self, table: &Table, others: usize, join: impl Fn(&Table) -> Table) -> Table {
         let at_a_time = ROWS_AT_A_TIME.max(others);
         if self.limits.is_free() || table.rows <= at_a_time {
@@ -212,7 +212,7 @@ impl<'a> PlaceEvaluator<'a> {
             star.retain(|_| self.store.is_by_subject());
             table = if !is_begun {
                 let table = scan(self.store, pattern);
-                self.noted(self.described("scan", pattern, None), Some(step.estimate), table).await?
+                self.recorded(self.described("scan", pattern, None), Some(step.estimate), table).await?
             } else if self.is_smaller(&patterns, &counts, (step, &star)) {
                 plan.retain(|other| !star.contains(&other.pattern));
                 let star = star.iter().map(|position| patterns[*position]);
@@ -269,10 +269,10 @@ impl<'a> PlaceEvaluator<'a> {
         star: Vec<Pattern>,
     ) -> Result<Table, QueryFault> {
         let mut own = scan(self.store, pattern);
-        own = self.noted(self.described("scan", pattern, None), None, own).await?;
+        own = self.recorded(self.described("scan", pattern, None), None, own).await?;
         for other in &star {
             own = join_pattern(self.store, &own, other);
-            own = self.noted(self.described("join", other, None), None, own).await?;
+            own = self.recorded(self.described("join", other, None), None, own).await?;
         }
         self.join(table, own).await
     }
@@ -335,7 +335,7 @@ impl<'a> PlaceEvaluator<'a> {
                 })
             }
         };
-        self.noted(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
+        self.recorded(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
     }
 
     /// Returns the exchange that costs a place the fewest rows, handled, sent or received, and the number of rows that
@@ -450,7 +450,7 @@ impl<'a> PlaceEvaluator<'a> {
         if exchange == RowExchange::LeftToAll {
             joined.placed_by = right.placed_by;
         }
-        self.noted(self.with_exchange("join", exchange), None, joined).await
+        self.recorded(self.with_exchange("join", exchange), None, joined).await
     }
 
     async fn left_join(
@@ -470,12 +470,12 @@ impl<'a> PlaceEvaluator<'a> {
             pairs = RowPairs { left: kept(&pairs.left), right: kept(&pairs.right) };
         }
         let joined = join::left_joined(&left, &right, &pairs);
-        self.noted(self.with_exchange("left join", exchange), None, joined).await
+        self.recorded(self.with_exchange("left join", exchange), None, joined).await
     }
 
     async fn minus(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
         let (left, right, exchange) = self.met((left, right), true).await?;
-        self.noted(self.with_exchange("minus", exchange), None, join::difference(&left, &right)).await
+        self.recorded(self.with_exchange("minus", exchange), None, join::difference(&left, &right)).await
     }
 
     async fn passes(&self, table: &Table, filter: &BoundExpression) -> Result<Vec<bool>, QueryFault> {
@@ -485,7 +485,7 @@ impl<'a> PlaceEvaluator<'a> {
 
     async fn filter(&self, table: Table, filter: &BoundExpression) -> Result<Table, QueryFault> {
         let keep = self.passes(&table, filter).await?;
-        self.noted(format!("filter {}", filter.text), None, table.filter(&keep)).await
+        self.recorded(format!("filter {}", filter.text), None, table.filter(&keep)).await
     }
 
     async fn extend(
@@ -510,7 +510,7 @@ impl<'a> PlaceEvaluator<'a> {
         table.variables.push(variable);
         table.columns.push(column);
         table.optional.extend((unbound[0] > 0).then_some(variable));
-        self.noted(format!("bind ?{} to {}", self.variables[variable], value.text), None, table).await
+        self.recorded(format!("bind ?{} to {}", self.variables[variable], value.text), None, table).await
     }
 
     /// The numbers of values that may be new terms.
@@ -534,7 +534,7 @@ impl<'a> PlaceEvaluator<'a> {
         let is_optional = |at: &usize| rows.iter().any(|row| row[*at].is_none());
         table.optional = (0..variables.len()).filter(is_optional).map(|at| variables[at]).collect();
         table.rows = own.len();
-        self.noted("values", None, table).await
+        self.recorded("values", None, table).await
     }
 
     async fn distinct(&self, table: Table) -> Result<Table, QueryFault> {
@@ -544,7 +544,7 @@ impl<'a> PlaceEvaluator<'a> {
             let all = own.variables.clone();
             own = join::distinct(&self.peers.redistribute_by(own, &all).await?);
         }
-        self.noted("distinct", None, own).await
+        self.recorded("distinct", None, own).await
     }
 
     async fn slice(&self, table: Table, start: usize, length: Option<usize>) -> Result<Table, QueryFault> {
@@ -552,6 +552,6 @@ impl<'a> PlaceEvaluator<'a> {
         let order = canonical::order(&gathered, self.peers).await?;
         let end = length.map_or(order.len(), |length| start.saturating_add(length).min(order.len()));
         let table = gathered.pick(order.get(start..end).unwrap_or_default());
-        self.noted(format!("slice from {start}"), None, table).await
+        self.recorded(format!("slice from {start}"), None, table).await
     }
 }

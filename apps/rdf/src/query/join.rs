@@ -89,14 +89,15 @@ pub fn compatible(left: &Table, right: &Table) -> RowPairs {
 
 /// Calls `found` with each compatible pair of rows, and whether they have a variable that both bind.
 fn visit_compatible(left: &Table, right: &Table, mut found: impl FnMut(usize, usize, bool)) {
-    let (strict, loose) = shared(left, right);
-    let [left_keys, left_loose] = [&strict, &loose].map(|variables| columns(left, variables));
-    let [right_keys, right_loose] = [&strict, &loose].map(|variables| columns(right, variables));
+    let (always_bound, maybe_unbound) = shared(left, right);
+    let [left_keys, left_maybe] = [&always_bound, &maybe_unbound].map(|variables| columns(left, variables));
+    let [right_keys, right_maybe] =
+        [&always_bound, &maybe_unbound].map(|variables| columns(right, variables));
     let index = RowIndex::of(right_keys, right.rows);
     for row in 0..left.rows {
         for other in index.rows(&left_keys, row) {
-            let mut agree = !strict.is_empty();
-            let is_compatible = left_loose.iter().zip(&right_loose).all(|(own, theirs)| {
+            let mut agree = !always_bound.is_empty();
+            let is_compatible = left_maybe.iter().zip(&right_maybe).all(|(own, theirs)| {
                 let (own, theirs) = (own[row], theirs[other]);
                 agree |= own == theirs && own != UNBOUND;
                 own == theirs || own == UNBOUND || theirs == UNBOUND
@@ -111,9 +112,11 @@ fn visit_compatible(left: &Table, right: &Table, mut found: impl FnMut(usize, us
 /// The solutions of these pairs of rows.
 pub fn merged(left: &Table, right: &Table, pairs: &RowPairs) -> Table {
     let mut all = left.pick(&pairs.left);
-    let (_, loose) = shared(left, right);
+    let (_, maybe_unbound) = shared(left, right);
     for (variable, column) in all.variables.iter().zip(&mut all.columns) {
-        let Some(other) = right.column(*variable).filter(|_| loose.contains(variable)) else { continue };
+        let Some(other) = right.column(*variable).filter(|_| maybe_unbound.contains(variable)) else {
+            continue;
+        };
         for (value, row) in column.iter_mut().zip(&pairs.right) {
             if *value == UNBOUND {
                 *value = other[*row as usize];

@@ -107,7 +107,7 @@ impl Queries<'_> {
     pub async fn answer(&self, query: &Query, limits: QueryLimits) -> Result<Answered, QueryFault> {
         let terms = self.peers.dictionary().len();
         let answered = self.answer_with_terms(query, limits).await;
-        self.peers.forget_from(terms); // what was computed has no number any more
+        self.peers.discard_terms(terms); // what was computed has no number any more
         answered
     }
 

@@ -71,19 +71,19 @@ const PREDICATES: u64 = 50;
 
 /// Solutions as far as they can be foretold: how many, and how many different values each variable has in them.
 #[derive(Clone, Debug, Default)]
-struct Foretold {
+struct CardinalityEstimate {
     rows: f64,
     distinct: Vec<(VariableId, f64)>,
 }
 
-impl Foretold {
+impl CardinalityEstimate {
     fn distinct(&self, variable: VariableId) -> Option<f64> {
         self.distinct.iter().find(|(own, _)| *own == variable).map(|(_, distinct)| *distinct)
     }
 
     /// Estimates the join with a pattern. The values of a shared variable on the side that has fewer are assumed to be
     /// among those of the other.
-    fn joined(&self, pattern: &Pattern, counts: &PatternCounts) -> Foretold {
+    fn joined(&self, pattern: &Pattern, counts: &PatternCounts) -> CardinalityEstimate {
         let mut joined = self.clone();
         joined.rows *= counts.triples as f64;
         for variable in pattern.variables() {
@@ -115,7 +115,7 @@ pub struct PlannedPattern {
 /// with the one that leaves the fewest.
 pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPattern> {
     let greedy = |first: usize| {
-        let mut found = Foretold { rows: 1.0, ..Foretold::default() };
+        let mut found = CardinalityEstimate { rows: 1.0, ..CardinalityEstimate::default() };
         let (mut plan, mut cost) = (Vec::with_capacity(patterns.len()), 0.0);
         let mut left: Vec<usize> = (0..patterns.len()).collect();
         let mut next = Some(first);
@@ -135,7 +135,12 @@ pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPatte
 }
 
 /// The pattern that leaves the fewest solutions; one that shares a variable comes before all that share none.
-fn cheapest(left: &[usize], patterns: &[Pattern], counts: &[PatternCounts], found: &Foretold) -> usize {
+fn cheapest(
+    left: &[usize],
+    patterns: &[Pattern],
+    counts: &[PatternCounts],
+    found: &CardinalityEstimate,
+) -> usize {
     let rank = |pattern: &usize| {
         let variables = patterns[*pattern].variables();
         let shares = variables.iter().any(|variable| found.distinct(*variable).is_some());

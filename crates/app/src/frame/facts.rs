@@ -45,7 +45,7 @@ impl RunFacts {
     }
 
     /// The places and the machine, for a heading: `4 places (processes)`.
-    pub fn where_it_runs(&self) -> String {
+    pub fn machine_text(&self) -> String {
         format!("{} ({})", count(u64::from(self.places), "place", "places"), self.machine)
     }
 

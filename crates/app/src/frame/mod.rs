@@ -31,7 +31,7 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
-use steps::StepsTeller;
+use steps::ProgressReporter;
 use task_balance::steals_text;
 
 /// An application of the suite. The type holds its own arguments; those of places, machine and files are the frame's.
@@ -95,7 +95,7 @@ pub trait Application: Args + 'static {
     /// Computes it, from the first place, over all places.
     fn compute(
         input: Self::Input,
-        dealer: Dealer,
+        distributor: WorkDistributor,
     ) -> impl Future<Output = isles::Result<(Self::Found, WorkDone)>> + 'static;
 
     /// The result, for people; no line feed at its end.
@@ -132,16 +132,16 @@ pub trait Application: Args + 'static {
 }
 
 /// Deals out the work of a run, or records the work of places that nobody deals out.
-pub struct Dealer {
+pub struct WorkDistributor {
     /// Name of the units, in the plural.
     what: &'static str,
-    asks_shares: bool,
+    reports_shares: bool,
 }
 
-impl Dealer {
+impl WorkDistributor {
     /// One for [`Application`] `A`, which does not ask what each place did.
-    pub fn plain<A: Application>() -> Dealer {
-        Dealer { what: A::UNITS, asks_shares: false }
+    pub fn plain<A: Application>() -> WorkDistributor {
+        WorkDistributor { what: A::UNITS, reports_shares: false }
     }
 
     /// Starts the phase `name` of the run, such as "check", which lasts until the next one starts or the run ends. Its
@@ -154,7 +154,7 @@ impl Dealer {
     }
 
     /// Starts a step of the current phase, such as "iteration 7", whose units count from zero; otherwise as
-    /// [`Dealer::begin_phase`], without a line of its own.
+    /// [`WorkDistributor::begin_phase`], without a line of its own.
     pub fn begin_step(&self, name: &str) {
         steps::begin_step(name, self.what);
     }
@@ -164,7 +164,7 @@ impl Dealer {
     /// # Errors
     /// A place has died.
     pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
-        Ok(WorkUnits::new(count, self.what, balance, RunMeter::new(self.asks_shares).await?))
+        Ok(WorkUnits::new(count, self.what, balance, RunMeter::new(self.reports_shares).await?))
     }
 
     /// Returns the meter of the steps of a run whose kernel decides itself which place takes which; `total` is their
@@ -174,7 +174,7 @@ impl Dealer {
     /// A place has died.
     pub async fn meter(&self, total: Option<u64>) -> isles::Result<RunMeter> {
         isles::progress::add_total(total.unwrap_or_default(), self.what);
-        RunMeter::new(self.asks_shares).await
+        RunMeter::new(self.reports_shares).await
     }
 
     /// Tells of a run of which nobody knows how many units it has, while it lives; each place says [`add_done`]. Called
@@ -182,25 +182,26 @@ impl Dealer {
     pub fn open_steps(&self) -> StepsGuard {
         isles::progress::add_total(0, self.what);
         // Without observers nobody knows what other processes have done.
-        let is_part = self.asks_shares && isles::place_count() > 1 && isles::progress::observed().is_none();
+        let is_part =
+            self.reports_shares && isles::place_count() > 1 && isles::progress::observed().is_none();
         let what = if is_part { format!("{} at the first place", self.what) } else { self.what.to_owned() };
-        StepsGuard::begin(StepsTeller::new(0, what, 0), 0, true)
+        StepsGuard::begin(ProgressReporter::new(0, what, 0), 0, true)
     }
 
     /// Returns the work of the places on tasks that `isles::glb` has balanced.
     pub fn done_of(&self, balance: RunBalance) -> WorkDone {
-        task_balance::work_done(balance, self.asks_shares)
+        task_balance::work_done(balance, self.reports_shares)
     }
 }
 
-impl Drop for Dealer {
+impl Drop for WorkDistributor {
     fn drop(&mut self) {
         steps::end_phase();
     }
 }
 
 /// Returns the text about a result at the end of its run, for people.
-fn told<A: Application>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
+fn report_text<A: Application>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
     // The loopback has a time of its own, in which computing takes none.
     let is_by_one_clock = machine != Machine::Loopback;
     let shares =
@@ -226,7 +227,7 @@ struct FrameArguments {
 /// The JSON document of a run.
 #[derive(Serialize)]
 struct Document<'a, S, F> {
-    run: RunHead<'a, S>,
+    run: RunHeader<'a, S>,
     verification: Option<&'a Verification>,
     /// Balance of the tasks, if `isles::glb` has balanced them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -237,7 +238,7 @@ struct Document<'a, S, F> {
 
 /// Description of the run.
 #[derive(Serialize)]
-struct RunHead<'a, S> {
+struct RunHeader<'a, S> {
     app: &'static str,
     #[serde(flatten)]
     facts: &'a RunFacts,
@@ -270,19 +271,19 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     let outputs = Outputs::check(&app.run_name(), &outputs, &app.pictures(), &launch)?;
     let mut facts = RunFacts::of(&launch);
     let input = app.open(facts.places)?;
-    outputs.tell_head(&format!("{}; {}", app.heading(&input), facts.where_it_runs()))?;
+    outputs.print_heading(&format!("{}; {}", app.heading(&input), facts.machine_text()))?;
     app.remarks(&input).iter().for_each(console::notice);
     let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
     // On a chip asking for shares would be part of the prediction; its report says more.
-    let asks_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
+    let reports_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
     let machine = launch.chosen_machine();
-    let dealer = Dealer { what: A::UNITS, asks_shares };
+    let distributor = WorkDistributor { what: A::UNITS, reports_shares };
     let found = Rc::new(RefCell::new(None));
     let (place, app) = (Rc::clone(&found), Rc::new(app));
     let shown = Rc::clone(&app);
     let main = move || async move {
-        let (found, work) = A::compute(input, dealer).await?;
-        let text = told(&*shown, &found, &work, machine);
+        let (found, work) = A::compute(input, distributor).await?;
+        let text = report_text(&*shown, &found, &work, machine);
         isles::show(&text);
         *place.borrow_mut() = Some((found, work, text));
         Ok::<_, isles::Error>(())
@@ -298,7 +299,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     let phase = verify.then(|| console::PhaseLine::begin("verification"));
     let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
     drop(phase);
-    let run = RunHead { app: A::NAME, facts: &facts, settings, shares: &work.shares };
+    let run = RunHeader { app: A::NAME, facts: &facts, settings, shares: &work.shares };
     let (verification, balance) = (verification.as_ref(), work.balance.as_ref());
     let document = Document { run, verification, balance, result: &found };
     let json = serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";

@@ -103,9 +103,10 @@ impl Outputs {
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub fn tell_head(&self, line: &str) -> Result<(), Failure> {
-        let told = console::tell(self.leaves_standard_output_free(), &format!("{line}\n"));
-        told.map_err(Failure::stdout)
+    pub fn print_heading(&self, line: &str) -> Result<(), Failure> {
+        let printed = console::print_report(self.leaves_standard_output_free(), &format!("{line}\n"));
+        printed
+            .map_err(Failure::stdout)
             .or_else(|failure| if failure.is_quiet() { Ok(()) } else { Err(failure) })
     }
 
@@ -123,13 +124,13 @@ impl Outputs {
         let RunOutcome { text, json, csv, drawn, picture: own_picture, verification, has_run_files } =
             outcome;
         let is_free = self.leaves_standard_output_free();
-        let told = tell(is_free, text);
+        let printed = print_line(is_free, text);
         let checked = verification.map_or(Ok(()), |verification| match verification.holds {
-            true => tell(is_free, &format!("checked  {}", verification.text)),
-            false => Err(Failure::Refuted(verification.text.clone())),
+            true => print_line(is_free, &format!("checked  {}", verification.text)),
+            false => Err(Failure::WrongResult(verification.text.clone())),
         });
         let name = |path: &Option<PathBuf>| match path {
-            Some(path) => tell(is_free, &format!("wrote  {}", path.display())),
+            Some(path) => print_line(is_free, &format!("wrote  {}", path.display())),
             None => Ok(()),
         };
         let results = [self.json.write(|out| out.write_all(json.as_bytes())), self.csv.write(csv)];
@@ -148,12 +149,12 @@ impl Outputs {
             pictures.map(|result| result.map_err(Failure::from).and_then(|path| name(&path))).collect();
         let of_run = self.of_run.into_iter().filter(|file| has_run_files && file.is_file());
         let of_run: Vec<_> = of_run.map(|file| name(&Some(file))).collect();
-        let all = [told, checked].into_iter().chain(results).chain([drawn]).chain(pictures).chain(of_run);
+        let all = [printed, checked].into_iter().chain(results).chain([drawn]).chain(pictures).chain(of_run);
         Failure::first_of(all)
     }
 }
 
-fn tell(is_result: bool, text: &str) -> Result<(), Failure> {
+fn print_line(is_result: bool, text: &str) -> Result<(), Failure> {
     if is_result {
         return console::print(format_args!("{text}\n")).map_err(Failure::stdout);
     }

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Serialize, Deserialize)]
 pub struct RunMeter {
     shares: PlaceLocal<PlaceWork>,
-    asks_shares: bool,
+    reports_shares: bool,
 }
 
 impl RunMeter {
-    /// If it `asks_shares`, [`RunMeter::done`] says what each place did.
-    pub(super) async fn new(asks_shares: bool) -> isles::Result<RunMeter> {
-        Ok(RunMeter { shares: PlaceLocal::new(PlaceWork::default).await?, asks_shares })
+    /// If it `reports_shares`, [`RunMeter::done`] says what each place did.
+    pub(super) async fn new(reports_shares: bool) -> isles::Result<RunMeter> {
+        Ok(RunMeter { shares: PlaceLocal::new(PlaceWork::default).await?, reports_shares })
     }
 
     /// Returns the work of each place so far.
@@ -27,8 +27,8 @@ impl RunMeter {
     }
 
     /// Returns `true` if a run reports the work of each place.
-    pub(super) fn asks_shares(&self) -> bool {
-        self.asks_shares
+    pub(super) fn reports_shares(&self) -> bool {
+        self.reports_shares
     }
 
     /// Counts a step that this place has taken from `started` until now.
@@ -43,7 +43,7 @@ impl RunMeter {
     pub async fn done(&self, started: Duration) -> isles::Result<WorkDone> {
         let seconds = (now() - started).as_secs_f64();
         let mut shares = Vec::new();
-        for place in places().filter(|_| self.asks_shares) {
+        for place in places().filter(|_| self.reports_shares) {
             shares.push(at!(place, *self.shares.lock()).await?);
         }
         Ok(WorkDone { seconds, shares, balance: None })

@@ -17,7 +17,7 @@ static DONE: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// At the thread of the first place: what tells whenever steps are done, how many there are, and whether there will
     /// be more.
-    static TELLING: RefCell<Option<(StepsTeller, (u64, bool))>> = const { RefCell::new(None) };
+    static ACTIVE_REPORTER: RefCell<Option<(ProgressReporter, (u64, bool))>> = const { RefCell::new(None) };
 
     /// At the thread of the first place: the current phase of the run.
     static PHASE: RefCell<Option<CurrentPhase>> = const { RefCell::new(None) };
@@ -28,7 +28,7 @@ struct CurrentPhase {
     /// Its name, and that of its current step, if there is one.
     names: Vec<String>,
     /// Time of the last output.
-    told: Instant,
+    last_output: Instant,
     line: PhaseLine,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn begin_phase(name: &str, unit: &str) {
     let names = vec![name.to_owned()];
     // The line of the phase before goes first.
     end_phase();
-    PHASE.set(Some(CurrentPhase { names, told: Instant::now(), line: PhaseLine::begin(name) }));
+    PHASE.set(Some(CurrentPhase { names, last_output: Instant::now(), line: PhaseLine::begin(name) }));
     count_from_zero(name, unit);
 }
 
@@ -62,10 +62,10 @@ pub(super) fn end_phase() {
 fn count_from_zero(title: &str, unit: &str) {
     progress::begin_phase(title);
     progress::add_total(0, unit);
-    TELLING.with_borrow_mut(|telling| {
-        if let Some((teller, _)) = telling {
-            teller.base = DONE.load(Ordering::Relaxed); // relaxed, as below
-            begin_in_phase(&mut teller.progress);
+    ACTIVE_REPORTER.with_borrow_mut(|active| {
+        if let Some((reporter, _)) = active {
+            reporter.base = DONE.load(Ordering::Relaxed); // relaxed, as below
+            begin_in_phase(&mut reporter.progress);
         }
     });
 }
@@ -74,7 +74,7 @@ fn count_from_zero(title: &str, unit: &str) {
 fn begin_in_phase(progress: &mut Progress) {
     PHASE.with_borrow(|phase| {
         if let Some(phase) = phase {
-            progress.begin_phase(phase.names.clone(), phase.told);
+            progress.begin_phase(phase.names.clone(), phase.last_output);
         }
     });
 }
@@ -84,28 +84,28 @@ pub fn add_done(steps: u64) {
     progress::add_done(steps);
     // Relaxed: a count, by which nothing is ordered.
     DONE.fetch_add(steps, Ordering::Relaxed);
-    TELLING.with_borrow_mut(|telling| {
-        if let Some((teller, total)) = telling.as_mut().filter(|(teller, _)| teller.is_due()) {
-            teller.tell(None, *total);
+    ACTIVE_REPORTER.with_borrow_mut(|active| {
+        if let Some((reporter, total)) = active.as_mut().filter(|(reporter, _)| reporter.is_due()) {
+            reporter.report(None, *total);
         }
     });
 }
 
 /// Tells the terminal how far a run is.
-pub(super) struct StepsTeller {
+pub(super) struct ProgressReporter {
     progress: Progress,
     /// Steps that were done in this process before.
     base: u64,
 }
 
-impl StepsTeller {
+impl ProgressReporter {
     /// For `total` steps, 0 if nobody knows how many, of which `before` are done.
-    pub(super) fn new(total: u64, unit: impl Into<Cow<'static, str>>, before: u64) -> StepsTeller {
+    pub(super) fn new(total: u64, unit: impl Into<Cow<'static, str>>, before: u64) -> ProgressReporter {
         let before = progress::observed().map_or(before, |seen| seen.done);
         let base = DONE.load(Ordering::Relaxed) - before.min(DONE.load(Ordering::Relaxed)); // relaxed, as above
         let mut progress = Progress::new(total, unit);
         begin_in_phase(&mut progress);
-        StepsTeller { progress: progress.after(before), base }
+        ProgressReporter { progress: progress.after(before), base }
     }
 
     /// Returns `true` if it is time to print again.
@@ -114,7 +114,7 @@ impl StepsTeller {
     }
 
     /// Tells how many steps are done; `dealt` says it without observers, or the count of this process if there is none.
-    pub(super) fn tell(&mut self, dealt: Option<u64>, (total, grows): (u64, bool)) {
+    pub(super) fn report(&mut self, dealt: Option<u64>, (total, grows): (u64, bool)) {
         let own = || DONE.load(Ordering::Relaxed).saturating_sub(self.base); // relaxed, as above
         let done = match progress::observed() {
             Some(seen) => {
@@ -126,10 +126,10 @@ impl StepsTeller {
                 dealt.unwrap_or_else(own)
             }
         };
-        self.progress.tell(done);
+        self.progress.report(done);
         PHASE.with_borrow_mut(|phase| {
             if let Some(phase) = phase {
-                phase.told = Instant::now();
+                phase.last_output = Instant::now();
             }
         });
     }
@@ -140,22 +140,22 @@ pub struct StepsGuard(());
 
 impl StepsGuard {
     /// Begins to tell; there are `total` steps, 0 if nobody knows how many.
-    pub(super) fn begin(teller: StepsTeller, total: u64, grows: bool) -> StepsGuard {
-        TELLING.set(Some((teller, (total, grows))));
+    pub(super) fn begin(reporter: ProgressReporter, total: u64, grows: bool) -> StepsGuard {
+        ACTIVE_REPORTER.set(Some((reporter, (total, grows))));
         StepsGuard(())
     }
 }
 
 impl Drop for StepsGuard {
     fn drop(&mut self) {
-        TELLING.set(None);
+        ACTIVE_REPORTER.set(None);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Dealer;
+    use crate::frame::WorkDistributor;
     use isles::Plan;
 
     /// The names of the current phase.
@@ -166,17 +166,17 @@ mod tests {
     #[test]
     fn a_phase_lasts_until_the_next_one_or_the_end_of_its_dealer_and_a_step_until_the_next_one() {
         let (result, ..) = isles::simulate(2, Plan::calm(0), || async {
-            let dealer = Dealer { what: "units", asks_shares: true };
-            dealer.begin_step("of no phase");
+            let distributor = WorkDistributor { what: "units", reports_shares: true };
+            distributor.begin_step("of no phase");
             assert_eq!(names(), None);
-            dealer.begin_phase("SCF");
-            dealer.begin_step("iteration 1");
-            dealer.begin_step("iteration 2");
+            distributor.begin_phase("SCF");
+            distributor.begin_step("iteration 1");
+            distributor.begin_step("iteration 2");
             assert_eq!(names().unwrap(), ["SCF", "iteration 2"]);
-            let steps = dealer.open_steps();
-            dealer.begin_phase("check");
+            let steps = distributor.open_steps();
+            distributor.begin_phase("check");
             assert_eq!(names().unwrap(), ["check"]);
-            drop((steps, dealer));
+            drop((steps, distributor));
             assert_eq!(names(), None);
             Ok::<_, isles::Error>(())
         });

@@ -65,13 +65,13 @@ impl BalanceArguments {
     }
 }
 
-/// Returns the work of the places, as the frame reports it; the shares only if it `asks_shares`.
-pub(super) fn work_done(balance: RunBalance, asks_shares: bool) -> WorkDone {
+/// Returns the work of the places, as the frame reports it; the shares only if it `reports_shares`.
+pub(super) fn work_done(balance: RunBalance, reports_shares: bool) -> WorkDone {
     let place = |place: &Option<isles::glb::PlaceBalance>| match place {
         Some(place) => PlaceWork { units: place.tasks, seconds: place.busy.as_secs_f64() },
         None => PlaceWork::default(),
     };
-    let shares = balance.places.iter().map(place).filter(|_| asks_shares).collect();
+    let shares = balance.places.iter().map(place).filter(|_| reports_shares).collect();
     WorkDone { seconds: balance.elapsed.as_secs_f64(), shares, balance: Some(balance) }
 }
 

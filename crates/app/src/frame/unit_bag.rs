@@ -27,7 +27,7 @@ struct UnitBag<K> {
     /// The units from the first up, without the second; none is empty.
     ranges: Vec<(u64, u64)>,
     /// The unit of which parts are computed. It stays where it is.
-    under_way: Option<u64>,
+    in_progress: Option<u64>,
 }
 
 impl<K: UnitKernel> UnitBag<K> {
@@ -53,15 +53,15 @@ impl<K: UnitKernel> Bag for UnitBag<K> {
     /// that is the error of the whole.
     fn process(&mut self, count: usize) -> usize {
         for processed in 0..count {
-            let is_begun = self.under_way.is_some();
-            let Some(unit) = self.under_way.take().or_else(|| self.take()) else { return processed };
+            let is_begun = self.in_progress.is_some();
+            let Some(unit) = self.in_progress.take().or_else(|| self.take()) else { return processed };
             if places().any(Place::is_dead) {
                 self.ranges.clear();
                 return processed + 1;
             }
             let started = Instant::now();
             let is_over = self.kernel.compute(unit, is_begun);
-            self.under_way = (!is_over).then_some(unit);
+            self.in_progress = (!is_over).then_some(unit);
             self.shares.lock().add_part(started, is_over);
         }
         count
@@ -69,7 +69,7 @@ impl<K: UnitKernel> Bag for UnitBag<K> {
 
     /// Half of the units, from the end that this place would come to last.
     fn split(&mut self) -> Option<UnitBag<K>> {
-        let mut wanted = (self.count() + u64::from(self.under_way.is_some())) / 2;
+        let mut wanted = (self.count() + u64::from(self.in_progress.is_some())) / 2;
         let mut given = Vec::new();
         while wanted > 0 {
             let (low, high) = self.ranges.remove(0);
@@ -85,7 +85,7 @@ impl<K: UnitKernel> Bag for UnitBag<K> {
             kernel: self.kernel.clone(),
             shares: self.shares.clone(),
             ranges: given,
-            under_way: None,
+            in_progress: None,
         })
     }
 
@@ -106,7 +106,7 @@ pub(super) async fn balance<K: UnitKernel>(
     kernel: K,
 ) -> isles::Result<RunBalance> {
     let ranges = if count > 0 { vec![(0, count)] } else { Vec::new() };
-    let bag = UnitBag { kernel, shares, ranges, under_way: None };
+    let bag = UnitBag { kernel, shares, ranges, in_progress: None };
     // A unit is long: whoever asks for some should not wait for several.
     let parameters = Parameters { batch: Some(1), ..Parameters::default() };
     match glb::run_with(parameters, bag).await {

@@ -7,7 +7,7 @@
 
 use super::facts::{bar, duration};
 use super::run_meter::RunMeter;
-use super::steps::{self, StepsGuard, StepsTeller};
+use super::steps::{self, ProgressReporter, StepsGuard};
 use super::unit_bag::{self, UnitKernel};
 use clap::ValueEnum;
 use isles::glb::RunBalance;
@@ -56,8 +56,8 @@ impl WorkUnits {
     }
 
     /// The same units once more, from the first on; what each place does of them adds up. In a phase or a step of its
-    /// own ([`super::Dealer::begin_step`]) they are counted from zero.
-    pub fn again(&self) -> WorkUnits {
+    /// own ([`super::WorkDistributor::begin_step`]) they are counted from zero.
+    pub fn restarted(&self) -> WorkUnits {
         isles::progress::add_total(self.count, &self.what);
         WorkUnits { next: Counter::new(), ..self.clone() }
     }
@@ -73,20 +73,20 @@ impl WorkUnits {
     /// # Errors
     /// A place has died.
     pub async fn balance<K: UnitKernel>(&self, kernel: K) -> isles::Result<RunBalance> {
-        let teller = StepsTeller::new(self.count, self.what.clone(), 0);
-        let _telling = StepsGuard::begin(teller, self.count, false);
+        let reporter = ProgressReporter::new(self.count, self.what.clone(), 0);
+        let _guard = StepsGuard::begin(reporter, self.count, false);
         unit_bag::balance(self.count, self.meter.shares().clone(), kernel).await
     }
 
     /// The units that this place takes, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
-        let teller = || StepsTeller::new(self.count, self.what.clone(), 0);
-        let progress = (here().index() == 0).then(teller);
+        let reporter = || ProgressReporter::new(self.count, self.what.clone(), 0);
+        let progress = (here().index() == 0).then(reporter);
         UnitQueue {
             units: self,
             next: here().index() as u64,
             taken: 0..0,
-            coming: None,
+            requested: None,
             started: None,
             progress,
         }
@@ -109,11 +109,11 @@ pub struct UnitQueue<'a> {
     /// Units that were taken together and not yet one by one, where the counter is far.
     taken: Range<u64>,
     /// Units after them, if they have been asked for.
-    coming: Option<Asked>,
+    requested: Option<UnitRequest>,
     /// Time at which the unit under way was taken.
     started: Option<Instant>,
     /// Progress of all units; the first place prints it.
-    progress: Option<StepsTeller>,
+    progress: Option<ProgressReporter>,
 }
 
 impl UnitQueue<'_> {
@@ -138,8 +138,8 @@ impl UnitQueue<'_> {
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
             // Units are dealt in order, so about as many are done; but on a chip, where cores run ahead of each other
             // and nobody asks for shares, one process has done all.
-            let dealt = self.units.meter.asks_shares().then_some(unit);
-            progress.tell(dealt, (self.units.count, false));
+            let dealt = self.units.meter.reports_shares().then_some(unit);
+            progress.report(dealt, (self.units.count, false));
         }
         self.started = Some(Instant::now());
         Ok(Some(unit))
@@ -150,7 +150,7 @@ impl UnitQueue<'_> {
             Balance::Dynamic if self.units.next.is_near() => {
                 self.units.next.take_below(self.units.count).await
             }
-            Balance::Dynamic => self.next_asked().await,
+            Balance::Dynamic => self.next_requested().await,
             Balance::Static => {
                 let unit = self.next;
                 self.next += place_count() as u64;
@@ -161,22 +161,22 @@ impl UnitQueue<'_> {
     }
 
     /// The next unit from a counter that is far.
-    async fn next_asked(&mut self) -> isles::Result<Option<u64>> {
+    async fn next_requested(&mut self) -> isles::Result<Option<u64>> {
         let mut asks = false;
         if self.taken.is_empty() {
-            let coming = self.coming.take().unwrap_or_else(|| self.ask());
-            self.taken = coming.await?;
+            let requested = self.requested.take().unwrap_or_else(|| self.ask());
+            self.taken = requested.await?;
             asks = (1..self.units.count).contains(&self.taken.end);
         }
         let unit = self.taken.next();
         if asks {
-            self.coming = Some(self.ask());
+            self.requested = Some(self.ask());
             isles::yield_now().await; // so that the question leaves before the unit is computed
         }
         Ok(unit)
     }
 
-    fn ask(&self) -> Asked {
+    fn ask(&self) -> UnitRequest {
         let left = self.units.count - self.taken.end;
         let fair = left / (ASKED_PART * place_count() as u64);
         Box::pin(self.units.next.ask_below(self.units.count, fair.clamp(1, ASKED_MAX) as u32))
@@ -184,7 +184,7 @@ impl UnitQueue<'_> {
 }
 
 /// Units that were asked for.
-type Asked = Pin<Box<dyn Future<Output = isles::Result<Range<u64>>>>>;
+type UnitRequest = Pin<Box<dyn Future<Output = isles::Result<Range<u64>>>>>;
 
 /// Work of the places.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -56,8 +56,8 @@ pub(crate) fn compare(
 ) -> Result<(), Failure> {
     check(matches)?;
     let own = own_arguments(app, matches);
-    compare_runs(number, (places, launch), |_, told| {
-        runs::summary(app.get_name(), &own, told.iter().flat_map(|flag| [flag.name, flag.value]))
+    compare_runs(number, (places, launch), |_, flags| {
+        runs::summary(app.get_name(), &own, flags.iter().flat_map(|flag| [flag.name, flag.value]))
     })
 }
 
@@ -67,9 +67,9 @@ pub fn compare_program(
     (program, own): (&str, &[String]),
     (places, launch): (&PlaceArguments, &Launch),
 ) -> Result<(), Failure> {
-    compare_runs(number, (places, launch), |seed, told| {
+    compare_runs(number, (places, launch), |seed, flags| {
         let file = format!("isles-seeds-{}-{seed}.json", std::process::id());
-        runs::program_summary((program, own), told, &std::env::temp_dir().join(file))
+        runs::program_summary((program, own), flags, &std::env::temp_dir().join(file))
     })
 }
 
@@ -81,35 +81,35 @@ fn compare_runs(
 ) -> Result<(), Failure> {
     let number = read(number)?;
     check_run(places, launch)?;
-    let json = places.said(SUMMARY);
+    let json = places.value_of(SUMMARY);
     let json =
         json.map(|path| Destination::check("--summary", Some(path), Path::new(path), &[])).transpose()?;
     let mut said = places.flags();
     said.retain(|flag| flag.variable != SUMMARY.variable);
     let ended = runs::all(number as usize, "seeds", |seed| {
         let number = seed.to_string();
-        let mut told = said.clone();
-        told.push(Flag { variable: SEED.variable, name: "--seed", value: &number });
-        let summary = run(seed, &told)?;
+        let mut flags = said.clone();
+        flags.push(Flag { variable: SEED.variable, name: "--seed", value: &number });
+        let summary = run(seed, &flags)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         Ok((outcome(seed, &summary).ok_or_else(lacking)?, settings(&summary)))
     })?;
     let (outcomes, mut settings): (Vec<SeedOutcome>, Vec<Map<String, Value>>) = ended.into_iter().unzip();
     settings.truncate(1);
-    tell(&outcomes, &settings.pop().unwrap_or_default(), json)
+    print_outcomes(&outcomes, &settings.pop().unwrap_or_default(), json)
 }
 
 /// Prints the table, and writes the document where it shall go; to standard error if that is standard output.
-fn tell(
+fn print_outcomes(
     outcomes: &[SeedOutcome],
     settings: &Map<String, Value>,
     json: Option<Destination>,
 ) -> Result<(), Failure> {
     let text = text(outcomes);
     let is_free = !json.as_ref().is_some_and(Destination::is_standard);
-    let told = console::tell(is_free, &text).map_err(Failure::stdout);
+    let printed = console::print_report(is_free, &text).map_err(Failure::stdout);
     let write = |json: Destination| Ok(json.write(|out| write_json(out, outcomes, settings)).map(drop)?);
-    Failure::first_of([told, json.map_or(Ok(()), write)])
+    Failure::first_of([printed, json.map_or(Ok(()), write)])
 }
 
 fn read(number: &str) -> Result<u32, Failure> {
@@ -146,7 +146,7 @@ fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     if let Some(flag) = said {
         return Err(refusal(flag.name, flag.value, "nothing with --seeds, which is of several runs"));
     }
-    if *launch.chosen_work() != CodeTime::Said {
+    if *launch.chosen_work() != CodeTime::Declared {
         let allowed = "said with --seeds, because what is measured moves with this host, too";
         return Err(refusal(places.source(WORK), &launch.chosen_work().to_string(), allowed));
     }

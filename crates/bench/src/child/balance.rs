@@ -6,7 +6,7 @@
 
 use super::ours::run;
 use crate::child::timing::Effort;
-use crate::child::timing::{pin, say, seconds_of_whole};
+use crate::child::timing::{pin, print_figure, seconds_of_whole};
 use isles::glb::{self, Bag, Balanced};
 use isles_nqueens::{QueensCount, sequential};
 use isles_uts::tree::{SAMPLES, SampleTree, SearchTree, TreeSize, child, root};
@@ -20,9 +20,9 @@ fn sample(name: &str) -> &'static SampleTree {
 }
 
 /// Prints the time of `tasks` tasks, and the rate in millions a second.
-fn say_time(seconds: f64, tasks: u64) {
-    say("seconds", seconds);
-    say("rate", tasks as f64 / seconds / 1e6);
+fn print_times(seconds: f64, tasks: u64) {
+    print_figure("seconds", seconds);
+    print_figure("rate", tasks as f64 / seconds / 1e6);
 }
 
 /// T1 in a loop. Prints `seconds` and `rate`.
@@ -47,7 +47,7 @@ pub fn loops_t1l(_effort: Effort) {
         let other = scope.spawn(|| walk(1));
         [walk(0), other.join().expect("the walk does not panic")]
     });
-    say("seconds", started.elapsed().as_secs_f64() / 2.0);
+    print_figure("seconds", started.elapsed().as_secs_f64() / 2.0);
     assert_eq!(sizes, [sample.size; 2]);
 }
 
@@ -55,7 +55,7 @@ fn walk(name: &str) {
     let sample = sample(name);
     let started = Instant::now();
     let size = plain_walk(&SearchTree::new(sample.rules));
-    say_time(started.elapsed().as_secs_f64(), size.nodes);
+    print_times(started.elapsed().as_secs_f64(), size.nodes);
     assert_eq!(size, sample.size, "{name}");
 }
 
@@ -85,7 +85,7 @@ fn plain_walk(tree: &SearchTree) -> TreeSize {
 /// 14 queens by a recursion. Prints `seconds` and `rate`.
 pub fn loop_queens(effort: Effort) {
     let seconds = seconds_of_whole(effort, || check(sequential(black_box(14))));
-    say_time(seconds, PLACED);
+    print_times(seconds, PLACED);
 }
 
 /// Queens that are placed for all boards of 14.
@@ -97,13 +97,13 @@ fn check(count: QueensCount) {
 
 /// Tasks of which a thief gets one at a time. A task hashes once.
 #[derive(Clone, Serialize, Deserialize)]
-struct Crumbs {
+struct TinyTasks {
     left: u64,
     done: u64,
     state: [u32; 5],
 }
 
-impl Bag for Crumbs {
+impl Bag for TinyTasks {
     type Result = u64;
 
     fn process(&mut self, count: usize) -> usize {
@@ -116,12 +116,12 @@ impl Bag for Crumbs {
         count as usize
     }
 
-    fn split(&mut self) -> Option<Crumbs> {
+    fn split(&mut self) -> Option<TinyTasks> {
         self.left = self.left.checked_sub(1)?;
-        Some(Crumbs { left: 1, done: 0, state: self.state })
+        Some(TinyTasks { left: 1, done: 0, state: self.state })
     }
 
-    fn merge(&mut self, other: Crumbs) {
+    fn merge(&mut self, other: TinyTasks) {
         self.left += other.left;
         self.done += other.done;
     }
@@ -132,17 +132,18 @@ impl Bag for Crumbs {
 }
 
 /// Tasks of the steals: some two seconds of them.
-const CRUMBS: u64 = 30_000_000;
+const TINY_TASKS: u64 = 30_000_000;
 
 /// Steals of one task each from a place that computes. Prints `steal_us`, the mean of those that brought one.
 pub fn steals(_effort: Effort) {
     run(|| async {
-        let Balanced { result, balance } = glb::run(Crumbs { left: CRUMBS, done: 0, state: root(1) }).await?;
-        assert_eq!(result, CRUMBS);
+        let Balanced { result, balance } =
+            glb::run(TinyTasks { left: TINY_TASKS, done: 0, state: root(1) }).await?;
+        assert_eq!(result, TINY_TASKS);
         let thief = balance.places[1].as_ref().expect("nobody has died");
         assert!(thief.stolen > 1000, "{balance}");
-        say("steal_us", thief.stealing.as_secs_f64() / thief.stolen as f64 * 1e6);
-        say("steals", thief.stolen as f64);
+        print_figure("steal_us", thief.stealing.as_secs_f64() / thief.stolen as f64 * 1e6);
+        print_figure("steals", thief.stolen as f64);
         Ok(())
     });
 }

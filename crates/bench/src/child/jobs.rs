@@ -4,7 +4,7 @@
 //! same steps with nothing between them; a checkpoint is over when its file is whole, a restart when the job runs.
 
 use crate::child::timing::Effort;
-use crate::child::timing::{median, say};
+use crate::child::timing::{median, print_figure};
 use isles::{Launch, Machine, Random};
 use isles_jobs::{
     Job, JobKind, JobOrder, JobOutput, JobProgress, JobReply, JobRequest, JobServerOptions, JobSpec, Policy,
@@ -116,8 +116,8 @@ pub fn cost(effort: Effort) {
                 reason.split(' ').next().and_then(|seconds| seconds.parse().ok()).expect("it says its time"),
             );
         }
-        say("plain_s", median(plain));
-        say("job_s", median(jobs));
+        print_figure("plain_s", median(plain));
+        print_figure("job_s", median(jobs));
     });
 }
 
@@ -152,8 +152,8 @@ fn by_size(effort: Effort, parent: &Path) {
                 saves.push(timed(folder, id, JobOrder::Checkpoint, "checkpointed"));
                 loads.push(timed(folder, id, JobOrder::Start { at: Some(1) }, "running"));
             }
-            say(&format!("save_{size}_s"), median(saves));
-            say(&format!("load_{size}_s"), median(loads));
+            print_figure(&format!("save_{size}_s"), median(saves));
+            print_figure(&format!("load_{size}_s"), median(loads));
             tell(folder, id, JobOrder::Kill);
             until(folder, id, "stopped", LOOK_EVERY);
             tell(folder, id, JobOrder::Remove);

@@ -4,7 +4,7 @@
 //! application, and the networks and draws of both ways of shipping are the same.
 
 use crate::child::timing::Effort;
-use crate::child::timing::{median, say};
+use crate::child::timing::{median, print_figure};
 use crate::output::{BYTES, Output, SECONDS};
 use crate::program::available::built;
 use std::path::Path;
@@ -43,10 +43,10 @@ fn all(effort: Effort, ship: &str) {
         }
         let seconds = median(seconds);
         logarithms.push(seconds.ln());
-        say(&format!("{kernel}_ms"), seconds * 1e3);
-        say(&format!("{kernel}_kb"), bytes / 1e3);
+        print_figure(&format!("{kernel}_ms"), seconds * 1e3);
+        print_figure(&format!("{kernel}_kb"), bytes / 1e3);
     }
-    say("mean_ms", (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp() * 1e3);
+    print_figure("mean_ms", (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp() * 1e3);
 }
 
 /// The seconds of a run, and the bytes that it moved.

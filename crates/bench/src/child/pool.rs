@@ -6,7 +6,7 @@
 
 use crate::child::ours::run;
 use crate::child::timing::Effort;
-use crate::child::timing::{median, say, say_version};
+use crate::child::timing::{median, print_figure, print_version};
 use crossbeam_channel::bounded;
 use isles::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +26,8 @@ fn compute() {
 
 /// Prints `pool_ms` and `lesser_share`, the medians over the repetitions.
 fn report(rounds: Vec<(f64, u64)>) {
-    say("pool_ms", median(rounds.iter().map(|(seconds, _)| seconds * 1e3).collect()));
-    say("lesser_share", median(rounds.iter().map(|(_, lesser)| *lesser as f64).collect()));
+    print_figure("pool_ms", median(rounds.iter().map(|(seconds, _)| seconds * 1e3).collect()));
+    print_figure("lesser_share", median(rounds.iter().map(|(_, lesser)| *lesser as f64).collect()));
 }
 
 /// Workers at two places, and the sender at the first.
@@ -70,7 +70,7 @@ async fn round() -> isles::Result<(f64, u64)> {
 
 /// Two threads that receive from one crossbeam channel.
 pub fn of_threads(effort: Effort) {
-    say_version("crossbeam-channel");
+    print_version("crossbeam-channel");
     let round = |_| {
         let (jobs, queue) = bounded::<u64>(0);
         let done = [const { AtomicU64::new(0) }; WORKERS];

@@ -5,7 +5,7 @@
 //! figures.
 
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use crate::output::Output;
 use crate::program::available::{built, built_example};
 use crate::work_folder::WorkFolder;
@@ -61,18 +61,18 @@ fn figure(output: &Output, name: &str) -> f64 {
 pub fn lubm(effort: Effort) {
     let output = run(&["--queries", "lubm"], effort.repetitions);
     assert!(figure(&output, "rows") == ROWS, "{} rows, not {ROWS}", figure(&output, "rows"));
-    ["mean_ms", "load_rate"].iter().for_each(|name| say(name, figure(&output, name)));
+    ["mean_ms", "load_rate"].iter().for_each(|name| print_figure(name, figure(&output, name)));
 }
 
 /// Queries with more than 100,000 intermediate rows. Prints `sum_ms`.
 pub fn large(effort: Effort) {
-    say("sum_ms", figure(&run(&["--queries", "lubm-large"], effort.repetitions), "sum_ms"));
+    print_figure("sum_ms", figure(&run(&["--queries", "lubm-large"], effort.repetitions), "sum_ms"));
 }
 
 /// All queries of both kinds many times, each at one place. Prints `query_seconds`.
 pub fn tasks(_: Effort) {
     let output = run(&["--queries", "lubm-large", "--mode", "task"], ROUNDS);
-    say("query_seconds", figure(&output, "query_seconds"));
+    print_figure("query_seconds", figure(&output, "query_seconds"));
 }
 
 /// Oxigraph over the same. Prints `mean_ms` and `load_rate`.
@@ -84,5 +84,5 @@ pub fn oxigraph(effort: Effort) {
     let rows: f64 = output.figures.iter().filter(|(name, _)| name.ends_with("_rows")).map(|row| row.1).sum();
     assert!(rows == ROWS, "{rows} rows, not {ROWS}");
     output.version.iter().for_each(|version| println!("version {version}"));
-    ["mean_ms", "load_rate"].iter().for_each(|name| say(name, figure(&output, name)));
+    ["mean_ms", "load_rate"].iter().for_each(|name| print_figure(name, figure(&output, name)));
 }

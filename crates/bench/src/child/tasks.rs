@@ -5,7 +5,7 @@
 
 use super::ours::pipelines;
 use crate::child::timing::Effort;
-use crate::child::timing::{say, say_version, seconds_of_whole, seconds_per_step};
+use crate::child::timing::{print_figure, print_version, seconds_of_whole, seconds_per_step};
 use std::future::poll_fn;
 use std::hint::black_box;
 use std::sync::atomic::AtomicUsize;
@@ -16,16 +16,16 @@ use std::time::Instant;
 
 const TASKS: usize = 1_000_000;
 
-fn say_task(seconds: f64) {
-    say("spawn_ns", seconds * 1e9 / TASKS as f64);
+fn print_task_time(seconds: f64) {
+    print_figure("spawn_ns", seconds * 1e9 / TASKS as f64);
 }
 
 /// rayon: spawn in a scope; one worker, and as many as cores. Prints `spawn_ns` and `spawn_all_cores_ns`.
 pub fn rayon(effort: Effort) {
-    say_version("rayon");
+    print_version("rayon");
     let one = rayon_seconds(effort, 1);
-    say_task(one);
-    say("spawn_all_cores_ns", rayon_seconds(effort, crate::machine::cores()) * 1e9 / TASKS as f64);
+    print_task_time(one);
+    print_figure("spawn_all_cores_ns", rayon_seconds(effort, crate::machine::cores()) * 1e9 / TASKS as f64);
 }
 
 fn rayon_seconds(effort: Effort, workers: usize) -> f64 {
@@ -54,7 +54,7 @@ pub fn tokio_many(effort: Effort) {
 }
 
 fn tokio(effort: Effort, mut builder: tokio::runtime::Builder) {
-    say_version("tokio");
+    print_version("tokio");
     let runtime = builder.build().expect("threads can be started");
     let seconds = seconds_of_whole(effort, || {
         runtime.block_on(async {
@@ -69,7 +69,7 @@ fn tokio(effort: Effort, mut builder: tokio::runtime::Builder) {
             open.wait().await;
         });
     });
-    say_task(seconds);
+    print_task_time(seconds);
 }
 
 /// Items that the channel holds at most, as everywhere in the suite `channels`.
@@ -77,7 +77,7 @@ const CAPACITY: usize = 1_024;
 
 /// tokio's bounded channel, from one task to another on the calling thread. Prints `rate_million` of items of 8 bytes.
 pub fn tokio_channel(effort: Effort) {
-    say_version("tokio");
+    print_version("tokio");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the thread is there");
     let seconds = seconds_per_step(effort, |count| {
         let received = runtime.block_on(async {
@@ -99,12 +99,12 @@ pub fn tokio_channel(effort: Effort) {
         });
         assert_eq!(received, count, "items sent and items received");
     });
-    say("rate_million", 1e-6 / seconds);
+    print_figure("rate_million", 1e-6 / seconds);
 }
 
 /// smol's executor on the calling thread. Prints `spawn_ns`.
 pub fn smol(effort: Effort) {
-    say_version("async-executor");
+    print_version("async-executor");
     let executor = async_executor::LocalExecutor::new();
     let seconds = seconds_of_whole(effort, || {
         futures_lite::future::block_on(executor.run(async {
@@ -120,7 +120,7 @@ pub fn smol(effort: Effort) {
             open.wait().await;
         }));
     });
-    say_task(seconds);
+    print_task_time(seconds);
 }
 
 /// The tasks that have not ended. It is to tokio and smol what a scope is to rayon and a finish to Isles: whoever waits
@@ -155,7 +155,7 @@ impl OpenTasks {
 /// Items through 8 trivial stages over tokio's bounded channels, a task for each stage, on the calling thread. Prints
 /// `rate_million`.
 pub fn tokio_pipeline(effort: Effort) {
-    say_version("tokio");
+    print_version("tokio");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the thread is there");
     let seconds = seconds_per_step(effort, |count| {
         let sum = runtime.block_on(async {
@@ -185,14 +185,14 @@ pub fn tokio_pipeline(effort: Effort) {
         });
         assert_eq!(sum, pipelines::short_sum(count));
     });
-    say("rate_million", 1e-6 / seconds);
+    print_figure("rate_million", 1e-6 / seconds);
 }
 
 /// Two tasks that signal each other by two of tokio's semaphores, on the calling thread. Prints `loop_us`.
 pub fn tokio_semaphore_loop(effort: Effort) {
     use std::sync::Arc;
     use tokio::sync::Semaphore;
-    say_version("tokio");
+    print_version("tokio");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the thread is there");
     let seconds = seconds_per_step(effort, |count| {
         runtime.block_on(async {
@@ -216,7 +216,7 @@ pub fn tokio_semaphore_loop(effort: Effort) {
             right.await.expect("nothing panics");
         });
     });
-    say("loop_us", seconds * 1e6);
+    print_figure("loop_us", seconds * 1e6);
 }
 
 /// The 18 long stages of a pipeline in a plain loop. Prints `seconds`.
@@ -226,5 +226,5 @@ pub fn loop_pipeline(_effort: Effort) {
         |item| (0..pipelines::LONG_STAGES).fold(item, |value, stage| pipelines::long_step(stage, value));
     let sum = (0..pipelines::LONG_ITEMS).fold(0_u64, |sum, item| sum.wrapping_add(through(item)));
     black_box(sum);
-    say("seconds", started.elapsed().as_secs_f64());
+    print_figure("seconds", started.elapsed().as_secs_f64());
 }

@@ -33,12 +33,12 @@ impl Effort {
 }
 
 /// Prints one figure.
-pub fn say(name: &str, value: f64) {
+pub fn print_figure(name: &str, value: f64) {
     println!("measured {name} {value}");
 }
 
 /// Prints the version of a library from the lock file that this binary was built with.
-pub fn say_version(library: &str) {
+pub fn print_version(library: &str) {
     let lock = include_str!("../../../../Cargo.lock");
     let entry = format!("name = \"{library}\"\nversion = \"");
     let version = lock.split_once(&entry).and_then(|(_, rest)| rest.split('"').next());

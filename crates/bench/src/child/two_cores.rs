@@ -6,7 +6,7 @@
 //! away; the sleeper is in the kernel before the clock starts; a batch ends when its last message has been taken.
 
 use crate::child::timing::Effort;
-use crate::child::timing::{median, pin, say, say_version, seconds_per_step};
+use crate::child::timing::{median, pin, print_figure, print_version, seconds_per_step};
 use crossbeam_channel::bounded;
 use rustix::thread::futex;
 use std::hint::black_box;
@@ -35,7 +35,7 @@ pub fn cache_line(effort: Effort) {
             }
         });
         line.0.store(LAST, Release); // PAIR bench.exchange: publish
-        say("half_round_trip_us", seconds * 1e6 / 2.0);
+        print_figure("half_round_trip_us", seconds * 1e6 / 2.0);
     });
 }
 
@@ -64,7 +64,7 @@ pub fn memcpy(effort: Effort) {
             black_box(&mut to).copy_from_slice(black_box(&from));
         }
     });
-    say("copy_gb", BYTES as f64 / seconds / 1e9);
+    print_figure("copy_gb", BYTES as f64 / seconds / 1e9);
 }
 
 const END: u32 = u32::MAX;
@@ -92,7 +92,10 @@ pub fn futex(effort: Effort) {
         let mut numbers = 1..END;
         for (name, pause) in [("there_and_back_us", PAUSE), ("long_asleep_us", LONG_PAUSE)] {
             let numbers = numbers.by_ref().take(rounds as usize);
-            say(name, median(numbers.map(|number| round(&call, &reply, number, pause)).collect()) * 1e6);
+            print_figure(
+                name,
+                median(numbers.map(|number| round(&call, &reply, number, pause)).collect()) * 1e6,
+            );
         }
         call.0.store(END, Release); // PAIR bench.wake.call: publish
         wake(&call);
@@ -136,7 +139,7 @@ fn wake(word: &Word) {
 
 /// Prints `half_round_trip_us` and `rate_million`.
 pub fn crossbeam(effort: Effort) {
-    say_version("crossbeam-channel");
+    print_version("crossbeam-channel");
     let (there, calls) = bounded::<u64>(64);
     let (answer, replies) = bounded::<u64>(64);
     thread::scope(|scope| {
@@ -152,9 +155,9 @@ pub fn crossbeam(effort: Effort) {
             }
         });
         drop(there);
-        say("half_round_trip_us", seconds * 1e6 / 2.0);
+        print_figure("half_round_trip_us", seconds * 1e6 / 2.0);
     });
-    say("rate_million", rate(effort));
+    print_figure("rate_million", rate(effort));
 }
 
 /// Millions of messages a second, one way; zero asks for an answer that all were taken.

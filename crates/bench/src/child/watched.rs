@@ -5,7 +5,7 @@
 //! nothing has no figures; what it wrote is gone at the end.
 
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use crate::output::{ELAPSED, Output, PROCESSORS};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -38,29 +38,39 @@ pub fn hep_th(effort: Effort) {
 /// The flood that is recorded, and nobody looks. Prints what the flood prints.
 pub fn recorded_flood(effort: Effort) {
     let folder = Folder::new();
-    say_all(&mut child("isles-flood", effort, "ISLES_RECORD", &folder.0.join("run")));
+    forward_figures(&mut child("isles-flood", effort, "ISLES_RECORD", &folder.0.join("run")));
 }
 
 /// One flood with a trace, which keeps the first events only. Prints what the flood prints.
 pub fn traced_flood(effort: Effort) {
     let folder = Folder::new();
-    say_all(&mut child("isles-flood-once", effort, "ISLES_TRACE", &folder.0.join("flood.perfetto-trace")));
+    forward_figures(&mut child(
+        "isles-flood-once",
+        effort,
+        "ISLES_TRACE",
+        &folder.0.join("flood.perfetto-trace"),
+    ));
 }
 
 /// A short flood with a trace, which keeps all of it. Prints what the flood prints.
 pub fn traced_short(effort: Effort) {
     let folder = Folder::new();
-    say_all(&mut child("isles-flood-short", effort, "ISLES_TRACE", &folder.0.join("flood.perfetto-trace")));
+    forward_figures(&mut child(
+        "isles-flood-short",
+        effort,
+        "ISLES_TRACE",
+        &folder.0.join("flood.perfetto-trace"),
+    ));
 }
 
 fn with_page(name: &str, effort: Effort) {
     let folder = Folder::new();
     let directory = folder.0.join("run");
     let page = Page::open(&directory);
-    say_all(&mut child(name, effort, "ISLES_RECORD", &directory));
+    forward_figures(&mut child(name, effort, "ISLES_RECORD", &directory));
     let snapshots = page.close();
     assert!(snapshots > 0, "the page was open and has shown nothing");
-    say("snapshots", snapshots as f64);
+    print_figure("snapshots", snapshots as f64);
 }
 
 /// A child of this binary, with `variable` set to `path`.
@@ -73,10 +83,10 @@ fn child(name: &str, effort: Effort, variable: &str, path: &Path) -> Command {
 }
 
 /// Prints the output of a child again.
-fn say_all(command: &mut Command) {
+fn forward_figures(command: &mut Command) {
     let output = Output::of(command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
     let own = output.figures.iter().filter(|(name, _)| name != ELAPSED && name != PROCESSORS);
-    own.for_each(|(name, value)| say(name, *value));
+    own.for_each(|(name, value)| print_figure(name, *value));
 }
 
 /// A folder of its own, which goes with it.

@@ -7,7 +7,7 @@
 //! not for the peer.
 
 use crate::child::timing::Effort;
-use crate::child::timing::{median, say};
+use crate::child::timing::{median, print_figure};
 use crate::machine::cores;
 use crate::output::{Output, SECONDS};
 use crate::program::available::{built, built_example};
@@ -39,7 +39,7 @@ pub fn cold_run(_effort: Effort) {
     command.env("CARGO_HOME", &cargo_home).env("XDG_CACHE_HOME", fresh.join("cache"));
     let start = Instant::now();
     succeed(&mut command);
-    say("seconds", start.elapsed().as_secs_f64());
+    print_figure("seconds", start.elapsed().as_secs_f64());
     std::fs::remove_dir_all(&fresh).expect("the own folder can be removed");
 }
 
@@ -80,14 +80,14 @@ const RUNS: usize = 3;
 pub fn side_by_side(_effort: Effort) {
     assert!(cores() >= 2, "one core cannot carry two runs side by side");
     let alone = (0..RUNS).map(|_| betweenness());
-    say("alone_s", median(alone.collect()));
+    print_figure("alone_s", median(alone.collect()));
     let together = (0..RUNS).map(|_| {
         thread::scope(|scope| {
             let other = scope.spawn(betweenness);
             betweenness().max(other.join().expect("the run does not panic"))
         })
     });
-    say("together_s", median(together.collect()));
+    print_figure("together_s", median(together.collect()));
 }
 
 /// The seconds of the main job at one place, in a process of its own.
@@ -117,7 +117,7 @@ fn sequential(name: &str) {
     for source in 0..graph.vertices() {
         scores.add_source(&graph, source);
     }
-    say("seconds", start.elapsed().as_secs_f64());
+    print_figure("seconds", start.elapsed().as_secs_f64());
     assert_eq!(scores.sources(), graph.vertices(), "each source is added once");
     std::hint::black_box(scores); // so that the work is not left out
 }
@@ -149,12 +149,12 @@ fn figure(output: &Output, name: &str) -> f64 {
 
 /// The planner over the table. Prints `search_ms`.
 pub fn path_planner(effort: Effort) {
-    say("search_ms", figure(&searched("planner", effort), "search_ms"));
+    print_figure("search_ms", figure(&searched("planner", effort), "search_ms"));
 }
 
 /// Petgraph in the expanded graph. Prints `search_ms`.
 pub fn path_petgraph(effort: Effort) {
-    say("search_ms", figure(&searched("petgraph", effort), "search_ms"));
+    print_figure("search_ms", figure(&searched("petgraph", effort), "search_ms"));
 }
 
 /// networkx in the expanded graph, once, because it takes long. Prints `search_ms`.
@@ -164,7 +164,7 @@ pub fn path_networkx(effort: Effort) {
     let edges = Command::new(expanded()).args(["edges", "1"]).output().expect("the example was built");
     let file = folder.folder("expanded-edges.txt");
     std::fs::write(&file, edges.stdout).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let script = folder.lay("expanded.py", include_str!("../../peers/expanded.py"));
+    let script = folder.write_file("expanded.py", include_str!("../../peers/expanded.py"));
     let script = script.unwrap_or_else(|missing| panic!("{}", missing.why));
     let mut command = Command::new("python3");
     command.env("PYTHONPATH", folder.python_modules()).arg(script).arg(file).arg("1");
@@ -172,7 +172,7 @@ pub fn path_networkx(effort: Effort) {
     let arrival = figure(&output, "arrival_s");
     assert!(arrival == expected, "networkx arrives at {arrival} s, the planner at {expected} s");
     output.version.iter().for_each(|version| println!("version {version}"));
-    say("search_ms", figure(&output, "search_ms"));
+    print_figure("search_ms", figure(&output, "search_ms"));
 }
 
 /// The example of the crate of shared pages. Prints `read_us`, `write_us` and `alone_us`.
@@ -180,6 +180,6 @@ pub fn svm_faults(_: Effort) {
     let program = built_example("isles-svm", "faults").unwrap_or_else(|missing| panic!("{}", missing.why));
     let output = Output::of(&mut Command::new(program), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
     for name in ["read_us", "write_us", "alone_us"] {
-        say(name, figure(&output, name));
+        print_figure(name, figure(&output, name));
     }
 }

@@ -206,7 +206,7 @@ impl Program {
             Program::Mpi { library, section, ranks } => {
                 let mut command = library.peer(folder, ranks)?;
                 command.arg(section);
-                put_effort(&mut command, of_places(ranks.count, effort));
+                set_effort(&mut command, of_places(ranks.count, effort));
                 Ok(command)
             }
             Program::MpiKernel { library, words, ranks } => {
@@ -218,7 +218,7 @@ impl Program {
                 let mut command = library.own(folder, ranks, "isles-bench")?;
                 command.envs(collectives.map(|word| ("ISLES_COLLECTIVES", word)));
                 command.args(["child", child]);
-                put_effort(&mut command, of_places(ranks.count, effort));
+                set_effort(&mut command, of_places(ranks.count, effort));
                 Ok(command)
             }
             Program::OceanLoop { is_native } => ocean_loop(folder, is_native, effort),
@@ -272,7 +272,7 @@ fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {
         .map_err(|error| Missing::new(format!("own program: {error}"), "start it again"))?;
     let mut command = Command::new(path);
     command.args(["child", name]);
-    put_effort(&mut command, effort);
+    set_effort(&mut command, effort);
     Ok(command)
 }
 
@@ -298,7 +298,7 @@ fn hpcc(folder: &WorkFolder) -> Result<Command, Missing> {
         return Err(Missing::of_package("hpcc not found", Package::Debian("hpcc openmpi-bin")));
     }
     let mut command = Command::new("bash");
-    command.arg(folder.lay("hpcc.sh", include_str!("../../peers/hpcc.sh"))?);
+    command.arg(folder.write_file("hpcc.sh", include_str!("../../peers/hpcc.sh"))?);
     Ok(command)
 }
 
@@ -318,7 +318,7 @@ fn go(
     if let Some(processors) = processors {
         command.env("GOMAXPROCS", processors.to_string());
     }
-    put_effort(&mut command, effort);
+    set_effort(&mut command, effort);
     Ok(command)
 }
 
@@ -348,7 +348,7 @@ fn with_edges(
 ) -> Result<Command, Missing> {
     let mut command = python_with(folder, module)?;
     let edges = folder.edges(graph)?;
-    let script = folder.lay(name, text)?;
+    let script = folder.write_file(name, text)?;
     command.arg(script).arg(module).arg(edges);
     Ok(command)
 }
@@ -374,12 +374,12 @@ fn hartree_fock(folder: &WorkFolder, molecule: &str, basis: &str) -> Result<Comm
         "aspirin" => include_str!("../../../../apps/hf/data/molecules/aspirin.inp"),
         other => return Err(Missing::new(format!("there is no molecule {other}"), "name one that there is")),
     };
-    let atoms = folder.lay(&format!("{molecule}.inp"), text)?;
-    let script = folder.lay("hartree_fock.py", include_str!("../../peers/hartree_fock.py"))?;
+    let atoms = folder.write_file(&format!("{molecule}.inp"), text)?;
+    let script = folder.write_file("hartree_fock.py", include_str!("../../peers/hartree_fock.py"))?;
     command.arg(script).arg(atoms).arg(basis);
     Ok(command)
 }
 
-fn put_effort(command: &mut Command, effort: Effort) {
+fn set_effort(command: &mut Command, effort: Effort) {
     command.arg(effort.batch.as_millis().to_string()).arg(effort.repetitions.to_string());
 }

@@ -85,7 +85,7 @@ pub(super) struct TreeNeighbours {
     /// Its position among the children of its parent.
     pub(super) position: u32,
     /// Cores that it notifies when it has been notified of a chunk.
-    pub(super) told_next: Vec<CoreId>,
+    pub(super) forwards_to: Vec<CoreId>,
 }
 
 impl TreeNeighbours {
@@ -95,14 +95,14 @@ impl TreeNeighbours {
         let children_of = |rank: u32| (rank * fanout + 1..cores).take(fanout as usize).map(core);
         let parent = rank.checked_sub(1).map(|before| before / fanout);
         let position = if rank > 0 { (rank - 1) % fanout } else { 0 };
-        let told_next = parent.map_or(Vec::new(), |parent| {
+        let forwards_to = parent.map_or(Vec::new(), |parent| {
             children_of(parent).skip(2 * position as usize + 2).take(2).collect()
         });
         TreeNeighbours {
             parent: parent.map(core),
             children: children_of(rank).collect(),
             position,
-            told_next,
+            forwards_to,
         }
     }
 }
@@ -153,7 +153,7 @@ impl Broadcaster {
     }
 
     /// Waits until it has been told that a slot is full, and clears the flag.
-    async fn told(&self, slot: u32) {
+    async fn wait_notice(&self, slot: u32) {
         self.here.wait_flag(Layout::notice(slot), 1).await;
         self.here.set_flag(self.me(), Layout::notice(slot), 0).await;
     }
@@ -195,10 +195,10 @@ impl Broadcaster {
                     self.here.set_flag(*other, Layout::notice(slot), 1).await;
                 }
             } else {
-                self.told(slot).await;
+                self.wait_notice(slot).await;
                 let holder = if shared { root } else { self.me() };
                 self.here.get(holder, layout.slot(slot), place, lines).await;
-                self.say_done(&layout, root, slot).await;
+                self.signal_done(&layout, root, slot).await;
             }
         }
         if self.me() == root {
@@ -209,7 +209,7 @@ impl Broadcaster {
     }
 
     /// Tells the root that this participant has fetched the contents of a slot; all others are the root's children.
-    async fn say_done(&self, layout: &Layout, root: CoreId, slot: u32) {
+    async fn signal_done(&self, layout: &Layout, root: CoreId, slot: u32) {
         let position = self.me().0 - u32::from(self.me() > root);
         self.here.set_flag(root, layout.done(slot, position), 1).await;
     }
@@ -269,42 +269,42 @@ impl Broadcaster {
 
     async fn tree(&self, (root, fanout): (CoreId, u32), memory: u64, bytes: usize) {
         let layout = Layout::new(&self.here, fanout);
-        let kin = TreeNeighbours::new(self.me(), root, self.here.participants, fanout);
+        let neighbours = TreeNeighbours::new(self.me(), root, self.here.participants, fanout);
         let mut count = 0;
         for (at, lines) in chunks(bytes, layout.slot_lines) {
             let (slot, place) = (count % Layout::SLOTS, memory + u64::from(at));
             count += 1;
-            if kin.parent.is_some() {
-                self.told(slot).await;
-                self.tell(&kin.told_next, slot).await;
+            if neighbours.parent.is_some() {
+                self.wait_notice(slot).await;
+                self.notify(&neighbours.forwards_to, slot).await;
             }
             if count > Layout::SLOTS {
-                self.all_done(&layout, slot, kin.children.len()).await;
+                self.all_done(&layout, slot, neighbours.children.len()).await;
             }
             let own = layout.slot(slot);
-            let Some(parent) = kin.parent else {
+            let Some(parent) = neighbours.parent else {
                 self.here.put(root, own, place, lines).await;
-                self.tell(&kin.children, slot).await;
+                self.notify(&neighbours.children, slot).await;
                 continue;
             };
-            let done = layout.done(slot, kin.position);
-            if kin.children.is_empty() {
+            let done = layout.done(slot, neighbours.position);
+            if neighbours.children.is_empty() {
                 self.here.get(parent, own, place, lines).await;
                 self.here.set_flag(parent, done, 1).await;
                 continue;
             }
             self.here.relay(parent, own, own, lines).await;
             self.here.set_flag(parent, done, 1).await;
-            self.tell(&kin.children, slot).await;
+            self.notify(&neighbours.children, slot).await;
             self.here.get(self.me(), own, place, lines).await;
         }
         for slot in Self::last_slots(count) {
-            self.all_done(&layout, slot, kin.children.len()).await;
+            self.all_done(&layout, slot, neighbours.children.len()).await;
         }
     }
 
     /// Tells the first two of these that a slot is full; they tell the others.
-    async fn tell(&self, cores: &[CoreId], slot: u32) {
+    async fn notify(&self, cores: &[CoreId], slot: u32) {
         for core in cores.iter().take(2) {
             self.here.set_flag(*core, Layout::notice(slot), 1).await;
         }

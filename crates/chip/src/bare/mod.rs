@@ -70,25 +70,25 @@ type Program = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Cores of a chip, and their shared state.
 pub struct BareChip {
-    board: Rc<RefCell<BareState>>,
+    state: Rc<RefCell<BareState>>,
 }
 
 impl BareChip {
     /// Returns the chip at one setting of its clocks, all memories zero and all caches empty; `None` if the chip has no
     /// lines of 32 bytes in message buffers, or if the costs of them, of memory or of its controllers are not known.
     pub fn new(chip: &Chip, preset: &Preset) -> Option<BareChip> {
-        BareState::new(chip, preset).map(|board| BareChip { board: Rc::new(RefCell::new(board)) })
+        BareState::new(chip, preset).map(|state| BareChip { state: Rc::new(RefCell::new(state)) })
     }
 
     /// The core `id`, to look at its memories and to set them.
     pub fn core(&self, id: CoreId) -> BareCore {
-        assert!(id.0 < self.board.borrow().cores(), "core {id} is not on the chip");
-        BareCore::new(id, Rc::clone(&self.board))
+        assert!(id.0 < self.state.borrow().cores(), "core {id} is not on the chip");
+        BareCore::new(id, Rc::clone(&self.state))
     }
 
     /// Returns the present time.
     pub fn now(&self) -> Picoseconds {
-        self.board.borrow().now
+        self.state.borrow().now
     }
 
     /// Runs a program on each of these cores, from now until all have ended; how long that took.
@@ -102,17 +102,17 @@ impl BareChip {
     ) -> Result<Picoseconds, Deadlock> {
         let start = self.now();
         let mut programs: Vec<Option<Program>> = Vec::new();
-        programs.resize_with(self.board.borrow().cores() as usize, || None);
+        programs.resize_with(self.state.borrow().cores() as usize, || None);
         for id in cores {
             programs[id.0 as usize] = Some(Box::pin(program(self.core(id))));
-            self.board.borrow_mut().resume_at(id, start);
+            self.state.borrow_mut().resume_at(id, start);
         }
         let mut context = Context::from_waker(Waker::noop());
         loop {
-            let Some(happening) = self.board.borrow_mut().next() else { break };
+            let Some(happening) = self.state.borrow_mut().next() else { break };
             let id = match happening {
                 CoreEvent::Resume(id) => id,
-                CoreEvent::Served(controller) => self.board.borrow_mut().served(controller),
+                CoreEvent::Served(controller) => self.state.borrow_mut().served(controller),
             };
             let slot = &mut programs[id.0 as usize];
             let program = slot.as_mut().expect("only a core that runs is resumed");
@@ -121,7 +121,7 @@ impl BareChip {
             }
         }
         let left = (0..programs.len()).filter(|&core| programs[core].is_some());
-        let waiting: Vec<_> = left.map(|core| self.board.borrow().waits_for(CoreId(core as u32))).collect();
+        let waiting: Vec<_> = left.map(|core| self.state.borrow().waits_for(CoreId(core as u32))).collect();
         if waiting.is_empty() { Ok(self.now() - start) } else { Err(Deadlock { waiting }) }
     }
 }

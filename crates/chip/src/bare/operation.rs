@@ -20,16 +20,16 @@ use std::task::Poll;
 #[derive(Clone)]
 pub struct BareCore {
     id: CoreId,
-    board: Rc<RefCell<BareState>>,
+    state: Rc<RefCell<BareState>>,
 }
 
 impl BareCore {
-    pub(super) fn new(id: CoreId, board: Rc<RefCell<BareState>>) -> BareCore {
-        BareCore { id, board }
+    pub(super) fn new(id: CoreId, state: Rc<RefCell<BareState>>) -> BareCore {
+        BareCore { id, state }
     }
 
-    fn board(&self) -> RefMut<'_, BareState> {
-        self.board.borrow_mut()
+    fn state(&self) -> RefMut<'_, BareState> {
+        self.state.borrow_mut()
     }
 
     /// Returns the number of the core.
@@ -39,28 +39,28 @@ impl BareCore {
 
     /// Another core of the chip, to set its rate.
     pub fn other(&self, id: CoreId) -> BareCore {
-        assert!(id.0 < self.board().cores(), "core {id} is not on the chip");
-        BareCore::new(id, Rc::clone(&self.board))
+        assert!(id.0 < self.state().cores(), "core {id} is not on the chip");
+        BareCore::new(id, Rc::clone(&self.state))
     }
 
     /// Returns the present time.
     pub fn now(&self) -> Picoseconds {
-        self.board().now
+        self.state().now
     }
 
     /// Lines of each message buffer.
     pub fn buffer_lines(&self) -> u32 {
-        self.board().buffer_lines()
+        self.state().buffer_lines()
     }
 
-    /// Lets the board resume this program.
+    /// Lets the chip resume this program.
     async fn suspended(&self) {
         let mut was = false;
         poll_fn(|_| if std::mem::replace(&mut was, true) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     async fn until(&self, time: Picoseconds) {
-        let is_next = self.board().resume_or_pass(self.id, time);
+        let is_next = self.state().resume_or_pass(self.id, time);
         if !is_next {
             self.suspended().await;
         }
@@ -69,8 +69,8 @@ impl BareCore {
     /// Computes for `cycles` cycles.
     pub async fn compute(&self, cycles: u64) {
         let end = {
-            let board = self.board();
-            board.now + board.cycles(self.id, cycles)
+            let state = self.state();
+            state.now + state.cycles(self.id, cycles)
         };
         self.until(end).await;
     }
@@ -78,20 +78,20 @@ impl BareCore {
     /// Reads a line of the message buffer of `of`; it passes the first cache.
     pub async fn read_line(&self, of: CoreId, line: u32) -> Line {
         let (end, gone) = {
-            let mut board = self.board();
-            (board.read_end(self.id, of), board.private(self.id).caches.pass(of.0, line))
+            let mut state = self.state();
+            (state.read_end(self.id, of), state.private(self.id).caches.pass(of.0, line))
         };
         self.until(end).await;
-        let content = self.board().line(of, line);
+        let content = self.state().line(of, line);
         self.write_back(gone).await;
         content
     }
 
     /// Writes a line into the message buffer of `of`.
     pub async fn write_line(&self, of: CoreId, line: u32, content: Line) {
-        let end = self.board().write_end(self.id, of);
+        let end = self.state().write_end(self.id, of);
         self.until(end).await;
-        self.board().set_line(of, line, content);
+        self.state().set_line(of, line, content);
     }
 
     /// Looks at a line of its own message buffer, with `cycles` cycles of instructions for each look, until it is
@@ -104,7 +104,7 @@ impl BareCore {
                 return content;
             }
             // Only a write later than the look is news; an earlier one has been seen.
-            if self.board().line(self.id, line) != content {
+            if self.state().line(self.id, line) != content {
                 continue;
             }
             self.wait(line..line + 1, cycles, false).await;
@@ -124,19 +124,19 @@ impl BareCore {
 
     /// Waits until a line of whatever buffer is written, or a register released; it looks once every `period`.
     pub async fn wait_anywhere(&self, period: Picoseconds) {
-        self.board().watch_anywhere(self.id, period);
+        self.state().watch_anywhere(self.id, period);
         self.suspended().await;
     }
 
     /// Reads or writes the test-and-set register of `of`; its contents are the caller's business.
     pub async fn access_register(&self, of: CoreId) {
-        let end = self.board().test_and_set_end(self.id, of);
+        let end = self.state().test_and_set_end(self.id, of);
         self.until(end).await;
     }
 
     /// Lets all cores go on that wait in [`wait_anywhere`](BareCore::wait_anywhere): a register was released.
     pub fn notify_anywhere(&self) {
-        self.board().notify_anywhere();
+        self.state().notify_anywhere();
     }
 
     /// Waits until `time`; returns at once if that is past.
@@ -148,58 +148,58 @@ impl BareCore {
 
     /// Sets the rate of this core, with the other clocks of `preset`; nothing changes if times at that are not known.
     pub fn set_rate(&self, chip: &Chip, preset: &Preset, rate: Rate) {
-        self.board().set_rate(self.id, chip, preset, rate);
+        self.state().set_rate(self.id, chip, preset, rate);
     }
 
     async fn wait(&self, lines: Range<u32>, cycles: u64, interruptible: bool) {
         {
-            let mut board = self.board();
-            let period = board.own_read(self.id) + board.cycles(self.id, cycles);
-            board.watch(self.id, lines, period, interruptible);
+            let mut state = self.state();
+            let period = state.own_read(self.id) + state.cycles(self.id, cycles);
+            state.watch(self.id, lines, period, interruptible);
         }
         self.suspended().await;
     }
 
     /// Forgets what the first cache holds of message buffers.
     pub fn invalidate_buffers(&self) {
-        self.board().private(self.id).caches.invalidate_buffers();
+        self.state().private(self.id).caches.invalidate_buffers();
     }
 
     /// Reads a line of its private memory into its caches.
     pub async fn load(&self, line: u64) -> Line {
         let (Access { written_back, .. }, time) = {
-            let mut board = self.board();
-            let access = board.private(self.id).caches.read(line);
-            (access, board.begin_load(self.id, access.level))
+            let mut state = self.state();
+            let access = state.private(self.id).caches.read(line);
+            (access, state.begin_load(self.id, access.level))
         };
         self.through(time).await;
         self.write_back(written_back).await;
-        self.board().private(self.id).line(line)
+        self.state().private(self.id).line(line)
     }
 
     /// Writes a line of its private memory, word by word, to where the line is: no cache takes it in for that.
     pub async fn store(&self, line: u64, content: Line) {
         let time = {
-            let mut board = self.board();
-            let access = board.private(self.id).caches.write(line);
-            board.begin_store(self.id, access.level)
+            let mut state = self.state();
+            let access = state.private(self.id).caches.write(line);
+            state.begin_store(self.id, access.level)
         };
         self.through(time).await;
-        self.board().private(self.id).set_line(line, content);
+        self.state().private(self.id).set_line(line, content);
     }
 
     /// Reads a line of the memory behind a controller that all cores share, past the caches.
     pub async fn read_shared(&self, controller: ControllerId, line: u64) -> Line {
-        self.board().begin_shared_read(self.id, controller);
+        self.state().begin_shared_read(self.id, controller);
         self.suspended().await;
-        self.board().shared_line(controller, line)
+        self.state().shared_line(controller, line)
     }
 
     /// Writes a line of that memory, through all caches.
     pub async fn write_shared(&self, controller: ControllerId, line: u64, content: Line) {
-        self.board().begin_shared_write(self.id, controller);
+        self.state().begin_shared_write(self.id, controller);
         self.suspended().await;
-        self.board().set_shared_line(controller, line, content);
+        self.state().set_shared_line(controller, line, content);
     }
 
     /// Spends the time, or waits for the controller.
@@ -216,7 +216,7 @@ impl BareCore {
 
     async fn write_back(&self, lines: u32) {
         for _ in 0..lines {
-            self.board().begin_write_back(self.id);
+            self.state().begin_write_back(self.id);
             self.suspended().await;
         }
     }
@@ -226,12 +226,12 @@ impl BareCore {
     /// # Panics
     /// If the chip has no interrupt controller.
     pub async fn interrupt(&self, targets: &[CoreId]) {
-        let most = self.board().targets_max().max(1) as usize;
+        let most = self.state().targets_max().max(1) as usize;
         for request in targets.chunks(most) {
-            let end = self.board().register_end(self.id);
+            let end = self.state().register_end(self.id);
             self.until(end).await;
             for target in request {
-                self.board().raise(self.id, *target);
+                self.state().raise(self.id, *target);
             }
         }
     }
@@ -239,11 +239,11 @@ impl BareCore {
     /// Takes the first interrupt that has arrived, by reading the controller's register and writing to it, for which it
     /// waits for others that do so: who raised it. Without one there is nothing to take, and no time passes.
     pub async fn take_interrupt(&self) -> Option<CoreId> {
-        let source = self.board().take_interrupt(self.id)?;
-        let wait = self.board().registers_wait();
+        let source = self.state().take_interrupt(self.id)?;
+        let wait = self.state().registers_wait();
         self.through(Some(wait)).await;
         for _ in 0..2 {
-            let end = self.board().register_end(self.id);
+            let end = self.state().register_end(self.id);
             self.until(end).await;
         }
         Some(source)
@@ -251,24 +251,24 @@ impl BareCore {
 
     /// Returns the contents of a line of its own message buffer, in no time.
     pub(super) fn own_line(&self, line: u32) -> Line {
-        self.board().line(self.id, line)
+        self.state().line(self.id, line)
     }
 
     /// Sets private memory from this line on, in no time.
     pub fn set_memory(&self, line: u64, bytes: &[u8]) {
-        let mut board = self.board();
+        let mut state = self.state();
         for (at, part) in (line..).zip(bytes.chunks(LINE_BYTES)) {
             let mut content = [0; LINE_BYTES];
             content[..part.len()].copy_from_slice(part);
-            board.private(self.id).set_line(at, content);
+            state.private(self.id).set_line(at, content);
         }
     }
 
     /// Returns `bytes` bytes of private memory from this line on, in no time.
     pub fn memory(&self, line: u64, bytes: usize) -> Vec<u8> {
-        let mut board = self.board();
+        let mut state = self.state();
         let lines = (line..).take(bytes.div_ceil(LINE_BYTES));
-        let mut content: Vec<u8> = lines.flat_map(|line| board.private(self.id).line(line)).collect();
+        let mut content: Vec<u8> = lines.flat_map(|line| state.private(self.id).line(line)).collect();
         content.truncate(bytes);
         content
     }

@@ -9,7 +9,7 @@
 //! A participant that is interrupted fetches at once, into its slot if it has children and one is free, and else into
 //! private memory, where the chunk waits in a queue for a slot. So nobody waits for a slot in order to empty another's,
 //! and no circle of waits can arise however many trees there are. Invariant: a slot is written only when all children
-//! of its chunk have had the one before.
+//! of its chunk have fetched the one before.
 
 use super::broadcast::{Layout, TreeNeighbours};
 use super::rcce::{Participant, flag_value};
@@ -61,8 +61,8 @@ pub struct Relay {
     slots: [TreeSlot; SLOTS],
     /// Chunks in private memory that wait for a slot.
     queue: VecDeque<BroadcastChunk>,
-    /// By participant, what has been had of each of its slots.
-    had: Vec<[u32; SLOTS]>,
+    /// By participant, what has been fetched of each of its slots.
+    fetched: Vec<[u32; SLOTS]>,
     /// Chunks still to come from others.
     missing: u32,
 }
@@ -76,7 +76,7 @@ impl Relay {
         let own = if is_source { chunks } else { 0 };
         let queue = (0..own).map(|number| BroadcastChunk { source: here.rank(), number }).collect();
         Relay {
-            had: vec![[0; SLOTS]; here.participants as usize],
+            fetched: vec![[0; SLOTS]; here.participants as usize],
             missing: chunks * plan.sources - own,
             slots: Default::default(),
             here,
@@ -90,7 +90,7 @@ impl Relay {
     pub async fn run(mut self) {
         let mut is_serving = false;
         loop {
-            self.look_at_done().await;
+            self.poll_done_flags().await;
             while let Some(slot) = self.free_slot() {
                 let Some(chunk) = self.queue.pop_front() else { break };
                 self.put(chunk, slot).await;
@@ -104,14 +104,14 @@ impl Relay {
                 self.fetch(parent).await;
             } else if self.missing == 0 && self.queue.is_empty() && self.awaited() == 0 {
                 return;
-            } else if !self.has_news() {
+            } else if !self.has_acknowledgement() {
                 let flags = self.layout.done(0, 0)..self.layout.slot(0);
                 self.here.core.wait_any(flags, self.here.library.look).await;
             }
         }
     }
 
-    fn kin(&self, source: u32) -> TreeNeighbours {
+    fn neighbours(&self, source: u32) -> TreeNeighbours {
         TreeNeighbours::new(self.here.core.id(), CoreId(source), self.here.participants, self.plan.fanout)
     }
 
@@ -130,7 +130,7 @@ impl Relay {
     }
 
     /// Returns `true` if a child has answered since its flag was looked at.
-    fn has_news(&self) -> bool {
+    fn has_acknowledgement(&self) -> bool {
         let set = |slot: usize, position: &u32| {
             flag_value(&self.here.core.own_line(self.layout.done(slot as u32, *position))) != 0
         };
@@ -141,7 +141,7 @@ impl Relay {
     }
 
     /// Looks at the flag of each child whose answer is awaited, and clears those that are set.
-    async fn look_at_done(&mut self) {
+    async fn poll_done_flags(&mut self) {
         let me = self.here.core.id();
         for number in 0..SLOTS {
             let mut left = Vec::new();
@@ -169,7 +169,7 @@ impl Relay {
 
     /// Writes the header of a slot that holds its chunk, and interrupts the children.
     async fn announce(&mut self, chunk: BroadcastChunk, slot: usize) {
-        let children = self.kin(chunk.source).children;
+        let children = self.neighbours(chunk.source).children;
         self.slots[slot].count += 1;
         let header = words([self.slots[slot].count, chunk.source, chunk.number]);
         let me = self.here.core.id();
@@ -187,8 +187,8 @@ impl Relay {
             let header = self.here.core.read_line(parent, Layout::notice(slot as u32)).await;
             let [count, source, number] = [0, 1, 2].map(|at| word(&header, at));
             let chunk = BroadcastChunk { source, number };
-            let is_new = count > self.had[parent.0 as usize][slot];
-            if is_new && self.kin(source).parent == Some(parent) {
+            let is_new = count > self.fetched[parent.0 as usize][slot];
+            if is_new && self.neighbours(source).parent == Some(parent) {
                 self.take(parent, slot, count, chunk).await;
             }
         }
@@ -198,10 +198,10 @@ impl Relay {
     async fn take(&mut self, parent: CoreId, slot: usize, count: u32, chunk: BroadcastChunk) {
         let (memory, lines) = self.place(chunk);
         let (from, me) = (self.layout.slot(slot as u32), self.here.core.id());
-        let TreeNeighbours { children, position, .. } = self.kin(chunk.source);
+        let TreeNeighbours { children, position, .. } = self.neighbours(chunk.source);
         let passes_on = !children.is_empty();
         let own = if passes_on && self.queue.is_empty() { self.free_slot() } else { None };
-        self.had[parent.0 as usize][slot] = count;
+        self.fetched[parent.0 as usize][slot] = count;
         match own {
             Some(own) => self.here.relay(parent, from, self.layout.slot(own as u32), lines).await,
             None => self.here.get(parent, from, memory, lines).await,

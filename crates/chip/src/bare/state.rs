@@ -61,7 +61,7 @@ struct CoreState {
     tile: TileId,
     controller: usize,
     buffer: Vec<Line>,
-    private: Private,
+    private: PrivateMemory,
     watch: Option<FlagWait>,
     sequence: u32,
     /// At the rate of this core.
@@ -120,7 +120,7 @@ pub struct BareState {
     network: Network,
     ports: Vec<Timeline>,
     controllers: Vec<Controller>,
-    sites: Vec<CoreState>,
+    core_states: Vec<CoreState>,
     interrupts: Option<InterruptPort>,
     port_tile: TileId,
 }
@@ -132,13 +132,13 @@ impl BareState {
             return None;
         }
         let own = Rc::new(Times::new(chip, preset, preset.clocks().core)?);
-        let site = |core: u32| {
+        let core_state = |core: u32| {
             let tile = topology.tile_of(CoreId(core));
             CoreState {
                 tile,
                 controller: chip.controller_of(tile).0 as usize,
                 buffer: vec![[0; LINE_BYTES]; buffer.size.0 as usize / LINE_BYTES],
-                private: Private::new(chip.caches(), u64::from(core)),
+                private: PrivateMemory::new(chip.caches(), u64::from(core)),
                 watch: None,
                 sequence: 0,
                 times: Rc::clone(&own),
@@ -163,7 +163,7 @@ impl BareState {
             network: Network::new(topology.link_slots() as usize, links.pace(preset.clocks())),
             ports: vec![Timeline::default(); topology.tiles() as usize],
             controllers: (0..chip.controllers()).map(controller).collect(),
-            sites: (0..topology.cores()).map(site).collect(),
+            core_states: (0..topology.cores()).map(core_state).collect(),
             interrupts: chip.interrupts().and_then(port),
             port_tile: chip.interrupts().map_or(TileId(0), |traits| traits.tile),
             topology,
@@ -171,23 +171,23 @@ impl BareState {
     }
 
     pub fn cores(&self) -> u32 {
-        self.sites.len() as u32
+        self.core_states.len() as u32
     }
 
     pub fn buffer_lines(&self) -> u32 {
-        self.sites[0].buffer.len() as u32
+        self.core_states[0].buffer.len() as u32
     }
 
     /// Sets the rate of a core, at one setting of the other clocks; nothing changes if times at that are not known.
     pub fn set_rate(&mut self, core: CoreId, chip: &Chip, preset: &Preset, rate: Rate) {
         if let Some(times) = Times::new(chip, preset, rate) {
-            self.site(core).times = Rc::new(times);
+            self.core_state(core).times = Rc::new(times);
         }
     }
 
     /// The times at a core's rate.
     fn times(&self, core: CoreId) -> &Times {
-        &self.sites[core.0 as usize].times
+        &self.core_states[core.0 as usize].times
     }
 
     /// Returns the length of `cycles` cycles of a core, rounded up to the picosecond.
@@ -197,12 +197,12 @@ impl BareState {
         Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
     }
 
-    fn site(&mut self, core: CoreId) -> &mut CoreState {
-        &mut self.sites[core.0 as usize]
+    fn core_state(&mut self, core: CoreId) -> &mut CoreState {
+        &mut self.core_states[core.0 as usize]
     }
 
     pub fn tile(&self, core: CoreId) -> TileId {
-        self.sites[core.0 as usize].tile
+        self.core_states[core.0 as usize].tile
     }
 
     /// The next event, which is the present from then on.
@@ -213,16 +213,16 @@ impl BareState {
             return Some(CoreEvent::Served(controller as usize));
         }
         let core = CoreId(owner);
-        let watch = self.site(core).watch.take();
+        let watch = self.core_state(core).watch.take();
         self.anywhere -= u32::from(watch.is_some_and(|watch| watch.anywhere));
         Some(CoreEvent::Resume(core))
     }
 
     /// The key of the next event of a core, at `time`.
     fn next_key(&mut self, core: CoreId, time: Picoseconds) -> Key {
-        let site = self.site(core);
-        site.sequence = site.sequence.wrapping_add(1);
-        let sequence = site.sequence;
+        let core_state = self.core_state(core);
+        core_state.sequence = core_state.sequence.wrapping_add(1);
+        let sequence = core_state.sequence;
         self.tie_break.key(time, EventClass::Ready, core.0, sequence)
     }
 
@@ -303,15 +303,15 @@ impl BareState {
     }
 
     pub fn line(&self, of: CoreId, line: u32) -> Line {
-        self.sites[of.0 as usize].buffer[line as usize]
+        self.core_states[of.0 as usize].buffer[line as usize]
     }
 
     /// A line has arrived in the buffer of `of`; who looks there sees it with the first look that begins from now on.
     pub fn set_line(&mut self, of: CoreId, line: u32, content: Line) {
         let now = self.now;
-        let site = self.site(of);
-        site.buffer[line as usize] = content;
-        if let Some(watch) = site.watch.as_ref().filter(|watch| watch.lines.contains(&line)) {
+        let core_state = self.core_state(of);
+        core_state.buffer[line as usize] = content;
+        if let Some(watch) = core_state.watch.as_ref().filter(|watch| watch.lines.contains(&line)) {
             let time = watch.first_look(now);
             self.wake(of, time);
         }
@@ -324,7 +324,7 @@ impl BareState {
             return;
         }
         for core in (0..self.cores()).map(CoreId) {
-            let watch = self.sites[core.0 as usize].watch.as_ref().filter(|watch| watch.anywhere);
+            let watch = self.core_states[core.0 as usize].watch.as_ref().filter(|watch| watch.anywhere);
             if let Some(time) = watch.map(|watch| watch.first_look(self.now)) {
                 self.wake(core, time);
             }
@@ -336,13 +336,13 @@ impl BareState {
         let since = self.now;
         self.anywhere += 1;
         let watch = FlagWait { since, period, lines: 0..0, anywhere: true, interruptible: false };
-        self.site(core).watch = Some(watch);
+        self.core_state(core).watch = Some(watch);
     }
 
     /// Lets a core look at lines of its own buffer until one is written, or until it is interrupted.
     pub fn watch(&mut self, core: CoreId, lines: Range<u32>, period: Picoseconds, interruptible: bool) {
         let since = self.now;
-        self.site(core).watch = Some(FlagWait { since, period, lines, anywhere: false, interruptible });
+        self.core_state(core).watch = Some(FlagWait { since, period, lines, anywhere: false, interruptible });
         let interrupt = self.interrupts.as_ref().and_then(|port| port.first(core));
         if let Some(arrival) = interrupt.filter(|_| interruptible) {
             self.wake(core, arrival.max(since));
@@ -359,7 +359,7 @@ impl BareState {
         let way = register.over(hops) - register.over(0);
         let port = self.interrupts.as_mut().expect("the chip has an interrupt controller");
         let arrival = port.raise(self.now, source, target, way);
-        if self.site(target).watch.as_ref().is_some_and(|watch| watch.interruptible) {
+        if self.core_state(target).watch.as_ref().is_some_and(|watch| watch.interruptible) {
             self.wake(target, arrival);
         }
     }
@@ -380,8 +380,8 @@ impl BareState {
     }
 
     /// The private memory of a core.
-    pub fn private(&mut self, core: CoreId) -> &mut Private {
-        &mut self.site(core).private
+    pub fn private(&mut self, core: CoreId) -> &mut PrivateMemory {
+        &mut self.core_state(core).private
     }
 
     /// Begins a read of a private line at this level. Returns the time it takes at the core, or `None` if the core
@@ -434,7 +434,7 @@ impl BareState {
     }
 
     fn begin_own_job(&mut self, core: CoreId, span: HopCost, accesses: u64) {
-        self.begin_job(core, self.sites[core.0 as usize].controller, span, accesses);
+        self.begin_job(core, self.core_states[core.0 as usize].controller, span, accesses);
     }
 
     /// Lets a core wait for a controller, for one line in `accesses` accesses.
@@ -473,21 +473,21 @@ impl BareState {
 
     /// Returns a core that is not due, with the line it waits for; `None` if it waits for an interrupt.
     pub fn waits_for(&self, core: CoreId) -> (CoreId, Option<u32>) {
-        let watch = self.sites[core.0 as usize].watch.as_ref();
+        let watch = self.core_states[core.0 as usize].watch.as_ref();
         (core, watch.filter(|watch| !watch.lines.is_empty()).map(|watch| watch.lines.start))
     }
 }
 
 /// The memory of one core.
-pub struct Private {
+pub struct PrivateMemory {
     lines: BTreeMap<u64, Line>,
     /// Its caches, which have tags only.
     pub caches: Hierarchy,
 }
 
-impl Private {
-    pub fn new(caches: &Caches, seed: u64) -> Private {
-        Private { lines: BTreeMap::new(), caches: Hierarchy::new(caches, seed) }
+impl PrivateMemory {
+    pub fn new(caches: &Caches, seed: u64) -> PrivateMemory {
+        PrivateMemory { lines: BTreeMap::new(), caches: Hierarchy::new(caches, seed) }
     }
 
     /// The content of a line.

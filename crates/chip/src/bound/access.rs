@@ -1,7 +1,7 @@
 //! The longest that a single access takes: alone, plus what each other core can add at links, at the port of a buffer
 //! and at a memory controller.
 
-use super::errors::{Constants, ErrorEnds};
+use super::errors::{Constants, ErrorBounds};
 use super::terms::{Term, Terms};
 use super::{Interference, NoBound};
 use crate::cost::{Access, HopCost, Mode, TimingTable};
@@ -84,7 +84,7 @@ impl AccessBounds {
         (order, data): (LinkOrder, DataIn),
     ) -> Result<AccessBounds, NoBound> {
         let times: TimingTable<HopCost> = preset.times();
-        let ends = ErrorEnds::new(chip, preset, constants);
+        let ends = ErrorBounds::new(chip, preset, constants);
         let access = |mode: Mode| {
             let access = times.access(mode).ok_or(NoBound::Missing(mode.name()))?;
             let [gap, read] = [("gap", access.gap), ("read", access.read)]
@@ -143,7 +143,7 @@ impl AccessBounds {
     }
 
     /// Returns the delay that `others` packets or accesses cause to one that takes `own` itself.
-    fn in_the_way(&self, others: u64, own: Picoseconds) -> Picoseconds {
+    fn interference_delay(&self, others: u64, own: Picoseconds) -> Picoseconds {
         match self.order {
             LinkOrder::Arrival => own * others,
             LinkOrder::Reserved => own * (2 * others),
@@ -151,11 +151,14 @@ impl AccessBounds {
     }
 
     fn on_links(&self, core: CoreId, from: TileId, to: TileId) -> Terms {
-        Terms::of(Term::Links, self.in_the_way(self.interference.met_on(core, from, to), self.hold))
+        Terms::of(
+            Term::Links,
+            self.interference_delay(self.interference.others_on_route(core, from, to), self.hold),
+        )
     }
 
     fn at_port(&self, core: CoreId, tile: TileId) -> Terms {
-        Terms::of(Term::Ports, self.in_the_way(self.interference.at_port(core, tile), self.port))
+        Terms::of(Term::Ports, self.interference_delay(self.interference.at_port(core, tile), self.port))
     }
 
     /// A read by `core` of a line of the message buffer of `of`.

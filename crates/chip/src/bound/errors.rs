@@ -13,19 +13,19 @@ pub enum Constants {
     /// Those that stand in the file, which are those of the model.
     AsWritten,
     /// Each as long as its error allows.
-    AtBadEnds,
+    WorstCase,
 }
 
 /// The costs of one preset, made longer by their errors where that is asked for.
-pub(super) struct ErrorEnds<'a> {
+pub(super) struct ErrorBounds<'a> {
     chip: &'a Chip,
     preset: &'a str,
     constants: Constants,
 }
 
-impl<'a> ErrorEnds<'a> {
-    pub fn new(chip: &'a Chip, preset: &'a Preset, constants: Constants) -> ErrorEnds<'a> {
-        ErrorEnds { chip, preset: preset.name(), constants }
+impl<'a> ErrorBounds<'a> {
+    pub fn new(chip: &'a Chip, preset: &'a Preset, constants: Constants) -> ErrorBounds<'a> {
+        ErrorBounds { chip, preset: preset.name(), constants }
     }
 
     /// The cost that the preset has under this key.

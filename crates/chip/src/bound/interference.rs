@@ -95,7 +95,7 @@ impl Interference {
     }
 
     /// `core` may do whatever a core can: read and write any buffer, access the memory behind any controller.
-    pub fn add_anything(&mut self, core: CoreId) {
+    pub fn add_unrestricted(&mut self, core: CoreId) {
         for of in (0..self.topology.cores()).map(CoreId) {
             self.add_read(core, of);
             self.add_write(core, of);
@@ -106,7 +106,7 @@ impl Interference {
     }
 
     /// Returns the number of other cores whose packets may be met on the way from one tile to another.
-    pub(super) fn met_on(&self, core: CoreId, from: TileId, to: TileId) -> u64 {
+    pub(super) fn others_on_route(&self, core: CoreId, from: TileId, to: TileId) -> u64 {
         let all = self.topology.route(from, to);
         let users = all.fold(0, |users, link| users | self.links[self.topology.link_id(link).0 as usize]);
         others(users, core)

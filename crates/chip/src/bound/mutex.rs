@@ -45,7 +45,7 @@ impl MutexBounds {
             interference.add_write(core, core);
         }
         if others == Others::Anything {
-            (participants..most).for_each(|core| interference.add_anything(CoreId(core)));
+            (participants..most).for_each(|core| interference.add_unrestricted(CoreId(core)));
         }
         let accesses =
             AccessBounds::new((chip, preset, constants), interference, (order, DataIn::FirstCache))?;
@@ -58,11 +58,11 @@ impl MutexBounds {
         let all = || (0..self.participants).map(CoreId);
         let longest = |of: &dyn Fn(CoreId) -> Terms| all().map(of).fold(Terms::default(), Terms::longer);
         let ticket = longest(&|core| self.take_ticket(core));
-        let hand_over = longest(&|core| self.hand_over(core));
-        let turn = self.accesses.work(hold) + longest(&|core| self.set_flag(core)) + hand_over;
+        let handoff = longest(&|core| self.handoff(core));
+        let turn = self.accesses.work(hold) + longest(&|core| self.set_flag(core)) + handoff;
         let asks_again = ticket + longest(&|core| self.longest_look(core));
         let before = u64::from(self.participants) - 1;
-        ticket.times(2) + (turn + asks_again).times(before) + hand_over
+        ticket.times(2) + (turn + asks_again).times(before) + handoff
     }
 
     fn set_flag(&self, core: CoreId) -> Terms {
@@ -88,7 +88,7 @@ impl MutexBounds {
     }
 
     /// One look that was too early, then two at each other participant.
-    fn hand_over(&self, core: CoreId) -> Terms {
+    fn handoff(&self, core: CoreId) -> Terms {
         let looks = self.others(core).map(|of| self.look(core, of).times(2));
         looks.fold(self.longest_look(core), |sum, looks| sum + looks)
     }

@@ -54,7 +54,8 @@ impl ProgramBounds {
         let mut interference = Interference::none(chip)?;
         add_program(&mut interference, program, data);
         if others == Others::Anything {
-            (participants..chip.topology().cores()).for_each(|core| interference.add_anything(CoreId(core)));
+            (participants..chip.topology().cores())
+                .for_each(|core| interference.add_unrestricted(CoreId(core)));
         }
         let accesses = AccessBounds::new((chip, preset, constants), interference, (order, data))?;
         let chunk_lines = buffer as u32 - 2 * participants;
@@ -95,7 +96,9 @@ impl ProgramBounds {
                 let taken = match step {
                     ProgramStep::Work { cycles } => self.accesses.work(cycles),
                     ProgramStep::Add { bytes, .. } => self.add(at as u32, bytes),
-                    ProgramStep::Send { to, bytes, .. } if self.meets(program, run, at as u32, to, bytes) => {
+                    ProgramStep::Send { to, bytes, .. }
+                        if self.is_receiving(program, run, at as u32, to, bytes) =>
+                    {
                         let (from, to) = (at, to as usize);
                         let begin = (run.clocks[from], run.clocks[to]);
                         (run.clocks[from], run.clocks[to]) =
@@ -110,17 +113,24 @@ impl ProgramBounds {
                 moved = true;
             }
         }
-        moved || self.barrier_if_all_are_there(program, run)
+        moved || self.try_barrier(program, run)
     }
 
     /// Returns `true` if `to` is at the step that receives what `from` sends.
-    fn meets(&self, program: &StaticProgram, run: &Evaluation, from: u32, to: u32, bytes: usize) -> bool {
+    fn is_receiving(
+        &self,
+        program: &StaticProgram,
+        run: &Evaluation,
+        from: u32,
+        to: u32,
+        bytes: usize,
+    ) -> bool {
         let there = program.steps[to as usize].get(run.next[to as usize]);
         let Some(ProgramStep::Receive { from: source, bytes: length, .. }) = there else { return false };
         (*source, *length) == (from, bytes)
     }
 
-    fn barrier_if_all_are_there(&self, program: &StaticProgram, run: &mut Evaluation) -> bool {
+    fn try_barrier(&self, program: &StaticProgram, run: &mut Evaluation) -> bool {
         let at = |number: usize| program.steps[number].get(run.next[number]);
         if !(0..self.participants as usize).all(|number| at(number) == Some(&ProgramStep::Barrier)) {
             return false;
@@ -136,7 +146,7 @@ impl ProgramBounds {
     }
 
     /// Returns the latest time at which a core that waits since `since` sees a flag that is written at `written`.
-    fn seen(&self, core: CoreId, written: Terms, since: Terms) -> Terms {
+    fn flag_seen_at(&self, core: CoreId, written: Terms, since: Terms) -> Terms {
         let look = self.accesses.look(core, self.library.look);
         let waits = since + self.accesses.instructions(self.library.call) + look;
         (written + look.times(2).all_as(Term::Polling)).longer(waits)
@@ -165,14 +175,19 @@ impl ProgramBounds {
     }
 
     /// Returns the times at which sender and receiver of a message are done, from those at which they begin.
-    fn message(&self, (from, to): (u32, u32), bytes: usize, (mut sender, mut receiver): Meeting) -> Meeting {
+    fn message(
+        &self,
+        (from, to): (u32, u32),
+        bytes: usize,
+        (mut sender, mut receiver): MessageTimes,
+    ) -> MessageTimes {
         let (from, to) = (CoreId(from), CoreId(to));
         for (_, lines) in line_chunks(bytes.div_ceil(self.line_bytes) as u32, self.chunk_lines) {
             sender += self.tail(bytes) + self.put(from, lines) + self.set_flag(from, to);
-            receiver = self.seen(to, sender, receiver);
+            receiver = self.flag_seen_at(to, sender, receiver);
             receiver += self.set_flag(to, to) + self.get(to, from, lines) + self.tail(bytes);
             receiver += self.set_flag(to, from);
-            sender = self.seen(from, receiver, sender) + self.set_flag(from, from);
+            sender = self.flag_seen_at(from, receiver, sender) + self.set_flag(from, from);
         }
         (sender, receiver)
     }
@@ -201,7 +216,7 @@ impl ProgramBounds {
         let mut ends = Vec::with_capacity(begin.len());
         for (core, arrived) in members().zip(arrived) {
             writes += self.set_flag(root, core);
-            ends.push(self.seen(core, writes, arrived));
+            ends.push(self.flag_seen_at(core, writes, arrived));
         }
         ends.insert(0, writes);
         ends
@@ -209,7 +224,7 @@ impl ProgramBounds {
 }
 
 /// Times at which a sender and a receiver begin or end.
-type Meeting = (Terms, Terms);
+type MessageTimes = (Terms, Terms);
 
 struct Evaluation {
     clocks: Vec<Terms>,

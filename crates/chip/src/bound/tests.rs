@@ -397,7 +397,7 @@ fn bounds_grow_with_size_participants_and_errors() {
         bound(Constants::AsWritten, Others::Idle, PatternSize { participants: 9, ..size }),
         bound(Constants::AsWritten, Others::Idle, PatternSize { work: 100, ..size }),
         bound(Constants::AsWritten, Others::Anything, size),
-        bound(Constants::AtBadEnds, Others::Idle, size),
+        bound(Constants::WorstCase, Others::Idle, size),
     ];
     assert!(larger.iter().all(|bound| *bound > first), "{larger:?} and {first}");
 }

@@ -84,13 +84,13 @@ impl Hierarchy {
         if self.second.has(line) {
             return Access { level: Level::Second, written_back };
         }
-        written_back += u32::from(self.second.take_in(line).is_some_and(|gone| gone.dirty));
+        written_back += u32::from(self.second.fill(line).is_some_and(|gone| gone.dirty));
         Access { level: Level::Memory, written_back }
     }
 
     /// Takes a line into the first cache; how many lines go to memory for it.
     fn make_room(&mut self, line: u64) -> u32 {
-        let gone = self.first.take_in(line);
+        let gone = self.first.fill(line);
         let gone = gone.filter(|gone| gone.dirty && gone.line < BUFFERS);
         gone.map_or(0, |gone| u32::from(!self.second.write(gone.line)))
     }
@@ -122,7 +122,7 @@ impl Hierarchy {
         if self.passed.len() < PASSED_MAX {
             self.passed.drain(..).for_each(|line| self.first.forget(line));
         } else {
-            self.first.forget_from(BUFFERS);
+            self.first.discard_from(BUFFERS);
             self.passed.clear();
         }
     }

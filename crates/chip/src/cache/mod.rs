@@ -83,7 +83,7 @@ impl Cache {
     }
 
     /// Takes the line in; the line that had to go, if one.
-    pub fn take_in(&mut self, line: u64) -> Option<Way> {
+    pub fn fill(&mut self, line: u64) -> Option<Way> {
         if self.has(line) {
             return None;
         }
@@ -101,7 +101,7 @@ impl Cache {
     }
 
     /// Forgets all lines from `first` on, written or not.
-    pub fn forget_from(&mut self, first: u64) {
+    pub fn discard_from(&mut self, first: u64) {
         for way in self.sets.iter_mut().flat_map(|set| &mut set.ways) {
             if way.is_some_and(|way| way.line >= first) {
                 *way = None;
@@ -119,9 +119,7 @@ mod tests {
         let hits = |lines: u64| {
             let mut cache = Cache::new(512);
             (0..3 * lines)
-                .filter(|at| {
-                    cache.has(at % lines) || cache.take_in(at % lines).is_some_and(|gone| gone.dirty)
-                })
+                .filter(|at| cache.has(at % lines) || cache.fill(at % lines).is_some_and(|gone| gone.dirty))
                 .count()
         };
         assert_eq!(hits(512), 2 * 512);
@@ -132,10 +130,10 @@ mod tests {
     fn a_written_line_is_written_back_when_it_goes_and_a_read_one_is_not() {
         let mut cache = Cache::new(4);
         for line in 0..4 {
-            assert_eq!(cache.take_in(line), None);
+            assert_eq!(cache.fill(line), None);
         }
         assert!(cache.write(0) && !cache.write(9));
-        let gone: Vec<Way> = (4..8).filter_map(|line| cache.take_in(line)).collect();
+        let gone: Vec<Way> = (4..8).filter_map(|line| cache.fill(line)).collect();
         let dirty: Vec<u64> = gone.iter().filter(|way| way.dirty).map(|way| way.line).collect();
         assert_eq!((gone.len(), dirty), (4, vec![0]));
         assert!(cache.holds(5) && !cache.holds(0));
@@ -146,8 +144,8 @@ mod tests {
     #[test]
     fn lines_of_buffers_are_forgotten_and_private_ones_kept() {
         let mut cache = Cache::new(16);
-        [1, 2, 1 << 40, 2 << 40].into_iter().for_each(|line| _ = cache.take_in(line));
-        cache.forget_from(1 << 40);
+        [1, 2, 1 << 40, 2 << 40].into_iter().for_each(|line| _ = cache.fill(line));
+        cache.discard_from(1 << 40);
         assert_eq!([1, 2, 1 << 40, 2 << 40].map(|line| cache.has(line)), [true, true, false, false]);
     }
 }

@@ -8,7 +8,7 @@
 use super::svg::{MARGIN, PITCH, SIDE, TILES_MAX, escape, middle, stub, switch};
 use super::{TooLarge, cores};
 use crate::chip::Chip;
-use crate::topology::{Link, Port, Shape, Stop, TileId};
+use crate::topology::{Link, LinkEnd, Port, Shape, TileId};
 use std::fmt::Write;
 
 /// Half the distance between the two directions of a link.
@@ -130,9 +130,9 @@ fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
         (length - HEAD, HALF_SHAFT),
         (0.0, HALF_SHAFT),
     ];
-    let point = |(far, aside): Point| {
-        let aside = aside + APART;
-        format!("{:.1},{:.1}", x1 + along_x * far - along_y * aside, y1 + along_y * far + along_x * aside)
+    let point = |(far, offset): Point| {
+        let offset = offset + APART;
+        format!("{:.1},{:.1}", x1 + along_x * far - along_y * offset, y1 + along_y * far + along_x * offset)
     };
     corners.map(point).join(" ")
 }
@@ -144,7 +144,7 @@ fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
     let (from, to, is_tile) = match (link.port, chip.topology().ends(link)?) {
         (Port::Out, _) => (own, below(own), [true, false]),
         (Port::In, _) => (below(own), own, [false, true]),
-        (port, (_, Stop::Tile(next))) => {
+        (port, (_, LinkEnd::Tile(next))) => {
             let forward = matches!(port, Port::East | Port::North | Port::Up);
             match (forward, next < link.tile) {
                 (true, true) => (own, stub(port, own), [true, false]),
@@ -152,7 +152,7 @@ fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
                 _ => (own, middle(chip, next), [true, true]),
             }
         }
-        (_, (_, Stop::Switch)) => return None,
+        (_, (_, LinkEnd::Switch)) => return None,
     };
     let point = |(x, y): (u32, u32)| (f64::from(x), f64::from(y));
     let edge = |from: Point, to: Point, is_tile| if is_tile { towards(from, to) } else { from };

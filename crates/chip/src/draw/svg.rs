@@ -5,7 +5,7 @@
 
 use super::{TooLarge, controllers_at, cores};
 use crate::chip::Chip;
-use crate::topology::{Coordinates, Port, Shape, Stop, TileId};
+use crate::topology::{Coordinates, LinkEnd, Port, Shape, TileId};
 use std::fmt::Write;
 
 /// The most columns, rows and levels that are drawn.
@@ -61,7 +61,7 @@ fn links(chip: &Chip, out: &mut String) {
                 let (x, y) = middle(chip, link.tile);
                 ((x, y), (x, y + PITCH * 3 / 4))
             }
-            (Port::East | Port::North | Port::Up, Some((_, Stop::Tile(next)))) => {
+            (Port::East | Port::North | Port::Up, Some((_, LinkEnd::Tile(next)))) => {
                 let (from, to) = (middle(chip, link.tile), middle(chip, next));
                 // Over the ends of a torus the line is a short way out of the tile.
                 if next < link.tile { (from, stub(link.port, from)) } else { (from, to) }

@@ -84,7 +84,7 @@ impl Chip {
 
     /// Returns the chip with one constant changed; otherwise the error is the text of the allowed values.
     fn with_constant(&self, (key, value): (&str, &str), preset: &str) -> Result<Chip, String> {
-        let constant = self.constant(key, preset).ok_or_else(|| self.keys_like(key))?;
+        let constant = self.constant(key, preset).ok_or_else(|| self.similar_keys(key))?;
         let has_line = |preset: &Preset| preset.times().controller_line.is_some();
         if constant.path == MEMORY_READERS && self.preset(preset).is_some_and(has_line) {
             return Err(format!(
@@ -121,7 +121,7 @@ impl Chip {
     }
 
     /// The constants that may be meant by a key that there is not.
-    fn keys_like(&self, key: &str) -> String {
+    fn similar_keys(&self, key: &str) -> String {
         const SHOWN_MAX: usize = 12;
         let short = |path: &str| {
             let own = path.strip_prefix("preset.").map(|rest| match rest.strip_prefix('"') {

@@ -32,40 +32,40 @@ struct Grant {
 #[derive(Clone, Debug)]
 pub struct Capped {
     cap: Microwatts,
-    terrain: GovernorContext,
+    context: GovernorContext,
     gears: Vec<GearId>,
     grants: Vec<Grant>,
 }
 
 impl Capped {
-    pub(super) fn new(cap: Microwatts, terrain: GovernorContext) -> Result<Capped, GovernorError> {
-        if terrain.table.is_none() {
+    pub(super) fn new(cap: Microwatts, context: GovernorContext) -> Result<Capped, GovernorError> {
+        if context.table.is_none() {
             return Err(GovernorError::Power);
         }
-        let slowest = terrain.gears.slowest();
+        let slowest = context.gears.slowest();
         let gears = |gear: GearId| -> Vec<GearId> {
-            let domains = 0..terrain.cores.len();
-            domains.map(|domain| if terrain.has_places(domain) { gear } else { slowest }).collect()
+            let domains = 0..context.cores.len();
+            domains.map(|domain| if context.has_places(domain) { gear } else { slowest }).collect()
         };
         let total = |gears: &[GearId]| -> Microwatts {
             let cores: Microwatts =
-                gears.iter().enumerate().map(|(domain, gear)| needs(&terrain, domain, *gear)).sum();
-            cores + terrain.constant
+                gears.iter().enumerate().map(|(domain, gear)| needs(&context, domain, *gear)).sum();
+            cores + context.constant
         };
         let fits = |gear: &GearId| total(&gears(*gear)) <= cap;
-        let found = terrain.gears.all().map(|(gear, _)| gear).find(fits);
+        let found = context.gears.all().map(|(gear, _)| gear).find(fits);
         let Some(gear) = found else {
-            let places = terrain.cores.iter().map(|[placed, _]| placed).sum();
+            let places = context.cores.iter().map(|[placed, _]| placed).sum();
             return Err(GovernorError::Cap { least: total(&gears(slowest)), places });
         };
         let gears = gears(gear);
         let grant = |(domain, gear): (usize, &GearId)| Grant {
             gear: *gear,
-            power: needs(&terrain, domain, *gear),
+            power: needs(&context, domain, *gear),
             rested: 0,
         };
         let grants = gears.iter().enumerate().map(grant).collect();
-        Ok(Capped { cap, grants, gears, terrain })
+        Ok(Capped { cap, grants, gears, context })
     }
 
     /// The gears to start in.
@@ -75,7 +75,7 @@ impl Capped {
 
     /// All that may be drawn now.
     pub(super) fn granted(&self) -> Microwatts {
-        self.grants.iter().map(|grant| grant.power).sum::<Microwatts>() + self.terrain.constant
+        self.grants.iter().map(|grant| grant.power).sum::<Microwatts>() + self.context.constant
     }
 
     pub(super) fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
@@ -86,8 +86,8 @@ impl Capped {
             if !seen.settled {
                 continue;
             }
-            grant.power = needs(&self.terrain, domain, grant.gear);
-            let slowest = self.terrain.gears.slowest();
+            grant.power = needs(&self.context, domain, grant.gear);
+            let slowest = self.context.gears.slowest();
             if grant.rested >= REST && grant.gear != slowest {
                 // What it had counts until the change is done.
                 grant.gear = slowest;
@@ -98,7 +98,7 @@ impl Capped {
             let changed = orders
                 .iter()
                 .any(|order| matches!(order, Order::Shift { domain: other, .. } if *other == domain));
-            if seen.settled && !changed && seen.busy >= WORKING && self.terrain.has_places(domain) {
+            if seen.settled && !changed && seen.busy >= WORKING && self.context.has_places(domain) {
                 orders.extend(self.raise(domain));
             }
         }
@@ -109,7 +109,7 @@ impl Capped {
     fn raise(&mut self, domain: usize) -> Option<Order> {
         let Grant { gear, power, .. } = self.grants[domain];
         let faster = GearId(gear.0.checked_sub(1)?);
-        let needed = needs(&self.terrain, domain, faster);
+        let needed = needs(&self.context, domain, faster);
         if self.granted().0 - power.0 + needed.0.max(power.0) > self.cap.0 {
             return None;
         }
@@ -119,6 +119,6 @@ impl Capped {
 }
 
 /// The most that a domain can draw in a gear, at the voltage that this needs.
-fn needs(terrain: &GovernorContext, domain: usize, gear: GearId) -> Microwatts {
-    terrain.worst(domain, gear, terrain.gears.gear(gear).step)
+fn needs(context: &GovernorContext, domain: usize, gear: GearId) -> Microwatts {
+    context.worst(domain, gear, context.gears.gear(gear).step)
 }

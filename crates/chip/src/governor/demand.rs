@@ -15,19 +15,19 @@ const WANTED: u32 = 600;
 /// The policy, with the gear of each domain.
 #[derive(Clone, Debug)]
 pub struct OnDemand {
-    terrain: GovernorContext,
+    context: GovernorContext,
     gears: Vec<GearId>,
 }
 
 impl OnDemand {
-    pub(super) fn new(terrain: GovernorContext, gears: Vec<GearId>) -> OnDemand {
-        OnDemand { terrain, gears }
+    pub(super) fn new(context: GovernorContext, gears: Vec<GearId>) -> OnDemand {
+        OnDemand { context, gears }
     }
 
     pub(super) fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
         let mut orders = Vec::new();
         for (domain, seen) in observed.iter().enumerate() {
-            if !seen.settled || !self.terrain.has_places(domain) {
+            if !seen.settled || !self.context.has_places(domain) {
                 continue;
             }
             let gear = self.wanted(self.gears[domain], seen.busy);
@@ -41,7 +41,7 @@ impl OnDemand {
 
     /// The gear for a load that was seen in another one.
     fn wanted(&self, present: GearId, busy: u32) -> GearId {
-        let (gears, full) = (&self.terrain.gears, self.terrain.gears.first());
+        let (gears, full) = (&self.context.gears, self.context.gears.first());
         if busy >= HIGH {
             return full;
         }

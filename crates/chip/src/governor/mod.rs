@@ -204,8 +204,8 @@ impl Governor {
     ///
     /// # Errors
     /// [`GovernorError`].
-    pub fn new(policy: Policy, terrain: GovernorContext) -> Result<(Governor, Vec<GearId>), GovernorError> {
-        let gears = &terrain.gears;
+    pub fn new(policy: Policy, context: GovernorContext) -> Result<(Governor, Vec<GearId>), GovernorError> {
+        let gears = &context.gears;
         if policy == Policy::Fixed {
             return Ok((Governor::Fixed, Vec::new()));
         }
@@ -213,8 +213,8 @@ impl Governor {
             return Err(GovernorError::Clocks);
         }
         let start = |gear| {
-            let domains = 0..terrain.cores.len();
-            domains.map(|domain| if terrain.has_places(domain) { gear } else { gears.slowest() }).collect()
+            let domains = 0..context.cores.len();
+            domains.map(|domain| if context.has_places(domain) { gear } else { gears.slowest() }).collect()
         };
         Ok(match policy {
             Policy::Fixed => (Governor::Fixed, Vec::new()),
@@ -226,14 +226,14 @@ impl Governor {
             }
             Policy::OnDemand => {
                 let first = start(gears.first());
-                (Governor::OnDemand(OnDemand::new(terrain, first.clone())), first)
+                (Governor::OnDemand(OnDemand::new(context, first.clone())), first)
             }
             Policy::PhaseAware => {
                 let first = start(gears.first());
-                (Governor::PhaseAware(PhaseAware::new(terrain)), first)
+                (Governor::PhaseAware(PhaseAware::new(context)), first)
             }
             Policy::Capped(cap) => {
-                let capped = Capped::new(cap, terrain)?;
+                let capped = Capped::new(cap, context)?;
                 let first = capped.gears().to_vec();
                 (Governor::Capped(capped), first)
             }

@@ -72,49 +72,49 @@ impl PhaseHistory {
 /// The policy.
 #[derive(Clone, Debug)]
 pub struct PhaseAware {
-    terrain: GovernorContext,
-    courses: Vec<PhaseHistory>,
+    context: GovernorContext,
+    histories: Vec<PhaseHistory>,
 }
 
 impl PhaseAware {
-    pub(super) fn new(terrain: GovernorContext) -> PhaseAware {
-        PhaseAware { courses: vec![PhaseHistory::default(); terrain.cores.len()], terrain }
+    pub(super) fn new(context: GovernorContext) -> PhaseAware {
+        PhaseAware { histories: vec![PhaseHistory::default(); context.cores.len()], context }
     }
 
     pub(super) fn decide(&mut self, observed: &[Observation]) -> Vec<Order> {
         let mut orders = Vec::new();
         for (domain, seen) in
-            observed.iter().enumerate().filter(|(domain, _)| self.terrain.has_places(*domain))
+            observed.iter().enumerate().filter(|(domain, _)| self.context.has_places(*domain))
         {
-            let course = &mut self.courses[domain];
-            let expected = course.next(Phase::of(seen));
+            let history = &mut self.histories[domain];
+            let expected = history.next(Phase::of(seen));
             if !seen.settled {
                 continue;
             }
-            let gears = &self.terrain.gears;
+            let gears = &self.context.gears;
             let full = gears.first();
-            if expected == Phase::Rest && course.rested >= LONG_REST {
-                if !course.lowered {
-                    (course.lowered, course.gear) = (true, Some(gears.slowest()));
+            if expected == Phase::Rest && history.rested >= LONG_REST {
+                if !history.lowered {
+                    (history.lowered, history.gear) = (true, Some(gears.slowest()));
                     orders.push(Order::Shift { domain, gear: gears.slowest() });
                 }
                 continue;
             }
-            if course.lowered && expected == Phase::Rest {
+            if history.lowered && expected == Phase::Rest {
                 continue;
             }
-            if course.lowered {
-                (course.lowered, course.gear) = (false, Some(full));
+            if history.lowered {
+                (history.lowered, history.gear) = (false, Some(full));
                 orders.push(Order::Shift { domain, gear: full });
                 continue;
             }
             let gear = match expected {
                 Phase::Compute => full,
-                Phase::Move => half(&self.terrain),
+                Phase::Move => half(&self.context),
                 Phase::Rest => gears.slowest(),
             };
-            if course.gear.unwrap_or(full) != gear {
-                course.gear = Some(gear);
+            if history.gear.unwrap_or(full) != gear {
+                history.gear = Some(gear);
                 orders.push(Order::Divide { domain, gear });
             }
         }
@@ -123,8 +123,8 @@ impl PhaseAware {
 }
 
 /// The slowest gear with at least half of the full rate.
-fn half(terrain: &GovernorContext) -> GearId {
-    let gears = &terrain.gears;
+fn half(context: &GovernorContext) -> GearId {
+    let gears = &context.gears;
     let rate = |gear| gears.gear(gear).rate.megahertz();
     let full = gears.first();
     let mut slow = gears.all().rev().map(|(gear, _)| gear).filter(|gear| *gear >= full);

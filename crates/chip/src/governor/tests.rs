@@ -6,7 +6,7 @@ use crate::Chip;
 use proptest::prelude::*;
 
 /// The SCC with places on its first cores.
-fn terrain(places: u32) -> GovernorContext {
+fn context(places: u32) -> GovernorContext {
     let chip = Chip::find("scc").unwrap_or_else(|error| panic!("{error}"));
     let model = chip.power_models().first().unwrap();
     let gears = Gears::of(&chip, Some(model));
@@ -25,7 +25,7 @@ fn terrain(places: u32) -> GovernorContext {
 }
 
 fn governor(policy: Policy, places: u32) -> (Governor, Vec<GearId>) {
-    Governor::new(policy, terrain(places)).unwrap_or_else(|unfit| panic!("{unfit}"))
+    Governor::new(policy, context(places)).unwrap_or_else(|unfit| panic!("{unfit}"))
 }
 
 fn watts(power: f64) -> Policy {
@@ -58,7 +58,7 @@ fn fixed_starts_where_it_is_told_and_never_moves() {
     assert_eq!(start, [2, 2, 14, 14, 14, 14].map(GearId));
     assert_eq!(fixed.decide(&[busy(1_000); 6]), []);
     assert!(governor(Policy::Fixed, 8).1.is_empty(), "as the chip starts");
-    let refused = Governor::new(Policy::FixedAt(1), terrain(8)).err();
+    let refused = Governor::new(Policy::FixedAt(1), context(8)).err();
     assert_eq!(refused, Some(GovernorError::Divider { least: 2, most: 16 }));
 }
 
@@ -68,19 +68,19 @@ fn a_chip_that_cannot_do_it_is_refused() {
     let gears = Gears::of(&bluegene, None);
     let fixed = GovernorContext { gears, table: None, constant: Microwatts(0), cores: vec![[1, 0]] };
     assert_eq!(Governor::new(Policy::OnDemand, fixed).err(), Some(GovernorError::Clocks));
-    let unknown = GovernorContext { table: None, ..terrain(8) };
+    let unknown = GovernorContext { table: None, ..context(8) };
     assert_eq!(Governor::new(watts(60.0), unknown).err(), Some(GovernorError::Power));
-    let refused = Governor::new(watts(5.0), terrain(48)).err();
+    let refused = Governor::new(watts(5.0), context(48)).err();
     let Some(GovernorError::Cap { least, places: 48 }) = refused else { panic!("{refused:?}") };
-    let alone = Governor::new(watts(5.0), terrain(1)).err().map(|unfit| unfit.to_string());
+    let alone = Governor::new(watts(5.0), context(1)).err().map(|unfit| unfit.to_string());
     assert!(alone.is_some_and(|line| line.contains(" W, which 1 place may draw with all clocks at")));
     assert!((20.0..24.0).contains(&least.watts()), "{least}");
     // What it says is allowed is rounded up, so that it is allowed indeed, and by less than a hundredth of a watt.
     let text = refused.unwrap().to_string();
     let said: f64 = text.trim_start_matches("at least ").split(' ').next().unwrap().parse().unwrap();
     assert!((0.0..0.01).contains(&(said - least.watts())), "{text}");
-    assert!(Governor::new(Policy::Capped(least), terrain(48)).is_ok());
-    assert!(Governor::new(Policy::Capped(Microwatts(least.0 - 1)), terrain(48)).is_err());
+    assert!(Governor::new(Policy::Capped(least), context(48)).is_ok());
+    assert!(Governor::new(Policy::Capped(Microwatts(least.0 - 1)), context(48)).is_err());
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn a_cap_takes_a_grant_back_after_twenty_rests_in_a_row_and_gives_more_from_half
 
 #[test]
 fn a_domain_that_works_gets_a_gear_more_if_that_fits_to_the_microwatt() {
-    let terrain = terrain(48);
-    let worst = |(domain, gear)| terrain.worst(domain, GearId(gear), terrain.gears.gear(GearId(gear)).step);
+    let context = context(48);
+    let worst = |(domain, gear)| context.worst(domain, GearId(gear), context.gears.gear(GearId(gear)).step);
     let first_faster: Microwatts =
-        (0..).zip([1, 2, 2, 2, 2, 2]).map(worst).sum::<Microwatts>() + terrain.constant;
+        (0..).zip([1, 2, 2, 2, 2, 2]).map(worst).sum::<Microwatts>() + context.constant;
     let shift = Order::Shift { domain: 0, gear: GearId(1) };
     for (less, expected) in [(0, vec![shift]), (1, vec![])] {
         let (mut governor, start) = governor(Policy::Capped(Microwatts(first_faster.0 - less)), 48);
@@ -156,9 +156,9 @@ fn a_cap_gives_what_resting_domains_leave_to_those_that_work() {
 fn a_course_that_repeats_is_predicted() {
     use Phase::{Compute, Move, Rest};
     let round = [Compute, Compute, Move, Rest, Rest];
-    let mut course = PhaseHistory::default();
+    let mut history = PhaseHistory::default();
     let phases: Vec<Phase> = round.into_iter().cycle().take(60).collect();
-    let predicted: Vec<Phase> = phases.iter().map(|phase| course.next(*phase)).collect();
+    let predicted: Vec<Phase> = phases.iter().map(|phase| history.next(*phase)).collect();
     // After the first rounds each prediction is what came next.
     assert_eq!(predicted[15..59], phases[16..60]);
     assert_eq!(PhaseHistory::default().next(Rest), Rest, "new: more of the same");
@@ -168,22 +168,22 @@ fn a_course_that_repeats_is_predicted() {
 fn a_course_is_predicted_by_its_last_four_phases_and_by_no_more() {
     use Phase::{Compute, Move};
     for (computing, last) in [(4, Move), (5, Compute)] {
-        let mut course = PhaseHistory::default();
+        let mut history = PhaseHistory::default();
         let round = || vec![Compute; computing].into_iter().chain([Move]);
-        (0..10).flat_map(|_| round()).for_each(|phase| _ = course.next(phase));
-        let predicted: Vec<Phase> = round().take(computing).map(|phase| course.next(phase)).collect();
+        (0..10).flat_map(|_| round()).for_each(|phase| _ = history.next(phase));
+        let predicted: Vec<Phase> = round().take(computing).map(|phase| history.next(phase)).collect();
         assert_eq!(predicted.last(), Some(&last), "after {computing}");
     }
 }
 
 #[test]
 fn the_most_that_a_domain_can_draw_counts_cores_without_a_place_as_halted() {
-    let (terrain, gear) = (terrain(1), GearId(1));
-    let step = terrain.gears.gear(gear).step;
-    let core = |load| terrain.table.as_ref().unwrap().power(load, gear, step).0;
+    let (context, gear) = (context(1), GearId(1));
+    let step = context.gears.gear(gear).step;
+    let core = |load| context.table.as_ref().unwrap().power(load, gear, step).0;
     assert!(core(Load::Sleep) < core(Load::Compute));
-    assert_eq!(terrain.worst(0, gear, step).0, core(Load::Compute) + 7 * core(Load::Sleep));
-    assert_eq!(terrain.worst(1, gear, step).0, 8 * core(Load::Sleep));
+    assert_eq!(context.worst(0, gear, step).0, core(Load::Compute) + 7 * core(Load::Sleep));
+    assert_eq!(context.worst(1, gear, step).0, 8 * core(Load::Sleep));
 }
 
 #[test]
@@ -263,8 +263,8 @@ proptest! {
         let policy = [Policy::OnDemand, Policy::PhaseAware, watts(45.0)][which];
         let (mut governor, start) = governor(policy, places);
         prop_assert_eq!(start.len(), 6);
-        let terrain = terrain(places);
-        let (full, slowest) = (terrain.gears.first(), terrain.gears.slowest());
+        let context = context(places);
+        let (full, slowest) = (context.gears.first(), context.gears.slowest());
         for seen in rounds {
             let orders = governor.decide(&seen);
             let mut domains: Vec<usize> = orders.iter().map(|order| *order.domain()).collect();
@@ -274,7 +274,7 @@ proptest! {
                 let (domain, gear) = match order {
                     Order::Shift { domain, gear } | Order::Divide { domain, gear } => (domain, gear),
                 };
-                prop_assert!(seen[domain].settled && terrain.has_places(domain));
+                prop_assert!(seen[domain].settled && context.has_places(domain));
                 prop_assert!(gear <= slowest && (which == 2 || gear >= full));
             }
         }
@@ -287,7 +287,7 @@ proptest! {
         let policy = watts(cap);
         let Policy::Capped(power) = policy else { unreachable!() };
         let (mut governor, mut gears) = governor(policy, places);
-        let terrain = terrain(places);
+        let context = context(places);
         // What each domain may still be in: the gear before its last change counts until that is done.
         let mut before = gears.clone();
         for seen in rounds {
@@ -300,11 +300,11 @@ proptest! {
                 gears[domain] = gear;
             }
             let worst = |domain: usize, gear: GearId| {
-                terrain.worst(domain, gear, terrain.gears.gear(gear).step)
+                context.worst(domain, gear, context.gears.gear(gear).step)
             };
             let cores: Microwatts =
                 (0..6).map(|domain| worst(domain, gears[domain]).max(worst(domain, before[domain]))).sum();
-            prop_assert!(cores + terrain.constant <= power, "{} above {power}", cores + terrain.constant);
+            prop_assert!(cores + context.constant <= power, "{} above {power}", cores + context.constant);
         }
     }
 }

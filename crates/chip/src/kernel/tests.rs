@@ -2,7 +2,7 @@
 //! that stays near to the one with an event for each hop.
 
 use super::exact::{self, Packet};
-use super::timeline::STRETCHES_MAX;
+use super::timeline::INTERVALS_MAX;
 use super::*;
 use crate::quantity::Picoseconds;
 use proptest::prelude::*;
@@ -132,7 +132,7 @@ fn an_earlier_request_fills_a_gap_and_a_longer_one_does_not() {
     assert_eq!(reserve(10, 70), 30, "it fits to the last picosecond");
     assert_eq!(reserve(0, 11), 160);
     assert_eq!(reserve(0, 10), 0);
-    assert_eq!(line.stretches(Picoseconds(0)), [(0, 171)]);
+    assert_eq!(line.intervals(Picoseconds(0)), [(0, 171)]);
 }
 
 #[test]
@@ -151,14 +151,14 @@ fn what_is_past_is_forgotten_and_the_rest_is_bounded() {
     for number in 0..1_000 {
         line.reserve(Picoseconds(0), Picoseconds(number * 100), Picoseconds(10 + number % 7));
     }
-    assert_eq!(line.stretches(Picoseconds(0)).len(), STRETCHES_MAX);
+    assert_eq!(line.intervals(Picoseconds(0)).len(), INTERVALS_MAX);
     // What is past makes room, so that none of the gaps between the new ones is closed.
     let new = |number: usize| 100_000 + 100 * number as u64;
-    for number in 0..STRETCHES_MAX {
+    for number in 0..INTERVALS_MAX {
         line.reserve(Picoseconds(new(0)), Picoseconds(new(number)), Picoseconds(10));
     }
-    let kept: Vec<_> = line.stretches(Picoseconds(new(0))).into_iter().map(|(start, _)| start).collect();
-    assert_eq!(kept, (0..STRETCHES_MAX).map(new).collect::<Vec<_>>());
+    let kept: Vec<_> = line.intervals(Picoseconds(new(0))).into_iter().map(|(start, _)| start).collect();
+    assert_eq!(kept, (0..INTERVALS_MAX).map(new).collect::<Vec<_>>());
 }
 
 #[test]
@@ -248,7 +248,7 @@ proptest! {
             let from = present + (ahead & ((1 << ahead_bits) - 1));
             let duration = 1 + (length & ((1 << length_bits) - 1));
             granted.retain(|(_, end)| *end > present);
-            if granted.len() == STRETCHES_MAX {
+            if granted.len() == INTERVALS_MAX {
                 continue;
             }
             let mut earliest = from;

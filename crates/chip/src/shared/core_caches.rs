@@ -30,7 +30,7 @@ pub(super) struct CoreCaches {
     /// Lines of the first cache that bear the tag.
     pub(super) tagged: Vec<u64>,
     /// The line in the write buffer, and which of its bytes are written.
-    pub(super) gathering: Option<(u64, u32, LineVersion)>,
+    pub(super) write_buffer: Option<(u64, u32, LineVersion)>,
 }
 
 impl CoreCaches {
@@ -42,7 +42,7 @@ impl CoreCaches {
             second: Cache::new(lines(caches.second)),
             copies: BTreeMap::new(),
             tagged: Vec::new(),
-            gathering: None,
+            write_buffer: None,
         }
     }
 }
@@ -76,16 +76,16 @@ impl SharedMemory {
         (mask, image): (u32, LineVersion),
         moved: &mut AccessTraffic,
     ) {
-        let is_other = |gathering: &(u64, u32, LineVersion)| gathering.0 != line;
-        if self.sides[at.0.0 as usize].gathering.as_ref().is_some_and(is_other) {
-            moved.let_go += self.drain(at).let_go;
+        let is_other = |write_buffer: &(u64, u32, LineVersion)| write_buffer.0 != line;
+        if self.sides[at.0.0 as usize].write_buffer.as_ref().is_some_and(is_other) {
+            moved.drained += self.drain(at).drained;
         }
         let side = &mut self.sides[at.0.0 as usize];
-        let gathering = side.gathering.get_or_insert((line, 0, LineVersion::EMPTY));
-        gathering.1 |= mask;
-        gathering.2.take(mask, &image);
-        if gathering.1 == u32::MAX {
-            moved.let_go += self.drain(at).let_go;
+        let write_buffer = side.write_buffer.get_or_insert((line, 0, LineVersion::EMPTY));
+        write_buffer.1 |= mask;
+        write_buffer.2.take(mask, &image);
+        if write_buffer.1 == u32::MAX {
+            moved.drained += self.drain(at).drained;
         }
     }
 
@@ -105,13 +105,13 @@ impl SharedMemory {
                 moved.second += 1;
             } else {
                 moved.fetched += 1;
-                gone.extend(side.second.take_in(line));
+                gone.extend(side.second.fill(line));
                 side.copies.insert(line, CachedLine { image: memory, dirty: false });
             }
-            gone.extend(side.first.take_in(line));
+            gone.extend(side.first.fill(line));
         }
         let image = side.copies[&line].image;
-        gone.into_iter().for_each(|way| self.leave_if_gone(at, way.line, moved));
+        gone.into_iter().for_each(|way| self.drop_copy_if_evicted(at, way.line, moved));
         image
     }
 
@@ -128,17 +128,17 @@ impl SharedMemory {
             return side.copies[&line].image;
         }
         moved.fetched += 1;
-        let gone = side.first.take_in(line);
+        let gone = side.first.fill(line);
         side.copies.insert(line, CachedLine { image: memory, dirty: false });
         side.tagged.push(line);
         if let Some(gone) = gone {
-            self.leave_if_gone(at, gone.line, moved);
+            self.drop_copy_if_evicted(at, gone.line, moved);
         }
         memory
     }
 
     /// A line has had to go from one cache; if the other does not have it either, its copy ends.
-    fn leave_if_gone(&mut self, at: (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
+    fn drop_copy_if_evicted(&mut self, at: (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
         let side = &self.sides[at.0.0 as usize];
         if !side.first.holds(line) && !side.second.holds(line) {
             self.leave(at, line, moved);

@@ -38,14 +38,14 @@ struct LineWrite {
 /// The contents of one line.
 #[derive(Clone, Debug)]
 pub(super) struct History {
-    folded: LineVersion,
+    base: LineVersion,
     /// In order of time.
     later: Vec<LineWrite>,
 }
 
 impl Default for History {
     fn default() -> Self {
-        History { folded: LineVersion::EMPTY, later: Vec::new() }
+        History { base: LineVersion::EMPTY, later: Vec::new() }
     }
 }
 
@@ -56,13 +56,13 @@ impl History {
         self.later.insert(place, LineWrite { at, mask, image: *image });
         let past = self.later.partition_point(|change| change.at <= present);
         for change in self.later.drain(..past) {
-            self.folded.take(change.mask, &change.image);
+            self.base.take(change.mask, &change.image);
         }
     }
 
     /// Returns the contents of the line at `time`.
     pub(super) fn at(&self, time: Picoseconds) -> LineVersion {
-        let mut image = self.folded;
+        let mut image = self.base;
         for change in self.later.iter().take_while(|change| change.at <= time) {
             image.take(change.mask, &change.image);
         }

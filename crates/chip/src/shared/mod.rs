@@ -55,7 +55,7 @@ pub struct AccessTraffic {
     /// Lines that caches wrote back.
     pub written_back: u32,
     /// Lines that the write buffer let go.
-    pub let_go: u32,
+    pub drained: u32,
     /// Words that were read from memory.
     pub words_read: u32,
     /// Words that were written to memory.
@@ -79,7 +79,7 @@ pub struct SharedMemory {
     writes: Vec<Write>,
     present: Picoseconds,
     stale: Vec<StaleRead>,
-    stale_number: u64,
+    stale_count: u64,
 }
 
 impl SharedMemory {
@@ -92,7 +92,7 @@ impl SharedMemory {
             writes: vec![nobody],
             present: Picoseconds::ZERO,
             stale: Vec::new(),
-            stale_number: 0,
+            stale_count: 0,
         }
     }
 
@@ -174,9 +174,9 @@ impl SharedMemory {
     /// The write buffer of `core` lets its line go.
     pub fn drain(&mut self, (core, now): (CoreId, Picoseconds)) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
-        if let Some((line, mask, image)) = self.sides[core.0 as usize].gathering.take() {
+        if let Some((line, mask, image)) = self.sides[core.0 as usize].write_buffer.take() {
             self.store(line, now, mask, &image);
-            moved.let_go = 1;
+            moved.drained = 1;
         }
         moved
     }
@@ -205,8 +205,8 @@ impl SharedMemory {
     }
 
     /// Returns the number of stale reads.
-    pub fn stale_number(&self) -> u64 {
-        self.stale_number
+    pub fn stale_count(&self) -> u64 {
+        self.stale_count
     }
 
     fn memory_at(&self, line: u64, now: Picoseconds) -> LineVersion {

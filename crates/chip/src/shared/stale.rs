@@ -28,7 +28,7 @@ pub enum StaleCause {
     /// The memory has it; the reader's cache has an older copy.
     OldCopy,
     /// It is still in the cache, or in the write buffer, of the core that wrote.
-    NotLetGo,
+    NotWrittenBack,
     /// The memory had it, or would have: a core with an older copy of the line wrote that back over it.
     Overwritten,
 }
@@ -38,7 +38,7 @@ impl StaleCause {
     pub const fn name(self) -> &'static str {
         match self {
             StaleCause::OldCopy => "old-copy",
-            StaleCause::NotLetGo => "not-let-go",
+            StaleCause::NotWrittenBack => "not-let-go",
             StaleCause::Overwritten => "overwritten",
         }
     }
@@ -47,7 +47,7 @@ impl StaleCause {
     pub const fn advice(self) -> &'static str {
         match self {
             StaleCause::OldCopy => "the reader has an old copy: invalidate or flush before the read",
-            StaleCause::NotLetGo => "the writer has not let go of it: drain or flush after the write",
+            StaleCause::NotWrittenBack => "the writer has not let go of it: drain or flush after the write",
             StaleCause::Overwritten => {
                 "another core wrote an older copy of the line back: keep lines of different writers apart"
             }
@@ -76,7 +76,7 @@ pub struct StaleRead {
 
 impl StaleRead {
     /// The read in a line of words, `who` being what runs on a core: `place`, for example.
-    pub fn told(&self, who: &str) -> String {
+    pub fn describe(&self, who: &str) -> String {
         let StaleRead { core, at, address, found, newest, missed, cause } = self;
         let microseconds = |time: &Picoseconds| time.0 as f64 / 1e6;
         format!(
@@ -102,7 +102,7 @@ impl SharedMemory {
         let Some(state) = self.lines.get(&line) else { return };
         let newest = state.newest.at(now);
         let Some(at) = bytes.into_iter().find(|at| image.writes[*at] != newest.writes[*at]) else { return };
-        self.stale_number += 1;
+        self.stale_count += 1;
         if self.stale.len() < STALE_LISTED_MAX {
             let id = newest.writes[at];
             self.stale.push(StaleRead {
@@ -124,8 +124,10 @@ impl SharedMemory {
         }
         let side = &self.sides[self.writes[id as usize].core.0 as usize];
         let in_copy = side.copies.get(&line).is_some_and(|copy| copy.image.writes[at] == id);
-        let in_buffer =
-            side.gathering.as_ref().is_some_and(|(other, _, image)| *other == line && image.writes[at] == id);
-        if in_copy || in_buffer { StaleCause::NotLetGo } else { StaleCause::Overwritten }
+        let in_buffer = side
+            .write_buffer
+            .as_ref()
+            .is_some_and(|(other, _, image)| *other == line && image.writes[at] == id);
+        if in_copy || in_buffer { StaleCause::NotWrittenBack } else { StaleCause::Overwritten }
     }
 }

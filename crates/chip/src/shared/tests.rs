@@ -47,10 +47,10 @@ fn a_reader_with_an_old_copy_gets_the_old_byte_and_is_reported() {
             CachePolicy::Through => memory.invalidate(CoreId(1)),
             _ => assert_eq!(memory.flush(at(1, 31), 70..71), AccessTraffic::default()),
         }
-        assert_eq!((byte(&mut memory, at(1, 40), kind, 70), memory.stale_number()), (7, 1));
+        assert_eq!((byte(&mut memory, at(1, 40), kind, 70), memory.stale_count()), (7, 1));
     }
     memory.write(at(0, 20), CachePolicy::Uncached, 70, &[7]);
-    assert_eq!((byte(&mut memory, at(1, 30), CachePolicy::Uncached, 70), memory.stale_number()), (7, 0));
+    assert_eq!((byte(&mut memory, at(1, 30), CachePolicy::Uncached, 70), memory.stale_count()), (7, 0));
 }
 
 #[test]
@@ -58,21 +58,21 @@ fn a_write_that_its_core_still_has_is_missed_until_it_lets_go() {
     let mut memory = memory();
     memory.write(at(0, 10), CachePolicy::Through, 0, &[1; 8]);
     assert_eq!(byte(&mut memory, at(1, 20), CachePolicy::Through, 0), 0);
-    assert_eq!(memory.stale_reads()[0].cause, StaleCause::NotLetGo);
+    assert_eq!(memory.stale_reads()[0].cause, StaleCause::NotWrittenBack);
     // Another line pushes it out, and so does a line that is written to its end.
-    assert_eq!(memory.write(at(0, 30), CachePolicy::Through, 64, &[2]).let_go, 1);
+    assert_eq!(memory.write(at(0, 30), CachePolicy::Through, 64, &[2]).drained, 1);
     memory.invalidate(CoreId(1));
     assert_eq!(byte(&mut memory, at(1, 40), CachePolicy::Through, 0), 1);
-    assert_eq!(memory.write(at(0, 50), CachePolicy::Through, 64, &[3; 32]).let_go, 1);
-    assert_eq!((byte(&mut memory, at(1, 60), CachePolicy::Through, 95), memory.stale_number()), (3, 1));
+    assert_eq!(memory.write(at(0, 50), CachePolicy::Through, 64, &[3; 32]).drained, 1);
+    assert_eq!((byte(&mut memory, at(1, 60), CachePolicy::Through, 95), memory.stale_count()), (3, 1));
 
     byte(&mut memory, at(2, 70), CachePolicy::Cached, 200);
     assert_eq!(memory.write(at(2, 80), CachePolicy::Cached, 200, &[9]).words_written, 0);
     assert_eq!(byte(&mut memory, at(3, 90), CachePolicy::Cached, 200), 0);
-    assert_eq!((memory.stale_number(), memory.stale_reads()[1].cause), (2, StaleCause::NotLetGo));
+    assert_eq!((memory.stale_count(), memory.stale_reads()[1].cause), (2, StaleCause::NotWrittenBack));
     assert_eq!(memory.flush(at(2, 100), 0..1_000).written_back, 1);
     memory.flush(at(3, 110), 200..201);
-    assert_eq!((byte(&mut memory, at(3, 120), CachePolicy::Cached, 200), memory.stale_number()), (9, 2));
+    assert_eq!((byte(&mut memory, at(3, 120), CachePolicy::Cached, 200), memory.stale_count()), (9, 2));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn an_older_copy_that_is_written_back_undoes_what_another_core_wrote_beside_it()
     assert_eq!(byte(&mut memory, at(2, 50), CachePolicy::Cached, 1), 0, "core 0 never saw the 6");
     assert_eq!(memory.stale_reads()[0].cause, StaleCause::Overwritten);
     assert_eq!(memory.stale_reads()[0].missed.core, CoreId(1));
-    let text = memory.stale_reads()[0].told("core");
+    let text = memory.stale_reads()[0].describe("core");
     assert!(
         text.starts_with("core 2 read 0 at address 0x1 at 0.000 µs and missed the 6 that core 1 wrote"),
         "{text}"
@@ -101,15 +101,15 @@ fn a_write_is_seen_from_its_time_on_whoever_comes_first() {
     assert_eq!([499, 500, 999, 1_000].map(|time| found(&mut memory, time)), [0, 2, 2, 1]);
     memory.set_present(Picoseconds(2_000));
     memory.write(at(1, 2_500), CachePolicy::Uncached, 1, &[3]);
-    assert_eq!((found(&mut memory, 2_000), memory.stale_number()), (1, 0));
+    assert_eq!((found(&mut memory, 2_000), memory.stale_count()), (1, 0));
 }
 
 #[test]
 fn an_access_that_fills_the_buffer_goes_with_all_that_it_wrote() {
     let mut memory = memory();
     memory.write(at(1, 10), CachePolicy::Through, 33, &[1; 31]);
-    assert_eq!(memory.write(at(1, 20), CachePolicy::Through, 32, &[2; 8]).let_go, 1);
-    assert_eq!((byte(&mut memory, at(0, 30), CachePolicy::Through, 33), memory.stale_number()), (2, 0));
+    assert_eq!(memory.write(at(1, 20), CachePolicy::Through, 32, &[2; 8]).drained, 1);
+    assert_eq!((byte(&mut memory, at(0, 30), CachePolicy::Through, 33), memory.stale_count()), (2, 0));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_was_not_kept_is_counted() {
     for time in 2..500 {
         byte(&mut memory, at(1, time), CachePolicy::Through, 0);
     }
-    assert_eq!((memory.stale_reads().len(), memory.stale_number()), (STALE_LISTED_MAX, 498));
+    assert_eq!((memory.stale_reads().len(), memory.stale_count()), (STALE_LISTED_MAX, 498));
 }
 
 /// One access of a program.
@@ -280,7 +280,7 @@ proptest! {
                     reference.flush(core, from, len);
                 }
             }
-            prop_assert_eq!(memory.stale_number(), reference.stale, "step {}", number);
+            prop_assert_eq!(memory.stale_count(), reference.stale, "step {}", number);
             memory.set_present(now);
         }
     }
@@ -310,6 +310,6 @@ proptest! {
                 Step::Flush(_, from, len) => _ = memory.flush(now, from..from + len),
             }
         }
-        prop_assert_eq!(memory.stale_number(), 0);
+        prop_assert_eq!(memory.stale_count(), 0);
     }
 }

@@ -68,7 +68,7 @@ pub struct Link {
 
 /// End of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum LinkEnd {
     /// A tile's router.
     Tile(TileId),
     /// The switch of a crossbar.
@@ -199,12 +199,12 @@ impl Topology {
     }
 
     /// Returns the start and the end of a link; `None` if it would leave the chip.
-    pub fn ends(&self, link: Link) -> Option<(Stop, Stop)> {
-        let here = Stop::Tile(link.tile);
+    pub fn ends(&self, link: Link) -> Option<(LinkEnd, LinkEnd)> {
+        let here = LinkEnd::Tile(link.tile);
         match link.port {
-            Port::Out => Some((here, Stop::Switch)),
-            Port::In => Some((Stop::Switch, here)),
-            _ => self.neighbour(link.tile, link.port).map(|there| (here, Stop::Tile(there))),
+            Port::Out => Some((here, LinkEnd::Switch)),
+            Port::In => Some((LinkEnd::Switch, here)),
+            _ => self.neighbour(link.tile, link.port).map(|there| (here, LinkEnd::Tile(there))),
         }
     }
 

@@ -91,14 +91,14 @@ proptest! {
         prop_assert_eq!(route.len(), topology.hops(from, to) as usize);
         prop_assert_eq!(route.clone().count(), route.len());
         prop_assert!(topology.hops(from, to) <= topology.diameter());
-        let mut at = Stop::Tile(from);
+        let mut at = LinkEnd::Tile(from);
         for link in route {
             let (start, end) = topology.ends(link).expect("a link of a route stays on the chip");
             prop_assert_eq!(start, at);
             prop_assert!(topology.link_id(link).0 < topology.link_slots());
             at = end;
         }
-        prop_assert_eq!(at, Stop::Tile(to));
+        prop_assert_eq!(at, LinkEnd::Tile(to));
     }
 
     #[test]

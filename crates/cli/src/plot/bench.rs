@@ -215,11 +215,11 @@ fn curve(files: &RowsOfFiles<'_>) -> Result<Figure, Failure> {
     let Some((first, (stem, _))) = first.and_then(|first| Some((first, first.size()?))) else {
         return Err(refused());
     };
-    let is_alike =
+    let is_comparable =
         |row: &&&BenchRow| row.size().is_some_and(|(other, _)| other == stem) && row.unit == first.unit;
     let mut series: Vec<Series> = Vec::new();
     for (file, rows) in files {
-        for row in rows.iter().filter(is_alike) {
+        for row in rows.iter().filter(is_comparable) {
             let Some((_, x)) = row.size() else { continue };
             for figure in row.isles.iter().chain(&row.peers) {
                 let is_other =
@@ -244,7 +244,8 @@ fn curve(files: &RowsOfFiles<'_>) -> Result<Figure, Failure> {
         return Err(refused());
     }
     let (x, y) = (scale_for(points().map(|point| point.x)), scale_for(points().map(|point| point.y)));
-    let is_of_bytes = files.iter().flat_map(|(_, rows)| rows).any(|row| is_alike(&row) && row.is_of_bytes());
+    let is_of_bytes =
+        files.iter().flat_map(|(_, rows)| rows).any(|row| is_comparable(&row) && row.is_of_bytes());
     let over = if is_of_bytes { Axis::new("Length", "B", x) } else { Axis::new("Places", "", x) };
     Ok(Figure::Curve(Curve {
         title: stem.to_owned(),

@@ -59,7 +59,7 @@ pub struct PlotRequest {
 
     /// Of a summary, where that went [default: time]; of runs and sweeps, that over places instead of the speed-up
     #[arg(long)]
-    what: Option<Spent>,
+    what: Option<Resource>,
 }
 
 /// The kinds of pictures.
@@ -77,7 +77,7 @@ enum Kind {
 
 /// Resource that a run spends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Spent {
+enum Resource {
     /// Seconds.
     Time,
     /// Joules.
@@ -122,7 +122,7 @@ impl PlotRequest {
 }
 
 /// Carries it out.
-pub fn carry_out(arguments: &Arguments) -> Result<(), Failure> {
+pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     let reads: Vec<Claim> = arguments.files.iter().map(|path| Claim::read(path, "the results")).collect();
     let out = Destination::check("--out", Some(&arguments.out), Path::new(&arguments.out), &reads)?;
     let files = arguments.files.iter().map(|path| InputFile::read(path)).collect::<Result<Vec<_>, _>>()?;

@@ -331,7 +331,7 @@ fn curve<'a>(name: &str, chosen: &'a [(String, Vec<ReproRow>)]) -> Option<Figure
         title: about(name, chosen),
         subtitle: format!("{origins}{others}"),
         x: Axis::new(word, x_unit, scale_for(over)),
-        y: Axis::new(what_is_in(&unit), unit, scale_for(ys)),
+        y: Axis::new(quantity_of_unit(&unit), unit, scale_for(ys)),
         series,
         ideal: false,
     }))
@@ -357,7 +357,7 @@ fn most_frequent<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 }
 
 /// Returns the quantity that is measured in a unit.
-fn what_is_in(unit: &str) -> &'static str {
+fn quantity_of_unit(unit: &str) -> &'static str {
     match unit {
         "s" | "ms" | "µs" | "ns" | "ps" => "Time",
         "W" | "mW" => "Power",

@@ -5,7 +5,7 @@
 //! one place; without such a run the times themselves are drawn.
 
 use super::input::{Content, InputFile, holding};
-use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
+use super::{InputOrigin, Kind, PlotRequest, Resource, scale_for};
 use isles_app::Failure;
 use isles_app::runs::refusal;
 use isles_plot::{Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Figure, Origin, Scale, Series};
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 /// Fields of the JSON of a run that a figure uses.
 #[derive(Deserialize)]
 pub struct RunResults {
-    run: RunHeadFields,
+    run: RunHeaderFields,
 }
 
 #[derive(Deserialize)]
-struct RunHeadFields {
+struct RunHeaderFields {
     app: Option<String>,
     version: String,
     machine: String,
@@ -139,7 +139,7 @@ fn shares(runs: &[(&InputFile, &RunResults)]) -> Result<Figure, Failure> {
         BarSeries { name: file.label(), values }
     };
     let subtitle = |(_, run): &(&InputFile, &RunResults)| {
-        let RunHeadFields { places, machine, seconds, .. } = &run.run;
+        let RunHeaderFields { places, machine, seconds, .. } = &run.run;
         format!("{places} places ({machine}), {} in all", isles_chip::quantity::scaled(*seconds, "s"))
     };
     let first = runs.first().map(|(_, run)| run.what()).unwrap_or_default();
@@ -156,30 +156,30 @@ fn shares(runs: &[(&InputFile, &RunResults)]) -> Result<Figure, Failure> {
 
 /// Time or speed-up of runs that differ in their places.
 fn over_places(runs: &[(&InputFile, &RunResults)], request: &PlotRequest) -> Result<Figure, Failure> {
-    if request.what == Some(Spent::Energy) {
+    if request.what == Some(Resource::Energy) {
         return Err(refusal("--what", "energy", "time for the JSON of a run; its --summary has the energy"));
     }
-    let mut all: Vec<SpentByPlaces> = Vec::new();
+    let mut all: Vec<ScalingSeries> = Vec::new();
     for (_, run) in runs {
         let name = format!("{} ({})", run.what(), run.run.machine);
-        SpentByPlaces::add(&mut all, &name, (f64::from(run.run.places), run.run.seconds));
+        ScalingSeries::add(&mut all, &name, (f64::from(run.run.places), run.run.seconds));
     }
     Ok(scaling(&all, request.what))
 }
 
 /// Time or energy of one thing, by the number of places.
-pub struct SpentByPlaces {
+pub struct ScalingSeries {
     name: String,
     /// Places, and seconds or joules.
     spent: Vec<(f64, f64)>,
 }
 
-impl SpentByPlaces {
+impl ScalingSeries {
     /// Adds a point to the one of that name.
-    pub fn add(all: &mut Vec<SpentByPlaces>, name: &str, point: (f64, f64)) {
+    pub fn add(all: &mut Vec<ScalingSeries>, name: &str, point: (f64, f64)) {
         match all.iter_mut().find(|known| known.name == name) {
             Some(known) => known.spent.push(point),
-            None => all.push(SpentByPlaces { name: name.to_owned(), spent: vec![point] }),
+            None => all.push(ScalingSeries { name: name.to_owned(), spent: vec![point] }),
         }
     }
 
@@ -192,9 +192,9 @@ impl SpentByPlaces {
 
 /// The curve of what was asked for; of speed-ups, if nothing was and all were run with one place. A single name is the
 /// subtitle.
-pub fn scaling(all: &[SpentByPlaces], what: Option<Spent>) -> Figure {
+pub fn scaling(all: &[ScalingSeries], what: Option<Resource>) -> Figure {
     let is_speedup = what.is_none() && all.iter().all(|of| of.alone().is_some());
-    let series = |of: &SpentByPlaces| {
+    let series = |of: &ScalingSeries| {
         let base = of.alone().filter(|_| is_speedup);
         let value = |spent: f64| base.map_or(spent, |base| base / spent);
         let points = of.spent.iter().map(|(places, spent)| CurvePoint::new(*places, value(*spent))).collect();
@@ -204,8 +204,8 @@ pub fn scaling(all: &[SpentByPlaces], what: Option<Spent>) -> Figure {
     let values = series.iter().flat_map(|series| &series.points).map(|point| point.y);
     let y = match what {
         _ if is_speedup => Axis::new("Speed-up", "", Scale::Linear),
-        None | Some(Spent::Time) => Axis::new("Time", "s", scale_for(values)),
-        Some(Spent::Energy) => Axis::new("Energy", "J", scale_for(values)),
+        None | Some(Resource::Time) => Axis::new("Time", "s", scale_for(values)),
+        Some(Resource::Energy) => Axis::new("Energy", "J", scale_for(values)),
     };
     let places = series.iter().flat_map(|series| &series.points).map(|point| point.x);
     // A speed-up is judged against its ideal, which is straight where both axes have one scale.
@@ -231,9 +231,9 @@ pub fn summaries(files: &[InputFile], request: &PlotRequest) -> Result<Figure, F
         _ => None,
     });
     match (request.what, &summaries[..]) {
-        (None | Some(Spent::Time), [(_, one)]) => Ok(time_by_place(one)),
-        (None | Some(Spent::Time), all) => Ok(time_by_run(all)),
-        (Some(Spent::Energy), all) => energy(all),
+        (None | Some(Resource::Time), [(_, one)]) => Ok(time_by_place(one)),
+        (None | Some(Resource::Time), all) => Ok(time_by_run(all)),
+        (Some(Resource::Energy), all) => energy(all),
     }
 }
 
@@ -372,7 +372,7 @@ mod tests {
             });
             InputFile::parse("a.json", &summary.to_string()).unwrap_or_else(|failure| panic!("{failure}"))
         };
-        let request = PlotRequest { what: Some(Spent::Energy), ..PlotRequest::default() };
+        let request = PlotRequest { what: Some(Resource::Energy), ..PlotRequest::default() };
         let Ok(Figure::Bars(bars)) = summaries(&[file(Some(3.0)), file(None)], &request) else {
             panic!("bars")
         };
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_speed_up_is_to_one_place_and_without_that_run_times_are_drawn() {
-        let times = |spent: &[(f64, f64)]| [SpentByPlaces { name: "bc".to_owned(), spent: spent.to_vec() }];
+        let times = |spent: &[(f64, f64)]| [ScalingSeries { name: "bc".to_owned(), spent: spent.to_vec() }];
         let drawn = |spent: &[(f64, f64)], what| {
             let Figure::Curve(curve) = scaling(&times(spent), what) else { panic!("a curve") };
             let values: Vec<f64> = curve.series[0].points.iter().map(|point| point.y).collect();
@@ -395,6 +395,9 @@ mod tests {
         let with_one = [(1.0, 8.0), (4.0, 2.0)];
         assert_eq!(drawn(&with_one, None), ("Speed-up by places".to_owned(), vec![1.0, 4.0], true));
         assert_eq!(drawn(&with_one[1..], None), ("Time by places".to_owned(), vec![2.0], false));
-        assert_eq!(drawn(&with_one, Some(Spent::Time)), ("Time by places".to_owned(), vec![8.0, 2.0], false));
+        assert_eq!(
+            drawn(&with_one, Some(Resource::Time)),
+            ("Time by places".to_owned(), vec![8.0, 2.0], false)
+        );
     }
 }

@@ -4,9 +4,9 @@
 //! that chose the clocks.
 
 use super::input::{Content, InputFile, holding};
-use super::run::{SpentByPlaces, scaling};
+use super::run::{ScalingSeries, scaling};
 use super::table::CsvTable;
-use super::{InputOrigin, Kind, PlotRequest, Spent, scale_for};
+use super::{InputOrigin, Kind, PlotRequest, Resource, scale_for};
 use isles_app::Failure;
 use isles_plot::{Axis, Curve, CurvePoint, Figure, Origin, Plane, PlanePoint, PlaneSeries, Series};
 
@@ -162,13 +162,13 @@ fn plane(sweeps: &[(&InputFile, &[SweepRow])]) -> Figure {
 }
 
 /// Time or energy over the first constant, a curve for each combination of all else.
-fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> Figure {
+fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Resource>) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     for (file, rows) in sweeps {
         for row in *rows {
             let own = row.beside(1);
             let name = if sweeps.len() == 1 { own } else { format!("{}, {own}", file.label()) };
-            let spent = if what == Some(Spent::Energy) { row.joules } else { row.seconds };
+            let spent = if what == Some(Resource::Energy) { row.joules } else { row.seconds };
             let point = CurvePoint::new(row.constant().unwrap_or_default(), spent);
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
@@ -177,7 +177,7 @@ fn over_constant(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> F
         }
     }
     let points = || series.iter().flat_map(|series| &series.points);
-    let (label, unit) = if what == Some(Spent::Energy) { ("Energy", "J") } else { ("Time", "s") };
+    let (label, unit) = if what == Some(Resource::Energy) { ("Energy", "J") } else { ("Time", "s") };
     let first = sweeps.first().and_then(|(_, rows)| rows.first()).and_then(|row| row.constants.first());
     let (key, unit_of_key) = first.map_or(("", ""), |(key, value)| {
         (key.as_str(), value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim())
@@ -203,8 +203,8 @@ fn spread(series: &Series) -> String {
     format!("the most is {:.3} times the least", most / least)
 }
 
-fn curve(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> Figure {
-    let mut all: Vec<SpentByPlaces> = Vec::new();
+fn curve(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Resource>) -> Figure {
+    let mut all: Vec<ScalingSeries> = Vec::new();
     for (file, rows) in sweeps {
         for row in *rows {
             let name = if sweeps.len() == 1 {
@@ -212,8 +212,8 @@ fn curve(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Spent>) -> Figure {
             } else {
                 format!("{}, {}", file.label(), row.clock)
             };
-            let spent = if what == Some(Spent::Energy) { row.joules } else { row.seconds };
-            SpentByPlaces::add(&mut all, &name, (row.places, spent));
+            let spent = if what == Some(Resource::Energy) { row.joules } else { row.seconds };
+            ScalingSeries::add(&mut all, &name, (row.places, spent));
         }
     }
     scaling(&all, what)

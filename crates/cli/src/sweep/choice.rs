@@ -10,14 +10,14 @@ use isles_chip::quantity::{Microjoules, Microwatts, Picoseconds};
 pub struct Limits {
     pub cap: Option<Microwatts>,
     /// The cap as it was written.
-    pub cap_said: Option<String>,
+    pub cap_text: Option<String>,
     pub deadline: Option<Picoseconds>,
     /// The deadline as it was written.
-    pub deadline_said: Option<String>,
+    pub deadline_text: Option<String>,
     /// Most energy of a run.
     pub battery: Option<Microjoules>,
     /// The battery as it was written.
-    pub battery_said: Option<String>,
+    pub battery_text: Option<String>,
 }
 
 impl Limits {
@@ -31,11 +31,11 @@ impl Limits {
         let energy = |text: &str| text.parse().map_err(|allowed| refusal("--battery", text, allowed));
         Ok(Limits {
             cap: cap.map(power).transpose()?,
-            cap_said: cap.map(str::to_owned),
+            cap_text: cap.map(str::to_owned),
             deadline: deadline.map(time).transpose()?,
-            deadline_said: deadline.map(str::to_owned),
+            deadline_text: deadline.map(str::to_owned),
             battery: battery.map(energy).transpose()?,
-            battery_said: battery.map(str::to_owned),
+            battery_text: battery.map(str::to_owned),
         })
     }
 
@@ -67,9 +67,9 @@ impl Limits {
     /// Returns the limits in words; empty if there are none.
     fn words(&self) -> String {
         let parts = [
-            self.cap_said.as_ref().map(|cap| format!("stay under {cap}")),
-            self.deadline_said.as_ref().map(|deadline| format!("end within {deadline}")),
-            self.battery_said.as_ref().map(|battery| format!("take at most {battery}")),
+            self.cap_text.as_ref().map(|cap| format!("stay under {cap}")),
+            self.deadline_text.as_ref().map(|deadline| format!("end within {deadline}")),
+            self.battery_text.as_ref().map(|battery| format!("take at most {battery}")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
     }
@@ -118,9 +118,9 @@ fn nothing(limits: &Limits, points: &[Point]) -> String {
     };
     let watts = |point: &Point| point.peak_watts;
     let seconds = |point: &Point| point.seconds;
-    let Limits { cap_said, deadline_said, .. } = limits;
+    let Limits { cap_text, deadline_text, .. } = limits;
     let (cap, deadline) =
-        (cap_said.as_deref().unwrap_or_default(), deadline_said.as_deref().unwrap_or_default());
+        (cap_text.as_deref().unwrap_or_default(), deadline_text.as_deref().unwrap_or_default());
     let up = |number: f64, digits: i32| {
         let scale = 10_f64.powi(digits);
         (number * scale).ceil() / scale
@@ -128,7 +128,7 @@ fn nothing(limits: &Limits, points: &[Point]) -> String {
     if let Some(least) =
         least(seconds, &|point| limits.is_under_cap(point)).filter(|least| limits.is_late(*least))
     {
-        let under = limits.cap_said.as_ref().map(|cap| format!(" under {cap}")).unwrap_or_default();
+        let under = limits.cap_text.as_ref().map(|cap| format!(" under {cap}")).unwrap_or_default();
         let least = up(least * 1e3, 3);
         return format!(
             "--deadline is {deadline:?}; allowed: at least {least}ms, the shortest{under} of {tried} settings"
@@ -136,7 +136,7 @@ fn nothing(limits: &Limits, points: &[Point]) -> String {
     }
     let joules = |point: &Point| point.joules;
     let is_cap_kept = points.iter().any(|point| limits.is_under_cap(point));
-    if let Some(battery) = limits.battery_said.as_ref().filter(|_| is_cap_kept) {
+    if let Some(battery) = limits.battery_text.as_ref().filter(|_| is_cap_kept) {
         let keeps = |point: &Point| limits.is_under_cap(point) && limits.is_in_time(point);
         let least = up(least(joules, &keeps).unwrap_or_default(), 3);
         return format!(

@@ -48,7 +48,7 @@ pub fn combinations(source: &str, said: Option<&str>) -> Result<Vec<Vec<Constant
 }
 
 /// Returns a combination as the argument of a run.
-pub fn told(constants: &[Constant]) -> String {
+pub fn to_argument(constants: &[Constant]) -> String {
     let one = |constant: &Constant| format!("{}={}", constant.key, constant.value);
     constants.iter().map(one).collect::<Vec<_>>().join("; ")
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn tried(said: &str) -> Vec<String> {
-        combinations("--set", Some(said)).unwrap().iter().map(|constants| told(constants)).collect()
+        combinations("--set", Some(said)).unwrap().iter().map(|constants| to_argument(constants)).collect()
     }
 
     #[test]

@@ -143,7 +143,7 @@ pub fn command() -> Command {
 }
 
 /// Carries it out.
-pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
+pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     let mut arguments =
         Arguments::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))?;
     if arguments.app.is_some() {
@@ -171,7 +171,7 @@ pub fn carry_out(matches: &ArgMatches) -> Result<(), Failure> {
         context.said.iter().map(|flag| format!("{} {}", flag.name, flag.value)).collect();
     let origin =
         [("program", subject.words()), ("machine", arguments.machine.clone()), ("flags", flags.join(" "))];
-    tell((&arguments, &origin), &limits, &points, [csv, svg])
+    print_sweep((&arguments, &origin), &limits, &points, [csv, svg])
 }
 
 /// Reads how many times the task runs the region; 1 if it was not said.
@@ -182,7 +182,7 @@ fn read_times(said: Option<&str>) -> Result<u32, Failure> {
 }
 
 /// Prints the table, the choice and the reason; if there is none it says so and writes nothing.
-fn tell(
+fn print_sweep(
     (arguments, origin): (&Arguments, &table::Origin),
     limits: &Limits,
     points: &[Point],
@@ -191,7 +191,7 @@ fn tell(
     let chosen = choose(limits, points).map_err(Failure::Usage)?;
     let text = table::text(limits, points, &chosen, arguments.all);
     let is_free = ![&csv, &svg].into_iter().flatten().any(Destination::is_standard);
-    let told = console::tell(is_free, &text).map_err(Failure::stdout);
+    let printed = console::print_report(is_free, &text).map_err(Failure::stdout);
     let write =
         |csv: Destination| Ok(csv.write(|out| table::write_csv(out, origin, limits, points)).map(drop)?);
     let draw = |svg| {
@@ -200,7 +200,7 @@ fn tell(
         let picture = Picture::of_text("the settings", &String::from_utf8_lossy(&rows))?;
         picture.write(svg)
     };
-    Failure::first_of([told, csv.map_or(Ok(()), write), svg.map_or(Ok(()), draw)])
+    Failure::first_of([printed, csv.map_or(Ok(()), write), svg.map_or(Ok(()), draw)])
 }
 
 /// The chip, and what can be set of it.
@@ -227,7 +227,7 @@ impl<'a> SweepContext<'a> {
         let mut said = arguments.chip.flags();
         said.retain(|flag| ![GOVERNOR.variable, SET.variable].contains(&flag.variable));
         let source = arguments.chip.source(SET);
-        let set = constants::combinations(source, arguments.chip.said(SET))?;
+        let set = constants::combinations(source, arguments.chip.value_of(SET))?;
         let varies_constants = set.len() > 1;
         let constants = with_clocks(set, arguments)?;
         let mut context =
@@ -257,7 +257,7 @@ impl<'a> SweepContext<'a> {
     fn settings(&self, arguments: &Arguments, limits: &Limits) -> Result<Vec<Setting>, Failure> {
         let places = self.places(arguments.places.as_deref())?;
         let dividers = arguments.dividers.as_deref();
-        let governor = arguments.chip.said(GOVERNOR);
+        let governor = arguments.chip.value_of(GOVERNOR);
         let own_clock = dividers.is_none() && (self.varies_constants || self.gears.is_none());
         let governor = governor.or(own_clock.then_some("fixed"));
         let dividers = match (governor, dividers) {
@@ -319,7 +319,7 @@ impl<'a> SweepContext<'a> {
 
     /// Checks that the chip can keep a cap at all, with that many places.
     fn check_cap(&self, limits: &Limits, places: u32) -> Result<(), Failure> {
-        let (Some(cap), Some(said)) = (limits.cap, &limits.cap_said) else { return Ok(()) };
+        let (Some(cap), Some(said)) = (limits.cap, &limits.cap_text) else { return Ok(()) };
         let policy = GovernorPolicy::Capped(cap).to_string();
         let kept = self.policy("--cap", &policy, (places, &self.constants[0])).map(drop);
         kept.map_err(|error| refusal("--cap", said, &error.allowed))
@@ -344,7 +344,7 @@ impl<'a> SweepContext<'a> {
         governor: (&str, &str),
         constants: &[Constant],
     ) -> Result<Launch, ConfigError> {
-        let constants = constants::told(constants);
+        let constants = constants::to_argument(constants);
         let mut said = self.said.clone();
         if !constants.is_empty() {
             said.push(Flag { variable: SET.variable, name: "--set", value: &constants });

@@ -110,16 +110,16 @@ impl Subject {
         }
     }
 
-    /// The summary of run `number` of a sweep, which is told of places and chip by `told`.
-    fn summary(&self, number: usize, told: &[Flag<'_>]) -> Result<Value, Failure> {
+    /// The summary of run `number` of a sweep, which is told of places and chip by `flags`.
+    fn summary(&self, number: usize, flags: &[Flag<'_>]) -> Result<Value, Failure> {
         match self {
             Subject::Application { name, own } => {
                 let own: Vec<String> = own.iter().cloned().chain(NO_FILES.map(str::to_owned)).collect();
-                runs::summary(name, &own, told.iter().flat_map(|flag| [flag.name, flag.value]))
+                runs::summary(name, &own, flags.iter().flat_map(|flag| [flag.name, flag.value]))
             }
             Subject::Program { program, own } => {
                 let file = format!("isles-sweep-{}-{number}.json", std::process::id());
-                runs::program_summary((program, own), told, &std::env::temp_dir().join(file))
+                runs::program_summary((program, own), flags, &std::env::temp_dir().join(file))
             }
         }
     }
@@ -172,12 +172,12 @@ impl Runner<'_> {
             Flag { variable: PLACES.variable, name: "--places", value: &places },
             Flag { variable: GOVERNOR.variable, name: "--governor", value: &policy },
         ];
-        let constants = constants::told(&setting.constants);
+        let constants = constants::to_argument(&setting.constants);
         let set = Flag { variable: SET.variable, name: "--set", value: &constants };
         let set = (!constants.is_empty()).then_some(set);
-        let told = own.into_iter().chain(set).chain(self.context.said.iter().copied());
-        let told: Vec<Flag<'_>> = told.collect();
-        let summary = self.subject.summary(number, &told)?;
+        let flags = own.into_iter().chain(set).chain(self.context.said.iter().copied());
+        let flags: Vec<Flag<'_>> = flags.collect();
+        let summary = self.subject.summary(number, &flags)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         let region = self.region_of(&summary)?;
         if region.is_none() && self.times > 1 {

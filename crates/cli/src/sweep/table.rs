@@ -29,7 +29,7 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
             text,
             "{places:>6}  {clock:<16}  {time:>8}  {energy:>10}  {mean:>10}  {peak:>10}  {product:>13}"
         );
-        let constants = constants::told(&point.setting.constants);
+        let constants = constants::to_argument(&point.setting.constants);
         let remarks = [constants, remarks((limits, &jumps), points, *number, choice)];
         let remarks: Vec<String> = remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
         let remarks = remarks.join(", ");
@@ -64,7 +64,7 @@ fn note_of_jumps(jumps: &[bool]) -> String {
 
 /// Returns how many runs of the choice a battery has the energy for; empty without a battery.
 fn note_of_battery(limits: &Limits, chosen: &Point) -> String {
-    let (Some(battery), Some(said)) = (limits.battery, &limits.battery_said) else { return String::new() };
+    let (Some(battery), Some(said)) = (limits.battery, &limits.battery_text) else { return String::new() };
     let runs = (battery.joules() / chosen.joules).floor();
     format!("battery: {said} has the energy of {runs:.0} such runs\n")
 }

@@ -41,7 +41,7 @@ const STALL_MS: u32 = 5_000;
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server of the requests of connections.
-pub(crate) trait Answering: Send + Sync + 'static {
+pub(crate) trait RequestService: Send + Sync + 'static {
     /// Returns the guard, which decides who may ask.
     fn guard(&self) -> &Guard;
 
@@ -71,9 +71,9 @@ struct OpenConnection {
 
 impl OpenConnection {
     /// A new one, for which the oldest newcomer may have to give way.
-    fn enter(connections: &SharedConnections) -> OpenConnection {
+    fn admit(connections: &SharedConnections) -> OpenConnection {
         let mut all = lock(connections);
-        let Admission { number, evicted } = all.slots.enter();
+        let Admission { number, evicted } = all.slots.admit();
         let evicted = evicted.and_then(|oldest| all.newcomers.remove(&oldest));
         evicted.iter().for_each(AbortHandle::abort);
         OpenConnection { number, connections: Arc::clone(connections) }
@@ -97,12 +97,12 @@ impl Drop for OpenConnection {
 }
 
 /// Answers on `listener`, for ever.
-pub(crate) async fn accept(listener: TcpListener, server: Arc<impl Answering>) -> Infallible {
+pub(crate) async fn accept(listener: TcpListener, server: Arc<impl RequestService>) -> Infallible {
     let connections = SharedConnections::default();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let connection = OpenConnection::enter(&connections);
+                let connection = OpenConnection::admit(&connections);
                 let number = connection.number;
                 let task = tokio::spawn(answer(stream, Arc::clone(&server), connection));
                 // There is one thread, and the task has not run yet; it reads before the next one is accepted.
@@ -124,7 +124,7 @@ fn too_many() -> Answer {
 }
 
 /// Answers the requests of one connection.
-async fn answer(stream: TcpStream, server: Arc<impl Answering>, connection: OpenConnection) {
+async fn answer(stream: TcpStream, server: Arc<impl RequestService>, connection: OpenConnection) {
     // If the system does not take an option, the connection works as well, with other bounds.
     let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
     let _ = set_tcp_user_timeout(&stream, STALL_MS);

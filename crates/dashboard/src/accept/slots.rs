@@ -43,7 +43,7 @@ pub(crate) struct Admission {
 
 impl Slots {
     /// Lets a newcomer in.
-    pub(crate) fn enter(&mut self) -> Admission {
+    pub(crate) fn admit(&mut self) -> Admission {
         let is_full = self.count(None) >= NEWCOMERS_MAX;
         let oldest = self.open.iter().find(|(_, role)| role.is_none()).map(|(number, _)| *number);
         let evicted = oldest.filter(|_| is_full);
@@ -83,15 +83,15 @@ mod tests {
 
     /// Lets connections in that show the token of `role` at once; returns the numbers of those that may stay.
     fn fill(slots: &mut Slots, role: Role, count: usize) -> Vec<u64> {
-        let enter = |_| {
-            let number = slots.enter().number;
+        let admit = |_| {
+            let number = slots.admit().number;
             let stays = slots.show(number, role);
             if !stays {
                 slots.leave(number);
             }
             stays.then_some(number)
         };
-        (0..count).filter_map(enter).collect()
+        (0..count).filter_map(admit).collect()
     }
 
     #[test]
@@ -105,10 +105,10 @@ mod tests {
     fn a_newcomer_is_closed_only_for_one_that_comes_a_whole_set_of_slots_later() {
         let mut slots = Slots::default();
         let readers = fill(&mut slots, Role::View, VIEWERS_MAX);
-        let manager = slots.enter();
-        let later: Vec<Admission> = (1..NEWCOMERS_MAX).map(|_| slots.enter()).collect();
+        let manager = slots.admit();
+        let later: Vec<Admission> = (1..NEWCOMERS_MAX).map(|_| slots.admit()).collect();
         assert!(later.iter().all(|admission| admission.evicted.is_none()));
-        assert_eq!(slots.enter().evicted, Some(manager.number));
+        assert_eq!(slots.admit().evicted, Some(manager.number));
         assert!(!slots.show(manager.number, Role::Control), "its connection is closed");
         assert!(readers.iter().all(|number| slots.show(*number, Role::View)), "a reader had to give way");
     }

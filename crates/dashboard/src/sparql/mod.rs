@@ -1,20 +1,20 @@
 //! SPARQL over HTTP: the query operation of the SPARQL 1.1 Protocol, for programs of the same user.
 //!
 //! It listens on the loopback address, behind the same guard as the page; the answers come from a program that has the
-//! data (`answerer`). Invariant: a request without the token learns nothing.
+//! data (`query_process`). Invariant: a request without the token learns nothing.
 
-mod answerer;
+mod query_process;
 mod request;
 
-use crate::accept::{Answering, accept};
+use crate::accept::{RequestService, accept};
 use crate::answer::{Answer, answer, problem, text};
 use crate::guard::{Access, Guard};
 use crate::server::ServeError;
-use answerer::{Answerer, Reply, ReplyFault};
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, StatusCode};
+use query_process::{QueryProcess, Reply, ReplyFault};
 use request::{Refusal, SparqlRequest};
 use std::io;
 use std::net::Ipv4Addr;
@@ -43,10 +43,10 @@ pub struct SparqlOptions {
 /// State that all requests share.
 struct SparqlServer {
     guard: Guard,
-    answerer: Answerer,
+    query_process: QueryProcess,
 }
 
-impl Answering for SparqlServer {
+impl RequestService for SparqlServer {
     fn guard(&self) -> &Guard {
         &self.guard
     }
@@ -95,7 +95,7 @@ impl SparqlServer {
             let detail = format!("the program that answers has ended: {error}");
             Box::new(problem(StatusCode::BAD_GATEWAY, "no answer", &detail))
         };
-        Ok(match self.answerer.ask(&asked).await.map_err(gone)? {
+        Ok(match self.query_process.ask(&asked).await.map_err(gone)? {
             Reply::Answer(media, bytes) => Box::new(of_media(&media, bytes)),
             Reply::Fault(fault, detail) => {
                 let (status, title) = match fault {
@@ -121,13 +121,13 @@ fn of_media(media: &str, bytes: Vec<u8>) -> Answer {
 }
 
 /// Starts the program and serves queries until it ends; returns how it has ended. Once it has its data and can be
-/// asked, `told` gets the address and the token.
+/// asked, `on_ready` gets the address and the token.
 ///
 /// # Errors
 /// Nothing is served; see [`ServeError`].
 pub fn serve_sparql(
     options: &SparqlOptions,
-    told: impl FnOnce(&str, &str),
+    on_ready: impl FnOnce(&str, &str),
 ) -> Result<ExitStatus, ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|cause| ServeError::System(format!("the server cannot start: {cause}")))?;
@@ -136,15 +136,15 @@ pub fn serve_sparql(
         let listener = listening.map_err(|cause| ServeError::Port(options.port, cause))?;
         let port = listener.local_addr().map_err(|cause| ServeError::Port(options.port, cause))?.port();
         let guard = Guard::new(port, false, BODY_BYTES_MAX).map_err(ServeError::System)?;
-        let started = Answerer::start(&options.program, &options.arguments);
-        let (answerer, child) =
+        let started = QueryProcess::start(&options.program, &options.arguments);
+        let (query_process, child) =
             started.map_err(|cause| ServeError::System(unstarted(&options.program, &cause)))?;
         // Answered once the data is there; or not, and then the program has said why.
         let first = SparqlRequest { query: "ASK {}".to_owned(), accept: Vec::new() };
-        if answerer.ask(&first).await.is_ok() {
+        if query_process.ask(&first).await.is_ok() {
             let (address, token) = guard.endpoint();
-            told(&format!("{address}{ENDPOINT}"), token);
-            tokio::spawn(accept(listener, Arc::new(SparqlServer { guard, answerer })));
+            on_ready(&format!("{address}{ENDPOINT}"), token);
+            tokio::spawn(accept(listener, Arc::new(SparqlServer { guard, query_process })));
         }
         ended(child).await
     })

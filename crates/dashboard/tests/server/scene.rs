@@ -4,7 +4,7 @@
 //! process. The server is the program itself.
 
 use isles_telemetry::{
-    COUNTERS, CounterId, CounterValues, EnergySample, HeadWriter, Liveness, ObserverSocket, PageLayout,
+    COUNTERS, CounterId, CounterValues, EnergySample, HeaderWriter, Liveness, ObserverSocket, PageLayout,
     PlaceWriter, RunDescription, RunDirectory, RunEnd, WordMemory,
 };
 use std::fs::File;
@@ -29,7 +29,7 @@ pub struct Run {
     pub directory: PathBuf,
     words: Arc<Vec<AtomicU64>>,
     file: File,
-    pub head: HeadWriter,
+    pub head: HeaderWriter,
     pub places: Mutex<Vec<PlaceWriter>>,
     ending: Option<PipeWriter>,
     socket: Option<JoinHandle<()>>,
@@ -51,7 +51,7 @@ impl Run {
         let layout = PageLayout::new(description.places, 0);
         let words: Arc<Vec<AtomicU64>> = Arc::new((0..layout.words()).map(|_| AtomicU64::new(0)).collect());
         let memory = Arc::clone(&words) as Arc<dyn WordMemory>;
-        let head = HeadWriter::begin(Arc::clone(&memory), layout, 1);
+        let head = HeaderWriter::begin(Arc::clone(&memory), layout, 1);
         let places =
             (0..description.places).map(|place| PlaceWriter::new(Arc::clone(&memory), layout, place));
         let places = Mutex::new(places.collect());

@@ -105,9 +105,9 @@ pub enum Presence {
     /// Part of the program.
     BuiltIn,
     /// In the cache, or in an installed package.
-    Here,
+    Local,
     /// To be downloaded.
-    Away,
+    Remote,
 }
 
 impl Dataset {
@@ -117,7 +117,7 @@ impl Dataset {
             return Presence::BuiltIn;
         }
         let cache = cache().unwrap_or_default(); // without one there are still the installed packages
-        if self.present_in(&cache).is_some() { Presence::Here } else { Presence::Away }
+        if self.present_in(&cache).is_some() { Presence::Local } else { Presence::Remote }
     }
 
     /// The contents of the file in the cache, or in an installed package.
@@ -216,7 +216,7 @@ impl Scratch {
         let folder = cache.join(format!("{SCRATCH_PREFIX}{}-{number}", std::process::id()));
         // Also one that was left over from a process that had the same number.
         let _ = std::fs::remove_dir_all(&folder);
-        sweep(cache);
+        remove_stale_scratch(cache);
         std::fs::create_dir(&folder).map(|()| Scratch(folder))
     }
 }
@@ -225,7 +225,7 @@ impl Scratch {
 const SCRATCH_PREFIX: &str = ".fetch-";
 
 /// Removes the scratch folders of processes that were killed. What cannot be removed, or judged, stays.
-fn sweep(cache: &Path) {
+fn remove_stale_scratch(cache: &Path) {
     let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
     let stale = entries.filter(|entry| {
         let name = entry.file_name();

@@ -76,7 +76,7 @@ impl Graph {
         let path = path.as_ref();
         let opened = File::open(path).map_err(GraphError::Unreadable);
         let decoded = |bytes: Vec<u8>| match metis::is_name_of(path) {
-            true => metis::decode(&unmarked(inflated(&bytes)?), options),
+            true => metis::decode(&without_bom(inflated(&bytes)?), options),
             false => Graph::decode(&bytes, options),
         };
         let graph = opened.and_then(contents).and_then(decoded);
@@ -88,7 +88,7 @@ impl Graph {
     /// # Errors
     /// Any of [`GraphError`].
     pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
-        let bytes = unmarked(inflated(bytes)?);
+        let bytes = without_bom(inflated(bytes)?);
         match Format::of(&bytes)? {
             Format::GraphTool => gt::decode(&bytes, options),
             Format::MatrixMarket => matrix_market::decode(&bytes, options),
@@ -177,7 +177,7 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, GraphError> {
 }
 
 /// The same text without a byte order mark, and with line feeds where its lines end in carriage returns alone.
-fn unmarked(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+fn without_bom(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let is_marked = MARKS.iter().any(|mark| bytes.starts_with(mark));
     let is_old = || looks_like_text(&bytes) && bytes.contains(&b'\r') && !bytes.contains(&b'\n');
     if is_marked || is_old() { Cow::Owned(input::text(&bytes).into_bytes()) } else { bytes }

@@ -229,7 +229,7 @@ fn measure() -> Result<String, GuestError> {
     isles_hypervisor::check()?;
     let process = figures::<InProcess>();
     let mut guest = Guest::new("guest")?;
-    let hypercall = guest.run(|calls| median(ROUNDS, || calls.nothing()));
+    let hypercall = guest.run(|calls| median(ROUNDS, || calls.null_hypercall()));
     drop(guest);
     let start = median(STARTS, || InGuest::run(|| ()));
     let mut of_guest = vec![("hypercall", hypercall), ("start", start)];

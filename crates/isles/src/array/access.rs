@@ -52,11 +52,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// As [`DistArray`] says; there is no such element, and then nothing is written.
     pub async fn set_many(&self, elements: &[([usize; N], T)]) -> Result<()> {
         let by_owner = self.by_owner(elements.iter().map(|(index, _)| index))?;
-        let told = by_owner.into_iter().map(|(rank, (places, positions))| {
+        let writes = by_owner.into_iter().map(|(rank, (places, positions))| {
             let values: Vec<T> = positions.into_iter().map(|position| elements[position].1).collect();
             self.set_of(rank, places, bytemuck::cast_slice::<T, u8>(&values).to_vec())
         });
-        try_join_all(told.collect()).await.map(drop)
+        try_join_all(writes.collect()).await.map(drop)
     }
 
     /// The bytes of elements of one owner.

@@ -1,7 +1,7 @@
 //! An array in a file, and back: one file for the whole array, whatever way it lies.
 //!
 //! The member of rank 0 reads and writes; the others send it their parts one after the other, so it needs room for two
-//! parts. The file is a head of 64 bytes and then all elements row by row, in the byte order of this host:
+//! parts. The file is a header of 64 bytes and then all elements row by row, in the byte order of this host:
 //!
 //! ```text
 //! 0   "ISLESARR"            what it is
@@ -28,9 +28,9 @@ use std::{fmt, io};
 
 const MARK: &[u8; 8] = b"ISLESARR";
 const VERSION: u64 = 2;
-const HEAD_BYTES: u64 = 64;
+const HEADER_BYTES: u64 = 64;
 
-/// The offset of the check word in the head; the bytes before it describe the array.
+/// The offset of the check word in the header; the bytes before it describe the array.
 const CHECK_AT: usize = 56;
 
 /// A range of the file, in elements.
@@ -73,7 +73,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             }
         }
         if let Ok(Some(opened)) = &file
-            && let Err(cause) = opened.write_all_at(&self.head(check), 0)
+            && let Err(cause) = opened.write_all_at(&self.header(check), 0)
         {
             file = Err(cause);
         }
@@ -149,16 +149,16 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(part)
     }
 
-    /// The head of a file of this array.
-    fn head(&self, check: u64) -> [u8; HEAD_BYTES as usize] {
+    /// The header of a file of this array.
+    fn header(&self, check: u64) -> [u8; HEADER_BYTES as usize] {
         let [first, middle, last] = self.layout.extents().map(|extent| extent as u64);
         let numbers = [VERSION, size_of::<T>() as u64, N as u64, first, middle, last, check];
-        let mut head = [0; HEAD_BYTES as usize];
-        head[..8].copy_from_slice(MARK);
-        for (number, bytes) in numbers.into_iter().zip(head[8..].chunks_exact_mut(8)) {
+        let mut header = [0; HEADER_BYTES as usize];
+        header[..8].copy_from_slice(MARK);
+        for (number, bytes) in numbers.into_iter().zip(header[8..].chunks_exact_mut(8)) {
             bytes.copy_from_slice(&number.to_ne_bytes());
         }
-        head
+        header
     }
 
     /// Opens a file and checks that it is one of this array; returns it with its check word.
@@ -166,20 +166,20 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let (file, len) = File::open(path)
             .and_then(|file| file.metadata().map(|found| (file, found.len())))
             .map_err(|cause| cause.to_string())?;
-        let mut head = [0; HEAD_BYTES as usize];
-        let is_whole = file.read_exact_at(&mut head, 0).is_ok();
-        if !is_whole || head[..8] != *MARK {
+        let mut header = [0; HEADER_BYTES as usize];
+        let is_whole = file.read_exact_at(&mut header, 0).is_ok();
+        if !is_whole || header[..8] != *MARK {
             return Err("this is no checkpoint of an array; allowed: what `save` wrote".to_owned());
         }
-        let number = |at: usize| u64::from_ne_bytes(head[8 * at..8 * at + 8].try_into().expect("8 bytes"));
-        let wanted = self.head(0);
+        let number = |at: usize| u64::from_ne_bytes(header[8 * at..8 * at + 8].try_into().expect("8 bytes"));
+        let wanted = self.header(0);
         if number(1) != VERSION {
             return Err(format!(
                 "version {}; allowed: {VERSION}, written on a host of this byte order",
                 number(1)
             ));
         }
-        if head[..CHECK_AT] != wanted[..CHECK_AT] {
+        if header[..CHECK_AT] != wanted[..CHECK_AT] {
             let axes = (number(3) as usize).clamp(1, 3);
             let found: Vec<u64> = (7 - axes..7).map(number).collect();
             return Err(format!(
@@ -190,7 +190,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             ));
         }
         let elements: usize = self.layout.extents().iter().product();
-        let whole = HEAD_BYTES + (elements * size_of::<T>()) as u64;
+        let whole = HEADER_BYTES + (elements * size_of::<T>()) as u64;
         match len == whole {
             true => Ok((file, number(CHECK_AT / 8))),
             false => Err(format!("{len} bytes; allowed: {whole}, as its head says")),
@@ -269,5 +269,5 @@ fn fault_of(path: &Path, fault: impl fmt::Display) -> String {
 
 /// Returns the position of an element in the file, in bytes.
 fn position<T>(element: usize) -> u64 {
-    HEAD_BYTES + (element * size_of::<T>()) as u64
+    HEADER_BYTES + (element * size_of::<T>()) as u64
 }

@@ -170,7 +170,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                 // The first poll sends all that goes at once.
                 let begun = poll_fn(|context| Poll::Ready(moving.as_mut().poll(context))).await;
                 if let Some(compute) = compute.take() {
-                    crate::sent().await;
+                    crate::flush_sends().await;
                     compute(&mut self.lock());
                 }
                 match begun {

@@ -117,7 +117,7 @@ enum Cut {
     /// Each part is a range.
     Block(Blocks),
     /// Blocks are dealt out in turn.
-    Dealt { block: Divisor, by_parts: Divisor },
+    Cyclic { block: Divisor, by_parts: Divisor },
 }
 
 /// Indices that lie side by side both in the array and in their part.
@@ -131,13 +131,13 @@ pub(super) struct Run {
 impl Axis {
     fn new(extent: usize, parts: usize, distribution: Distribution) -> Axis {
         let by_parts = Divisor::new(parts as u64);
-        let dealt = |block: usize| Cut::Dealt { block: Divisor::new(block as u64), by_parts };
+        let cyclic = |block: usize| Cut::Cyclic { block: Divisor::new(block as u64), by_parts };
         let cut = match distribution {
             Distribution::Whole | Distribution::Block | Distribution::Parts(_) => {
                 Cut::Block(Blocks::fitting(extent as u64, parts as u64))
             }
-            Distribution::Cyclic => dealt(1),
-            Distribution::BlockCyclic(block) => dealt(block),
+            Distribution::Cyclic => cyclic(1),
+            Distribution::BlockCyclic(block) => cyclic(block),
         };
         Axis { extent, parts, cut }
     }
@@ -155,7 +155,7 @@ impl Axis {
                 let part = blocks.owner(index);
                 (part, index - blocks.first(part))
             }
-            Cut::Dealt { block, by_parts } => {
+            Cut::Cyclic { block, by_parts } => {
                 let (number, within) = block.divide(index);
                 let (round, part) = by_parts.divide(number);
                 (part, round * block.by + within)
@@ -169,7 +169,7 @@ impl Axis {
     pub(super) fn run_from(&self, index: usize) -> usize {
         match self.cut {
             Cut::Block(blocks) => blocks.first(blocks.owner(index as u64) + 1) as usize - index,
-            Cut::Dealt { block, .. } => {
+            Cut::Cyclic { block, .. } => {
                 (block.by - block.divide(index as u64).1).min((self.extent - index) as u64) as usize
             }
         }
@@ -180,7 +180,7 @@ impl Axis {
     pub(super) fn global(&self, part: usize, local: usize) -> usize {
         match self.cut {
             Cut::Block(blocks) => blocks.first(part as u64) as usize + local,
-            Cut::Dealt { block, .. } => {
+            Cut::Cyclic { block, .. } => {
                 let (round, within) = block.divide(local as u64);
                 ((round * self.parts as u64 + part as u64) * block.by + within) as usize
             }
@@ -194,7 +194,7 @@ impl Axis {
                 let range = blocks.range(part as u64);
                 (range.end - range.start) as usize
             }
-            Cut::Dealt { block, .. } => {
+            Cut::Cyclic { block, .. } => {
                 let block = block.by as usize;
                 let round = block * self.parts;
                 let rest = (self.extent % round).saturating_sub(part * block).min(block);
@@ -208,7 +208,7 @@ impl Axis {
         let len = self.len(part);
         let each = match self.cut {
             Cut::Block(_) => len,
-            Cut::Dealt { block, .. } => block.by as usize,
+            Cut::Cyclic { block, .. } => block.by as usize,
         };
         let starts = (0..len).step_by(each.max(1));
         starts

@@ -123,7 +123,7 @@ pub enum ArrayError {
         members: usize,
     },
     /// A halo is asked for along an axis that is dealt out.
-    HaloOfDealt {
+    HaloOfCyclic {
         /// Number of the axis.
         axis: usize,
     },
@@ -144,7 +144,7 @@ pub enum ArrayError {
         extents: Vec<usize>,
     },
     /// Two arrays are to have the same extents or the same distribution, and have not.
-    Unlike {
+    ShapeMismatch {
         /// The extents of one.
         one: Vec<usize>,
         /// The extents of the other.
@@ -167,7 +167,7 @@ impl fmt::Display for ArrayError {
             ArrayError::Grid { members } => {
                 write!(f, "the parts of all axes together are not as many as the members; allowed: {members}")
             }
-            ArrayError::HaloOfDealt { axis } => {
+            ArrayError::HaloOfCyclic { axis } => {
                 write!(f, "axis {axis} is dealt out and cannot have a halo; allowed: Whole, Block and Parts")
             }
             ArrayError::TooLarge { has_halo, bytes, memory } => {
@@ -178,7 +178,7 @@ impl fmt::Display for ArrayError {
             ArrayError::OutOfBounds { index, extents } => {
                 write!(f, "there is no element {index:?} in an array of {extents:?}")
             }
-            ArrayError::Unlike { one, other } => {
+            ArrayError::ShapeMismatch { one, other } => {
                 write!(f, "an array of {one:?} and one of {other:?} do not lie alike")
             }
         }
@@ -340,7 +340,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// [`Misused`](ErrorKind::Misused): the arrays do not lie alike.
     pub fn map_into<U: Element>(&self, target: &DistArray<U, N>, mut map: impl FnMut(T) -> U) -> Result<()> {
         if self.layout != target.layout {
-            return Err(self.unlike(target));
+            return Err(self.shape_mismatch(target));
         }
         let part = self.read();
         let mut elements = part.owned();
@@ -371,12 +371,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     /// Returns `true` if another array is on the same places.
-    fn is_beside<U>(&self, other: &DistArray<U, N>) -> bool {
+    fn has_same_places<U>(&self, other: &DistArray<U, N>) -> bool {
         self.team.places().eq(other.team.places())
     }
 
-    fn unlike<U: Element>(&self, other: &DistArray<U, N>) -> Error {
-        misused(ArrayError::Unlike { one: self.extents().to_vec(), other: other.extents().to_vec() })
+    fn shape_mismatch<U: Element>(&self, other: &DistArray<U, N>) -> Error {
+        misused(ArrayError::ShapeMismatch { one: self.extents().to_vec(), other: other.extents().to_vec() })
     }
 }
 
@@ -392,9 +392,9 @@ fn layout_of<T, const N: usize>(
 ) -> std::result::Result<ArrayLayout, ArrayError> {
     let layout = ArrayLayout::new(extents, distributions, team.size())?;
     let widths = halo.widths::<N>();
-    let dealt = (0..N).find(|axis| widths[*axis] > 0 && !layout.axes[3 - N + axis].is_block());
-    if let Some(axis) = dealt {
-        return Err(ArrayError::HaloOfDealt { axis });
+    let cyclic = (0..N).find(|axis| widths[*axis] > 0 && !layout.axes[3 - N + axis].is_block());
+    if let Some(axis) = cyclic {
+        return Err(ArrayError::HaloOfCyclic { axis });
     }
     // Each part has a halo at both of its ends, so an axis is that much longer in memory.
     let padded = |axis: usize| {

@@ -184,8 +184,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// # Errors
     /// As [`DistArray`] says; the arrays have other extents or teams.
     pub async fn copy_into(&self, target: &DistArray<T, N>) -> Result<()> {
-        if self.extents() != target.extents() || !self.is_beside(target) {
-            return Err(self.unlike(target));
+        if self.extents() != target.extents() || !self.has_same_places(target) {
+            return Err(self.shape_mismatch(target));
         }
         self.move_into(target, [0, 1, 2], |old, new| *old = new).await
     }
@@ -352,8 +352,8 @@ impl<T: Element> DistArray<T, 2> {
     /// As for [`DistArray::transpose_into`].
     pub async fn transpose_with(&self, target: &DistArray<T, 2>, merge: impl Fn(&mut T, T)) -> Result<()> {
         let [rows, columns] = self.extents();
-        if [columns, rows] != target.extents() || !self.is_beside(target) {
-            return Err(self.unlike(target));
+        if [columns, rows] != target.extents() || !self.has_same_places(target) {
+            return Err(self.shape_mismatch(target));
         }
         self.move_into(target, [0, 2, 1], merge).await
     }

@@ -8,13 +8,13 @@ use super::interrupts;
 use super::observe::ChipObservation;
 use super::shared_memory::ChipMemory;
 use super::work::stopwatch::{Stopwatch, TimedEndpoint};
-use crate::machine::ComparedWaits;
+use crate::machine::CollectiveMismatchCheck;
 use isles_runtime::{Clock, Local, Step, run};
 use isles_transport::PlaceId;
 use isles_transport_chip::{ChipWorld, TurnOutcome};
 use std::rc::Rc;
 
-/// Turns that [`attend_all`] gives at most.
+/// Turns that [`drain_messages`] gives at most.
 const ATTENDED_MAX: usize = 100_000;
 
 /// The places of a world, with the stopwatch of their code.
@@ -40,11 +40,11 @@ fn local(stopwatch: &Rc<Stopwatch>, place: PlaceId) -> Rc<Local> {
 
 /// Lets all places take in what is still on its way to them, and run no task; for messages of collectives that are
 /// over.
-pub(crate) fn attend_all(world: &ChipWorld, locals: &[Rc<Local>]) {
+pub(crate) fn drain_messages(world: &ChipWorld, locals: &[Rc<Local>]) {
     for _ in 0..ATTENDED_MAX {
         let Some(place) = world.next() else { return };
         let local = &locals[place.index()];
-        let turn = match local.enter(|| local.attend()) {
+        let turn = match local.enter(|| local.progress_messages()) {
             Step::Busy => TurnOutcome::Busy,
             Step::Idle => TurnOutcome::Idle { due: None },
         };
@@ -59,13 +59,13 @@ pub(crate) fn drive<R>(
     observation: Option<&ChipObservation>,
     mut over: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let mut compared = ComparedWaits::default();
+    let mut compared = CollectiveMismatchCheck::default();
     loop {
         if let Some(result) = over() {
             return Some(result);
         }
         let Some(place) = world.next().filter(|_| !stopwatch.has_diverged()) else {
-            if stopwatch.has_diverged() || !compared.goes_on(locals, |place| world.wake(place)) {
+            if stopwatch.has_diverged() || !compared.may_continue(locals, |place| world.wake(place)) {
                 return None;
             }
             continue;

@@ -11,13 +11,13 @@ use super::work::CodeTime;
 use crate::chip::work::stopwatch::HostCode;
 use crate::chip::work::tape::Measurements;
 use crate::launch::{Launch, LaunchError};
-use crate::output::{AtomicFile, Export, ExportRequest, Unwritten};
+use crate::output::{AtomicFile, Export, ExportRequest, WriteError};
 use crate::settings::ConfigError;
 use crate::settings::table::Stored;
 use isles_chip::draw;
 use isles_chip::draw::{LinkHeat, TileHeat};
 use isles_chip::quantity::{PICOSECONDS_PER_SECOND, Picoseconds};
-use isles_chip::topology::{Stop, TileId};
+use isles_chip::topology::{LinkEnd, TileId};
 use isles_runtime::MeasuredRegion;
 use isles_transport_chip::export::{RegionFacts, RunFacts};
 use isles_transport_chip::{ChipWorld, Flow, LinkLoad, Report, export};
@@ -118,7 +118,11 @@ impl ChipRun {
     }
 
     /// Writes all exports of `launch`; returns what could not be written, which keeps nothing else from it.
-    pub(crate) fn write(mut self, launch: &Launch, (chip, host): (ModelledChip, Duration)) -> Vec<Unwritten> {
+    pub(crate) fn write(
+        mut self,
+        launch: &Launch,
+        (chip, host): (ModelledChip, Duration),
+    ) -> Vec<WriteError> {
         if let Some(kept) = &launch.summary {
             // A second run leaves that of the first.
             let _ = kept.set(self.summary(launch, (chip, host)));
@@ -150,7 +154,7 @@ impl ChipRun {
         one: &ExportRequest,
         launch: &Launch,
         (chip, host): (ModelledChip, Duration),
-    ) -> Result<String, Unwritten> {
+    ) -> Result<String, WriteError> {
         let (model, report) = (chip.chip(), &self.report);
         Ok(match one.export {
             Export::Summary => self.summary(launch, (chip, host)),
@@ -175,7 +179,7 @@ impl ChipRun {
         let facts = RunFacts {
             chip: chip.chip(),
             seed: launch.seed,
-            settings: &launch.chip.told(chip, launch.places, Stored::by_summary),
+            settings: &launch.chip.stored_settings(chip, launch.places, Stored::by_summary),
             host,
             host_code,
             host_uncharged,
@@ -186,8 +190,8 @@ impl ChipRun {
 
     fn heat(&self, chip: ModelledChip) -> Result<String, draw::TooLarge> {
         let stop = |stop| match stop {
-            Stop::Tile(tile) => format!("tile {tile}"),
-            Stop::Switch => "the switch".to_owned(),
+            LinkEnd::Tile(tile) => format!("tile {tile}"),
+            LinkEnd::Switch => "the switch".to_owned(),
         };
         let link = |load: &LinkLoad| LinkHeat {
             link: load.link,

@@ -5,19 +5,19 @@
 
 use super::clocks::ChipScope;
 use super::collectives::{Broadcast, CollectiveChoice, Reduce, TrialContext};
-use super::drive::{all_locals, attend_all, close_all, drive};
+use super::drive::{all_locals, close_all, drain_messages, drive};
 use super::export::{ChipRun, predicted};
 use super::modelled::ModelledChip;
 use super::observe::ChipObservation;
 use super::work::CodeTime;
 use super::{export, work};
 use crate::launch::{Launch, LaunchError, Main, future_of};
-use crate::machine::driver::{Ended, MachineDriver, test_outcome};
+use crate::machine::driver::{LaunchResult, MachineDriver, test_outcome};
 use crate::machine::loopback::stalled;
-use crate::machine::{Machine, teams_in_step};
+use crate::machine::{Machine, check_collectives};
 use crate::output;
-use crate::output::{Claim, ExportRequest, Unwritten};
-use crate::print::{StandardStream, notice, tell};
+use crate::output::{Claim, ExportRequest, WriteError};
+use crate::print::{StandardStream, notice, print_text};
 use crate::settings::{ConfigError, Environment, Report, Setting};
 use crate::test::TestBody;
 use crate::trace::Collector;
@@ -30,7 +30,7 @@ use isles_services::Collectives;
 use isles_telemetry::CounterId;
 use isles_transport_chip::export::RegionFacts;
 use isles_transport_chip::{
-    Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, UnsaidRegion, WorldError,
+    Bands, ChipWorld, IdlePolicy, Placement, Protocol, Report as ChipReport, UndeclaredRegion, WorldError,
 };
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -126,24 +126,24 @@ impl Launch {
         }
     }
 
-    /// Runs on a modelled chip; `tell` gets what the chip and the places did and how long that took this host. What
+    /// Runs on a modelled chip; `print_prediction` gets what the chip and the places did and how long it took. What
     /// cannot be written is added to `unwritten`.
     fn model(
         &self,
         chip: ModelledChip,
         main: Main<'_>,
-        unwritten: &mut Vec<Unwritten>,
-        tell: impl FnOnce((&ChipReport, &[RegionFacts]), &RunReport, Duration),
+        unwritten: &mut Vec<WriteError>,
+        print_prediction: impl FnOnce((&ChipReport, &[RegionFacts]), &RunReport, Duration),
     ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError> {
         output::check(self, Machine::Chip(chip))?;
         let started = Instant::now();
         let (result, report, ended) = run(self, chip, main)?;
         let host = started.elapsed();
         let modelled = ended.report.clone();
-        tell((&modelled, &ended.regions), &report, host);
+        print_prediction((&modelled, &ended.regions), &report, host);
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
-            let first = stale.first.first().map(|read| read.told("place")).unwrap_or_default();
+            let first = stale.first.first().map(|read| read.describe("place")).unwrap_or_default();
             notice(format_args!("warning: {} stale {reads} of shared memory: {first}", stale.number));
         }
         let of_chip = chip.chip();
@@ -153,7 +153,7 @@ impl Launch {
         if let Some(warning) = memory_warning(chip, &report) {
             notice(warning);
         }
-        if let Some(warning) = modelled.unsaid_region.map(region_warning) {
+        if let Some(warning) = modelled.undeclared_region.map(region_warning) {
             notice(warning);
         }
         if let Some(warning) = work::warning(ended.code) {
@@ -164,7 +164,7 @@ impl Launch {
     }
 
     /// Prints the prediction to standard error, as one line, or with all figures if the report `chip` is wanted.
-    fn tell(
+    fn print_prediction(
         &self,
         chip: ModelledChip,
         (modelled, regions): (&ChipReport, &[RegionFacts]),
@@ -184,7 +184,7 @@ impl Launch {
                 by_place(modelled, report)
             );
         }
-        let _ = tell(StandardStream::Error, &text); // which never fails
+        let _ = print_text(StandardStream::Error, &text); // which never fails
     }
 }
 
@@ -219,12 +219,12 @@ impl MachineDriver for ModelledChip {
         launch: &Launch,
         _: Option<Collector>,
         main: Main<'_>,
-        unwritten: &mut Vec<Unwritten>,
-    ) -> Ended {
-        let tell = |modelled: (&ChipReport, &[RegionFacts]), report: &RunReport, host| {
-            launch.tell(*self, modelled, report, host);
+        unwritten: &mut Vec<WriteError>,
+    ) -> LaunchResult {
+        let print_prediction = |modelled: (&ChipReport, &[RegionFacts]), report: &RunReport, host| {
+            launch.print_prediction(*self, modelled, report, host);
         };
-        launch.model(*self, main, unwritten, tell).map(|(result, report, _)| (result, report))
+        launch.model(*self, main, unwritten, print_prediction).map(|(result, report, _)| (result, report))
     }
 
     /// Tells nothing and writes nothing.
@@ -256,7 +256,7 @@ fn run(
     }
     let settings = &launch.chip;
     let core_map = settings.core_map(chip, launch.places)?;
-    settings.tell_protocol(chip, launch.places);
+    settings.notice_protocol(chip, launch.places);
     let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip, launch.places));
     let protocol_config = settings.broadcast.value.protocol_config(protocol);
     let world = ChipWorld::with_core_map(core_map, costs, protocol_config, launch.seed).map_err(unable)?;
@@ -287,9 +287,9 @@ fn run(
     let ended = measured.map(|measured| ChipRun::end(&world, draft, measured, &regions));
     let result = result.and_then(|()| {
         if locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
-            attend_all(&world, &locals);
+            drain_messages(&world, &locals);
         }
-        teams_in_step(&locals)
+        check_collectives(&locals)
     });
     close_all(&stopwatch, &locals);
     if let Some(observation) = observation {
@@ -317,7 +317,7 @@ fn memory_warning(chip: ModelledChip, report: &RunReport) -> Option<String> {
 }
 
 /// Says that the model had to guess whether steps walk through the same memory again.
-fn region_warning(UnsaidRegion { line, bytes }: UnsaidRegion) -> String {
+fn region_warning(UndeclaredRegion { line, bytes }: UndeclaredRegion) -> String {
     format!(
         "warning: {}:{}: steps that stream {bytes} bytes follow each other and say no region, so all of them are \
          found in the cache; say streamed({bytes}).of(bytes until the same comes again)",

@@ -19,7 +19,7 @@ pub(crate) mod work;
 pub use collectives::{Broadcast, Reduce};
 pub use isles_chip::governor::Policy as GovernorPolicy;
 pub use isles_services::Shape;
-pub use isles_transport::{CoreList, CoreListFault};
+pub use isles_transport::{CoreList, CoreListError};
 pub use isles_transport_chip::{
     Energy, IdlePolicy, Ledger, ModelEnergy, Placement, PlacementError, Protocol, Report as ChipReport,
     TimeCategory,

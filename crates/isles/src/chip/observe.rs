@@ -7,7 +7,7 @@ use super::modelled::ModelledChip;
 use crate::launch::{Launch, LaunchError};
 use crate::observe::Observation;
 use isles_chip::quantity::Attojoules;
-use isles_chip::topology::{CoreId, Shape, Stop, Topology};
+use isles_chip::topology::{CoreId, LinkEnd, Shape, Topology};
 use isles_runtime::{CoreReading, Local, Result};
 use isles_telemetry::{EnergySample, LinkSample, MeshDescription, RunDescription};
 use isles_transport::PlaceId;
@@ -133,7 +133,7 @@ fn mesh_of(topology: &Topology, name: &str) -> Option<MeshDescription> {
 /// Returns the sample of a link between two tiles.
 fn link_sample(load: &LinkLoad) -> Option<LinkSample> {
     match load.ends {
-        (Stop::Tile(from), Stop::Tile(to)) => {
+        (LinkEnd::Tile(from), LinkEnd::Tile(to)) => {
             Some(LinkSample { from: from.0, to: to.0, busy_ps: load.busy.0 })
         }
         _ => None,

@@ -9,7 +9,7 @@ use super::work;
 use super::work::CodeTime;
 use crate::output::Claim;
 use crate::print::notice;
-use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, Told};
+use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, ValueFormatter};
 use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
 use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
@@ -99,7 +99,7 @@ impl ChipSettings {
     /// # Errors
     /// The time of the program's code is not what it says.
     pub(crate) fn refuse_measured_work(&self, machine: &str) -> Result<(), ConfigError> {
-        if self.work.value != CodeTime::Said {
+        if self.work.value != CodeTime::Declared {
             let Setting { value, source } = &self.work;
             let allowed = format!("said with the machine {machine}, which is no modelled chip");
             return Err(ConfigError::new(source, &value.to_string(), allowed));
@@ -131,7 +131,7 @@ impl ChipSettings {
     }
 
     /// Says that a protocol was chosen which is not the chip's own, if one was.
-    pub(crate) fn tell_protocol(&self, chip: ModelledChip, places: u32) {
+    pub(crate) fn notice_protocol(&self, chip: ModelledChip, places: u32) {
         let lack = chip.default_protocol_lack(places).filter(|_| self.protocol.value.is_none());
         if let Some(lack) = lack {
             let chosen = self.protocol_on(chip, places);
@@ -141,24 +141,24 @@ impl ChipSettings {
 
     /// The name and the value of each setting that `stored` selects, in the order of the table, for a run of `places`
     /// places on `chip`.
-    pub(crate) fn told(
+    pub(crate) fn stored_settings(
         &self,
         chip: ModelledChip,
         places: u32,
-        stored: fn(&Stored) -> Option<Told>,
+        stored: fn(&Stored) -> Option<ValueFormatter>,
     ) -> Vec<(&'static str, String)> {
-        let told = |row: &SettingRow| Some((row.name, stored(&row.stored)?(self, chip, places)));
-        SETTINGS.iter().filter_map(told).collect()
+        let formatted = |row: &SettingRow| Some((row.name, stored(&row.stored)?(self, chip, places)));
+        SETTINGS.iter().filter_map(formatted).collect()
     }
 
     /// The settings whose values are not the defaults, each with its name, for a run of `places` places on `chip`.
     pub(crate) fn unusual(&self, chip: ModelledChip, places: u32) -> impl Iterator<Item = String> {
-        let told = move |row: &SettingRow| {
+        let formatted = move |row: &SettingRow| {
             let SettingDefault::Value(default) = row.default else { return None };
             let value = row.stored.by_summary()?(self, chip, places);
             (value != default).then(|| format!("{} {value}", row.name))
         };
-        SETTINGS.iter().filter_map(told)
+        SETTINGS.iter().filter_map(formatted)
     }
 
     /// Returns the files that a run on `chip` reads for these settings.

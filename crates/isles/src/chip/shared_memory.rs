@@ -32,7 +32,7 @@
 use super::clocks::ask;
 use isles_chip::shared::CachePolicy;
 pub use isles_services::MemoryKind;
-use isles_services::{IncoherentMemory, MemoryStretch};
+use isles_services::{IncoherentMemory, MemoryRange};
 use isles_transport_chip::MemoryRegion;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ fn policy(kind: MemoryKind) -> CachePolicy {
     }
 }
 
-/// A stretch of the memory that all cores of a modelled chip share; a small handle that can be sent to other places.
+/// A region of the memory that all cores of a modelled chip share; a small handle that can be sent to other places.
 ///
 /// It begins as zeros on a line of its own, behind the memory controller of the place that asks for it, and lives as
 /// long as the run.
@@ -58,14 +58,14 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Reserves a stretch of `bytes` bytes. `None` on a real machine, and on a chip whose file does not say what
+    /// Reserves a region of `bytes` bytes. `None` on a real machine, and on a chip whose file does not say what
     /// memory costs.
     ///
     /// # Panics
     /// On a chip, outside of a task.
     pub fn new(bytes: u64, kind: MemoryKind) -> Option<SharedMemory> {
-        let stretch = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
-        let (start, bytes, _, controller) = stretch.parts();
+        let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
+        let (start, bytes, _, controller) = region.parts();
         Some(SharedMemory { start, bytes, kind, controller })
     }
 
@@ -79,48 +79,48 @@ impl SharedMemory {
         self.kind
     }
 
-    fn stretch(&self) -> MemoryRegion {
+    fn region(&self) -> MemoryRegion {
         MemoryRegion::from_parts((self.start, self.bytes, policy(self.kind), self.controller))
     }
 
     /// Reads from `offset` on what this place sees there, which may be old.
     ///
     /// # Panics
-    /// If that is not within the stretch, or outside of a task.
+    /// If that is not within the region, or outside of a task.
     #[track_caller]
     pub fn read(&self, offset: u64, into: &mut [u8]) {
-        ask((), |world, place| world.read_shared(place, &self.stretch(), offset, into));
+        ask((), |world, place| world.read_shared(place, &self.region(), offset, into));
     }
 
     /// Writes from `offset` on. Who sees that, and when, depends on the kind.
     ///
     /// # Panics
-    /// If that is not within the stretch, or outside of a task.
+    /// If that is not within the region, or outside of a task.
     #[track_caller]
     pub fn write(&self, offset: u64, from: &[u8]) {
-        ask((), |world, place| world.write_shared(place, &self.stretch(), offset, from));
+        ask((), |world, place| world.write_shared(place, &self.region(), offset, from));
     }
 
-    /// Lets the line in this core's write buffer go to memory, whatever stretch it is of.
+    /// Lets the line in this core's write buffer go to memory, whatever region it is of.
     ///
     /// # Panics
     /// Outside of a task.
     pub fn drain(&self) {
-        ask((), |world, place| world.drain_shared(place, &self.stretch()));
+        ask((), |world, place| world.drain_shared(place, &self.region()));
     }
 
-    /// Writes back what this core's caches have changed of the stretch, and forgets all that they have of it.
+    /// Writes back what this core's caches have changed of the region, and forgets all that they have of it.
     ///
-    /// For [`MemoryKind::Cached`] that is slow (on the SCC 7,500 cycles and 300 for each line of the stretch, at most
+    /// For [`MemoryKind::Cached`] that is slow (on the SCC 7,500 cycles and 300 for each line of the region, at most
     /// 582,000), because software has to push the lines out.
     ///
     /// # Panics
     /// Outside of a task.
     pub fn flush(&self) {
-        ask((), |world, place| world.flush_shared(place, &[self.stretch()]));
+        ask((), |world, place| world.flush_shared(place, &[self.region()]));
     }
 
-    /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache, of any stretch: the instruction
+    /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache, of any region: the instruction
     /// CL1INVMB of the SCC, one cycle. Nothing on a real machine.
     ///
     /// # Panics
@@ -134,38 +134,38 @@ impl SharedMemory {
 pub(super) struct ChipMemory;
 
 impl ChipMemory {
-    fn region(stretch: &MemoryStretch) -> MemoryRegion {
-        let MemoryStretch { start, bytes, kind, controller } = *stretch;
+    fn region(region: &MemoryRange) -> MemoryRegion {
+        let MemoryRange { start, bytes, kind, controller } = *region;
         MemoryRegion::from_parts((start, bytes, policy(kind), controller))
     }
 }
 
 impl IncoherentMemory for ChipMemory {
-    fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryStretch> {
+    fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryRange> {
         let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
         let (start, bytes, _, controller) = region.parts();
-        Some(MemoryStretch { start, bytes, kind, controller })
+        Some(MemoryRange { start, bytes, kind, controller })
     }
 
     fn controllers(&self) -> u32 {
         ask(1, |world, _| world.memory_controllers())
     }
 
-    fn read(&self, stretch: &MemoryStretch, offset: u64, into: &mut [u8]) {
-        ask((), |world, place| world.read_shared(place, &ChipMemory::region(stretch), offset, into));
+    fn read(&self, region: &MemoryRange, offset: u64, into: &mut [u8]) {
+        ask((), |world, place| world.read_shared(place, &ChipMemory::region(region), offset, into));
     }
 
-    fn write(&self, stretch: &MemoryStretch, offset: u64, from: &[u8]) {
-        ask((), |world, place| world.write_shared(place, &ChipMemory::region(stretch), offset, from));
+    fn write(&self, region: &MemoryRange, offset: u64, from: &[u8]) {
+        ask((), |world, place| world.write_shared(place, &ChipMemory::region(region), offset, from));
     }
 
-    fn flush(&self, stretches: &[MemoryStretch]) {
-        let regions: Vec<MemoryRegion> = stretches.iter().map(ChipMemory::region).collect();
+    fn flush(&self, regions: &[MemoryRange]) {
+        let regions: Vec<MemoryRegion> = regions.iter().map(ChipMemory::region).collect();
         ask((), |world, place| world.flush_shared(place, &regions));
     }
 
-    fn drain(&self, stretch: &MemoryStretch) {
-        ask((), |world, place| world.drain_shared(place, &ChipMemory::region(stretch)));
+    fn drain(&self, region: &MemoryRange) {
+        ask((), |world, place| world.drain_shared(place, &ChipMemory::region(region)));
     }
 
     fn invalidate(&self) {

@@ -19,7 +19,7 @@ pub use report::{Balanced, PlaceBalance, RunBalance};
 
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result};
-use isles_protocol::balance::backup::Safety;
+use isles_protocol::balance::backup::BackupState;
 use isles_runtime::{catch_panic, of_library};
 use place_bag::PlaceBag;
 use recovery::{is_death, recover};
@@ -105,10 +105,10 @@ fn fault_of_bag(error: Error) -> Error {
 /// As [`run_with`]; errors name lines of this library.
 async fn balance<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::Result>> {
     parameters.check(place_count()).map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
-    let safeties = if parameters.resilient { Some(PlaceLocal::new(safety).await?) } else { None };
-    let seed = (parameters, safeties.clone());
-    let bags: PlaceBags<B> = PlaceLocal::with(seed, |(parameters, safeties)| {
-        PlaceBag::new(here().index(), &all_members(), &parameters, safeties)
+    let backups = if parameters.resilient { Some(PlaceLocal::new(safety).await?) } else { None };
+    let seed = (parameters, backups.clone());
+    let bags: PlaceBags<B> = PlaceLocal::with(seed, |(parameters, backups)| {
+        PlaceBag::new(here().index(), &all_members(), &parameters, backups)
     })
     .await?;
     let started = now();
@@ -124,9 +124,9 @@ async fn balance<B: Bag>(parameters: Parameters, bag: B) -> Result<Balanced<B::R
         match collected {
             Ok(parts) => break (elapsed, parts),
             Err(error) if !is_death(&error) => return Err(error),
-            Err(error) => match &safeties {
-                Some(safeties) => recover(&bags, safeties, &mut members).await?,
-                None => return Err(what_is_lost(&bags, &error).await),
+            Err(error) => match &backups {
+                Some(backups) => recover(&bags, backups, &mut members).await?,
+                None => return Err(lost_work_error(&bags, &error).await),
             },
         }
     };
@@ -153,8 +153,8 @@ fn all_members() -> Vec<usize> {
 }
 
 /// Returns the state that keeps a new run exact, at this place.
-fn safety() -> Safety {
-    Safety::new(here().index(), &all_members())
+fn safety() -> BackupState {
+    BackupState::new(here().index(), &all_members())
 }
 
 /// Starts a worker at each member that has a bag; ends when no task is left anywhere.
@@ -198,7 +198,7 @@ fn bag_and_counts<B: Bag>(bags: &PlaceBags<B>) -> (Option<B>, PlaceBalance) {
 }
 
 /// The error of a run that is not resilient, with what has become of it.
-async fn what_is_lost<B: Bag>(bags: &PlaceBags<B>, error: &Error) -> Error {
+async fn lost_work_error<B: Bag>(bags: &PlaceBags<B>, error: &Error) -> Error {
     let Some(dead) = places().find(|place| place.is_dead()) else {
         return Error::new(error.kind().clone(), error.to_string());
     };

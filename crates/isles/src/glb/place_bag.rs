@@ -4,10 +4,10 @@
 //! put them there has returned that one is to be started.
 
 use super::Bag;
-use super::recovery::Safeties;
+use super::recovery::PlaceBackups;
 use super::report::PlaceBalance;
 use crate::{Error, ErrorKind, Random, Result};
-use isles_protocol::balance::backup::{BegunSave, Image};
+use isles_protocol::balance::backup::{EncodedBag, StartedSave};
 use isles_protocol::balance::{Balancer, Batch, Parameters, StealKind};
 use isles_runtime::wire::to_bytes;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub(super) struct PlaceBag<B> {
     /// The place that has given the tasks of a bag that was empty, until one of them has run or was given on.
     unproven: Option<usize>,
     /// State that keeps the run exact, if it is resilient; and the time of its last save.
-    safeties: Option<Safeties>,
+    backups: Option<PlaceBackups>,
     saved_at: Duration,
 }
 
@@ -54,7 +54,7 @@ impl<B: Bag> PlaceBag<B> {
         own: usize,
         members: &[usize],
         parameters: &Parameters,
-        safeties: Option<Safeties>,
+        backups: Option<PlaceBackups>,
     ) -> PlaceBag<B> {
         let mut random = Random::stream(parameters.seed, own as u64);
         PlaceBag {
@@ -69,7 +69,7 @@ impl<B: Bag> PlaceBag<B> {
             busy_since: None,
             asked_at: Duration::ZERO,
             unproven: None,
-            safeties,
+            backups,
             saved_at: Duration::ZERO,
         }
     }
@@ -88,8 +88,8 @@ impl<B: Bag> PlaceBag<B> {
             self.unproven = Some(giver);
         }
         self.merge(part.bag, now);
-        if let Some(safeties) = &self.safeties {
-            safeties.lock().receive(giver, part.number);
+        if let Some(backups) = &self.backups {
+            backups.lock().receive(giver, part.number);
         }
     }
 
@@ -109,8 +109,8 @@ impl<B: Bag> PlaceBag<B> {
         let Some(bag) = self.bag.as_mut().and_then(Bag::split) else { return Ok(None) };
         self.unproven = None;
         self.counts.given += 1;
-        let number = match &self.safeties {
-            Some(safeties) => safeties.lock().give(thief, to_bytes(&bag)?),
+        let number = match &self.backups {
+            Some(backups) => backups.lock().give(thief, to_bytes(&bag)?),
             None => 0,
         };
         Ok(Some(Part { bag, number }))
@@ -141,11 +141,11 @@ impl<B: Bag> PlaceBag<B> {
     pub(super) fn next_gift(&mut self, is_dead: impl Fn(usize) -> bool) -> Result<Option<(usize, Part<B>)>> {
         while let Some(thief) = self.balancer.next_thief() {
             if is_dead(thief) {
-                self.balancer.given();
+                self.balancer.remove_thief();
                 continue;
             }
             let Some(part) = self.split(thief)? else { break };
-            self.balancer.given();
+            self.balancer.remove_thief();
             return Ok(Some((thief, part)));
         }
         Ok(None)
@@ -200,12 +200,12 @@ impl<B: Bag> PlaceBag<B> {
 
     /// Returns `true` if the run is resilient.
     pub(super) fn is_resilient(&self) -> bool {
-        self.safeties.is_some()
+        self.backups.is_some()
     }
 
     /// Returns `true` if many parts have come since the last save.
     pub(super) fn has_many_unsaved(&self) -> bool {
-        self.safeties.as_ref().is_some_and(|safeties| safeties.lock().is_due())
+        self.backups.as_ref().is_some_and(|backups| backups.lock().is_due())
     }
 
     /// Returns `true` if the last save was long ago.
@@ -217,13 +217,13 @@ impl<B: Bag> PlaceBag<B> {
     ///
     /// # Errors
     /// The bag cannot be written.
-    pub(super) fn begin_save(&mut self, now: Duration) -> Result<Option<(Safeties, BegunSave)>> {
-        let Some(safeties) = &self.safeties else { return Ok(None) };
-        let bag: Option<Image> = self.bag.as_ref().map(to_bytes).transpose()?;
-        let begun = safeties.lock().begin_save(bag);
+    pub(super) fn begin_save(&mut self, now: Duration) -> Result<Option<(PlaceBackups, StartedSave)>> {
+        let Some(backups) = &self.backups else { return Ok(None) };
+        let bag: Option<EncodedBag> = self.bag.as_ref().map(to_bytes).transpose()?;
+        let begun = backups.lock().begin_save(bag);
         self.saved_at = now;
         self.counts.saves += u64::from(begun.1.is_some());
-        Ok(Some((safeties.clone(), begun)))
+        Ok(Some((backups.clone(), begun)))
     }
 
     /// Takes in what the dead have left to it, and begins anew among `members`, at rest.

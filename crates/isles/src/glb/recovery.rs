@@ -6,17 +6,17 @@
 //! while places restore ends the run with an error.
 
 use super::Bag;
-use super::worker::{self, PlaceBags, is_dead, place, unless_dead};
+use super::worker::{self, PlaceBags, is_dead, none_if_dead, place};
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result, yield_now};
 use isles_protocol::balance::backup::{
-    BegunSave, DeathFacts, Image, Numbers, RestoreOrders, Safety, Save, restore_orders,
+    BackupState, EncodedBag, ReceivedNumbers, RecoveryFacts, RestoreOrders, Save, StartedSave, restore_orders,
 };
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::wire::{DecodeError, from_bytes};
 
 /// State that keeps a run exact, at each of its places.
-pub(super) type Safeties = PlaceLocal<Safety>;
+pub(super) type PlaceBackups = PlaceLocal<BackupState>;
 
 /// Returns `true` if an error says nothing but that places have died.
 pub(super) fn is_death(error: &Error) -> bool {
@@ -33,12 +33,12 @@ pub(super) fn is_death(error: &Error) -> bool {
 /// The state of a dead place is lost, because its partner is dead as well; or a place has died meanwhile.
 pub(super) async fn recover<B: Bag>(
     bags: &PlaceBags<B>,
-    safeties: &Safeties,
+    backups: &PlaceBackups,
     members: &mut Vec<usize>,
 ) -> Result<()> {
-    let (living, orders) = orders(safeties, members).await?;
+    let (living, orders) = orders(backups, members).await?;
     for (number, orders) in orders {
-        finish(async { at!(place(number), restore(bags, safeties, orders, &living)?).await }).await?;
+        finish(async { at!(place(number), restore(bags, backups, orders, &living)?).await }).await?;
     }
     for number in &living {
         finish(async { at!(place(*number), worker::save(bags).await?).await }).await?;
@@ -48,14 +48,17 @@ pub(super) async fn recover<B: Bag>(
 }
 
 /// The living, and what each restores of what the dead members had.
-async fn orders(safeties: &Safeties, members: &[usize]) -> Result<(Vec<usize>, Vec<(usize, RestoreOrders)>)> {
+async fn orders(
+    backups: &PlaceBackups,
+    members: &[usize],
+) -> Result<(Vec<usize>, Vec<(usize, RestoreOrders)>)> {
     // The error of a death may come before its news.
     while !members.iter().any(|member| is_dead(*member)) {
         yield_now().await;
     }
     loop {
         let (dead, living): (Vec<usize>, Vec<usize>) = members.iter().partition(|member| is_dead(**member));
-        match facts(safeties, &living, &dead).await {
+        match facts(backups, &living, &dead).await {
             Ok(facts) => {
                 let orders = restore_orders(members, &dead, &facts).map_err(|place| lost(place, &dead))?;
                 return Ok((living, orders));
@@ -68,33 +71,33 @@ async fn orders(safeties: &Safeties, members: &[usize]) -> Result<(Vec<usize>, V
 
 /// Gathers the facts of the living about the dead. Each knows the deaths when it answers.
 async fn facts(
-    safeties: &Safeties,
+    backups: &PlaceBackups,
     living: &[usize],
     dead: &[usize],
-) -> Result<OrderedMap<usize, DeathFacts>> {
+) -> Result<OrderedMap<usize, RecoveryFacts>> {
     let mut facts = OrderedMap::new();
     for number in living {
-        let known = finish(async { at!(place(*number), facts_here(safeties, dead).await).await }).await?;
+        let known = finish(async { at!(place(*number), local_facts(backups, dead).await).await }).await?;
         facts.insert(*number, known);
     }
     Ok(facts)
 }
 
-async fn facts_here(safeties: &Safeties, dead: &[usize]) -> DeathFacts {
+async fn local_facts(backups: &PlaceBackups, dead: &[usize]) -> RecoveryFacts {
     while !dead.iter().all(|number| is_dead(*number)) {
         yield_now().await;
     }
-    safeties.lock().facts(dead)
+    backups.lock().facts(dead)
 }
 
 fn restore<B: Bag>(
     bags: &PlaceBags<B>,
-    safeties: &Safeties,
+    backups: &PlaceBackups,
     orders: RestoreOrders,
     living: &[usize],
 ) -> Result<()> {
-    let restored = safeties.lock().restore(orders, living);
-    let bag = |image: &Image| from_bytes(image).map_err(|fault| unreadable(&fault));
+    let restored = backups.lock().restore(orders, living);
+    let bag = |image: &EncodedBag| from_bytes(image).map_err(|fault| unreadable(&fault));
     let restored = restored.iter().map(bag).collect::<Result<Vec<B>>>()?;
     bags.lock().restore(restored, living);
     Ok(())
@@ -107,30 +110,30 @@ fn unreadable(fault: &DecodeError) -> Error {
 
 /// Carries out a save of this place that has begun, and tells givers that their parts are safe. A partner that dies
 /// keeps nothing, and nobody waits for it.
-pub(super) async fn save(safeties: Safeties, (version, save): BegunSave) -> Result<()> {
+pub(super) async fn save(backups: PlaceBackups, (version, save): StartedSave) -> Result<()> {
     let owner = here().index();
     if let Some((partner, save)) = save
-        && unless_dead(at!(place(partner), keep(&safeties, owner, save)).await)?.is_none()
+        && none_if_dead(at!(place(partner), keep(&backups, owner, save)).await)?.is_none()
     {
         return Ok(());
     }
-    let told = safeties.lock().saved(version);
-    for (giver, numbers) in told {
+    let saved_parts = backups.lock().saved(version);
+    for (giver, numbers) in saved_parts {
         if !is_dead(giver) {
-            unless_dead(at!(place(giver), settled(&safeties, owner, numbers)).await)?;
+            none_if_dead(at!(place(giver), settled(&backups, owner, numbers)).await)?;
         }
     }
     Ok(())
 }
 
 /// Keeps the state of a place whose partner this one is.
-fn keep(safeties: &Safeties, owner: usize, save: Save) {
-    safeties.lock().keep(owner, save);
+fn keep(backups: &PlaceBackups, owner: usize, save: Save) {
+    backups.lock().keep(owner, save);
 }
 
 /// A thief has saved parts of this place.
-fn settled(safeties: &Safeties, thief: usize, numbers: Numbers) {
-    safeties.lock().settled(thief, &numbers);
+fn settled(backups: &PlaceBackups, thief: usize, numbers: ReceivedNumbers) {
+    backups.lock().settled(thief, &numbers);
 }
 
 /// The error of a place whose state is nowhere.

@@ -103,8 +103,8 @@ fn parameters_that_are_not_allowed_are_an_error_and_no_run() {
 /// Returns the id of a place; only a place can tell it.
 fn id_of(number: usize) -> PlaceId {
     let id = Rc::new(Cell::new(None));
-    let told = Rc::clone(&id);
-    let say = move || async move { told.set(Place::new(number).map(Place::id)) };
+    let slot = Rc::clone(&id);
+    let say = move || async move { slot.set(Place::new(number).map(Place::id)) };
     simulate(number as u32 + 1, Plan::calm(0), say).0.expect("it only says it");
     id.get().expect("the last place")
 }
@@ -123,9 +123,9 @@ fn with_losses(losses: Vec<PlannedDeath>, seed: u64) -> Plan {
 fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<Balanced<u64>> {
     let parameters = Parameters { resilient: true, ..parameters(seed) };
     let found = Rc::new(Cell::new(None));
-    let told = Rc::clone(&found);
+    let slot = Rc::clone(&found);
     let (result, ..) = simulate(places, with_losses(losses, seed), move || async move {
-        told.set(Some(run_with(parameters, Trees::of(600)).await));
+        slot.set(Some(run_with(parameters, Trees::of(600)).await));
     });
     found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
 }

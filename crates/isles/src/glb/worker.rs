@@ -29,7 +29,7 @@ pub(super) fn is_dead(number: usize) -> bool {
 }
 
 /// Returns `true` if the run goes on: nobody is dead, or it is resilient.
-fn goes_on<B: Bag>(bags: &PlaceBags<B>) -> bool {
+fn may_continue<B: Bag>(bags: &PlaceBags<B>) -> bool {
     bags.lock().is_resilient() || !places().any(Place::is_dead)
 }
 
@@ -41,7 +41,7 @@ pub(super) fn work<B: Bag>(bags: PlaceBags<B>) -> Pin<Box<dyn Future<Output = Re
         let mut looked = 0_u64;
         loop {
             process(&bags, &mut looked).await?;
-            if !goes_on(&bags) {
+            if !may_continue(&bags) {
                 return Ok(());
             }
             if bags.lock().has_many_unsaved() {
@@ -63,7 +63,7 @@ async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
         let outcome = bags.lock().process();
         let tasks = match outcome {
             // A bag may give its tasks up when a place is dead: the run ends with that anyway.
-            Err(_) if !goes_on(bags) => return Ok(()),
+            Err(_) if !may_continue(bags) => return Ok(()),
             Ok(0) => return Ok(()),
             outcome => outcome?,
         };
@@ -76,7 +76,7 @@ async fn process<B: Bag>(bags: &PlaceBags<B>, looked: &mut u64) -> Result<()> {
         }
         *looked += 1;
         if looked.is_multiple_of(LOOKS_APART) {
-            if !goes_on(bags) {
+            if !may_continue(bags) {
                 return Ok(());
             }
             let is_due = bags.lock().is_save_due(now());
@@ -121,7 +121,7 @@ async fn ask<B: Bag>(bags: &PlaceBags<B>, victim: usize, kind: StealKind) -> Res
         StealKind::Lifeline => "lifeline ←",
     };
     let _span = LibrarySpan::begin(name, place(victim).id());
-    unless_dead(at!(place(victim), answer(bags, thief, kind).await?).await).map(Option::flatten)
+    none_if_dead(at!(place(victim), answer(bags, thief, kind).await?).await).map(Option::flatten)
 }
 
 /// Answers a request. A part leaves when it is in the backup. Who is dead gets none: what it asks too late must find
@@ -138,7 +138,7 @@ async fn answer<B: Bag>(bags: &PlaceBags<B>, thief: usize, kind: StealKind) -> R
 }
 
 /// Returns the answer of a place; `None` if it is dead.
-pub(super) fn unless_dead<V>(answer: Result<V>) -> Result<Option<V>> {
+pub(super) fn none_if_dead<V>(answer: Result<V>) -> Result<Option<V>> {
     match answer {
         Err(error) if matches!(error.kind(), ErrorKind::DeadPlace(_)) => Ok(None),
         answer => answer.map(Some),
@@ -149,7 +149,7 @@ pub(super) fn unless_dead<V>(answer: Result<V>) -> Result<Option<V>> {
 pub(super) async fn save<B: Bag>(bags: &PlaceBags<B>) -> Result<()> {
     let begun = bags.lock().begin_save(now())?;
     match begun {
-        Some((safeties, begun)) => recovery::save(safeties, begun).await,
+        Some((backups, begun)) => recovery::save(backups, begun).await,
         None => Ok(()),
     }
 }

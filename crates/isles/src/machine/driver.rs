@@ -4,7 +4,7 @@
 //! says which feature is missing. Invariant: to choose, start and end a machine, other modules need not know which of
 //! them this program was built with.
 
-use super::launcher::{Launcher, tell_of_lone_tasks};
+use super::launcher::{Launcher, warn_of_single_tasks};
 #[cfg(feature = "mpi")]
 use super::mpi;
 use super::{Machine, loopback, processes, threads};
@@ -12,7 +12,7 @@ use super::{Machine, loopback, processes, threads};
 use crate::chip::ModelledChip;
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main};
-use crate::output::{Claim, Export, ExportRequest, Unwritten};
+use crate::output::{Claim, Export, ExportRequest, WriteError};
 use crate::settings::{ConfigError, Environment, MachineName, Setting};
 use crate::test::TestBody;
 use crate::trace::Collector;
@@ -24,7 +24,7 @@ use isles_transport_shm::processes::JOIN_VARIABLE;
 use std::sync::OnceLock;
 
 /// Outcome of a run: the result of `main` and the report of the places, or the reason why it could not be started.
-pub(crate) type Ended = std::result::Result<(Result<()>, RunReport), LaunchError>;
+pub(crate) type LaunchResult = std::result::Result<(Result<()>, RunReport), LaunchError>;
 
 /// Driver of a machine: runs programs on it and tells its capabilities.
 pub(crate) trait MachineDriver {
@@ -85,8 +85,8 @@ pub(crate) trait MachineDriver {
         launch: &Launch,
         collector: Option<Collector>,
         main: Main<'_>,
-        unwritten: &mut Vec<Unwritten>,
-    ) -> Ended;
+        unwritten: &mut Vec<WriteError>,
+    ) -> LaunchResult;
 
     /// Runs the test `name`, whose other processes start with that name, as often as it is to be run here.
     ///
@@ -104,7 +104,7 @@ pub(crate) trait MachineDriver {
 }
 
 /// The outcome of one run of a test, in words if it is a bad one.
-pub(crate) fn test_outcome(ended: Ended) -> std::result::Result<(), String> {
+pub(crate) fn test_outcome(ended: LaunchResult) -> std::result::Result<(), String> {
     let (result, _) = ended.map_err(|error| error.to_string())?;
     result.map_err(|error| error.to_string())
 }
@@ -194,7 +194,7 @@ impl Machine {
             #[cfg(feature = "mpi")]
             Machine::Mpi => &mpi::Driver,
             #[cfg(not(feature = "mpi"))]
-            Machine::Mpi => &LackingMpi,
+            Machine::Mpi => &MpiUnavailable,
             Machine::Loopback => &loopback::Driver,
             #[cfg(feature = "chip")]
             Machine::Chip(chip) => chip,
@@ -239,10 +239,10 @@ fn lacks_mpi() -> String {
 
 /// Ranks in a program that was built without MPI.
 #[cfg(not(feature = "mpi"))]
-struct LackingMpi;
+struct MpiUnavailable;
 
 #[cfg(not(feature = "mpi"))]
-impl MachineDriver for LackingMpi {
+impl MachineDriver for MpiUnavailable {
     fn name(&self) -> &'static str {
         "mpi"
     }
@@ -259,7 +259,7 @@ impl MachineDriver for LackingMpi {
         true
     }
 
-    fn run(&self, _: &Launch, _: Option<Collector>, _: Main<'_>, _: &mut Vec<Unwritten>) -> Ended {
+    fn run(&self, _: &Launch, _: Option<Collector>, _: Main<'_>, _: &mut Vec<WriteError>) -> LaunchResult {
         Err(LaunchError::Machine(format!("machine mpi: {}", lacks_mpi())))
     }
 }
@@ -271,7 +271,7 @@ pub(crate) fn serve_if_rank() {
     if std::env::var_os(JOIN_VARIABLE).is_some() || init::is_running() {
         return;
     }
-    let Some(launcher) = Launcher::of_environment() else { return tell_of_lone_tasks() };
+    let Some(launcher) = Launcher::of_environment() else { return warn_of_single_tasks() };
     #[cfg(feature = "mpi")]
     mpi::serve_as_rank(&launcher);
     #[cfg(not(feature = "mpi"))]

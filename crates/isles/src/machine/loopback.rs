@@ -3,9 +3,9 @@
 pub use isles_transport::loopback::{Plan, PlannedDeath, PlannedStop};
 
 use crate::launch::{Launch, Main, future_of, processors};
-use crate::machine::driver::{Ended, MachineDriver, test_outcome};
-use crate::machine::{ComparedWaits, teams_in_step};
-use crate::output::Unwritten;
+use crate::machine::driver::{LaunchResult, MachineDriver, test_outcome};
+use crate::machine::{CollectiveMismatchCheck, check_collectives};
+use crate::output::WriteError;
 use crate::settings::Environment;
 use crate::test::{TestBody, seeds_of_tests};
 use crate::trace::Collector;
@@ -34,7 +34,13 @@ impl MachineDriver for Driver {
         processors()
     }
 
-    fn run(&self, launch: &Launch, _: Option<Collector>, main: Main<'_>, _: &mut Vec<Unwritten>) -> Ended {
+    fn run(
+        &self,
+        launch: &Launch,
+        _: Option<Collector>,
+        main: Main<'_>,
+        _: &mut Vec<WriteError>,
+    ) -> LaunchResult {
         let (result, report, _) = run_plan(launch.places, Plan::adversarial(launch.seed), main);
         Ok((result, report))
     }
@@ -73,7 +79,7 @@ fn run_plan(places: u32, plan: Plan, main: Main<'_>) -> (Result<()>, RunReport, 
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
     let result = driver.drive(|| root.take());
     let result = result.unwrap_or_else(|| Err(stalled(&locals)));
-    let result = result.and_then(|()| driver.settle_teams());
+    let result = result.and_then(|()| driver.drain_and_check_teams());
     let digest = driver.world.digest();
     let places = locals.iter().map(|local| Some(local.report())).collect();
     // No send waits for others from here on.
@@ -122,34 +128,36 @@ impl WorldDriver {
 
     /// Gives turns in the world's order until `over` has a result; `None` if nothing will ever happen again.
     fn drive<R>(&self, mut over: impl FnMut() -> Option<R>) -> Option<R> {
-        let mut compared = ComparedWaits::default();
+        let mut compared = CollectiveMismatchCheck::default();
         loop {
             if let Some(result) = over() {
                 return Some(result);
             }
-            if !self.go_on() && !compared.goes_on(&self.locals, |_| ()) {
+            if !self.advance() && !compared.may_continue(&self.locals, |_| ()) {
                 return None;
             }
         }
     }
 
     /// Lets all places take in what collectives that are over have left under way, and says whether they were the same.
-    fn settle_teams(&self) -> Result<()> {
+    fn drain_and_check_teams(&self) -> Result<()> {
         if self.locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
             // Places may send to each other for ever; what a team sends comes within that many steps.
             for _ in 0..SETTLED_STEPS_MAX {
-                let attended =
-                    self.locals.iter().filter(|local| local.enter(|| local.attend()) == Step::Busy);
+                let attended = self
+                    .locals
+                    .iter()
+                    .filter(|local| local.enter(|| local.progress_messages()) == Step::Busy);
                 if attended.count() == 0 && !self.world.advance() {
                     break;
                 }
             }
         }
-        teams_in_step(&self.locals)
+        check_collectives(&self.locals)
     }
 
     /// Gives one place a turn, or lets time pass; false if nothing will ever happen again.
-    fn go_on(&self) -> bool {
+    fn advance(&self) -> bool {
         let runnable: Vec<PlaceId> = {
             let (busy, suspended) = (self.busy.borrow(), self.suspended.borrow());
             let now = self.world.step();
@@ -158,7 +166,7 @@ impl WorldDriver {
             let places = places.filter(|place| !suspended.contains(place) && !self.world.is_stopped(*place));
             places.filter(|place| busy[place.index()] || self.world.wakes(*place) || is_due(*place)).collect()
         };
-        let Some(place) = self.world.choose(&runnable) else { return self.pass_time() };
+        let Some(place) = self.world.choose(&runnable) else { return self.advance_time() };
         let local = &self.locals[place.index()];
         let is_busy = local.enter(|| local.step()) == Step::Busy;
         self.busy.borrow_mut()[place.index()] = is_busy;
@@ -178,14 +186,14 @@ impl WorldDriver {
             return false;
         }
         self.suspended.borrow_mut().push(place);
-        let goes_on = self.world.suspended(place, || self.go_on());
+        let goes_on = self.world.suspended(place, || self.advance());
         self.suspended.borrow_mut().pop();
         goes_on
     }
 
     /// Lets time pass until a message arrives or a timer is due, whatever is first; false if neither will ever be.
     /// Within a turn that has stopped, time passes for messages only: no deadline may come while that turn can go on.
-    fn pass_time(&self) -> bool {
+    fn advance_time(&self) -> bool {
         let places = (0..self.locals.len() as u32).map(PlaceId);
         let places = places.filter(|place| !self.world.is_stopped(*place));
         let due = places.filter_map(|place| self.due_step(place)).min();
@@ -211,16 +219,16 @@ pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
             causes.extend(local.explain().into_iter().map(|line| (local.here(), line)));
         });
     }
-    let causes = listed(isles_runtime::together(causes));
+    let causes = summarize_lines(isles_runtime::together(causes));
     let mut text = String::from("the run stands still; ");
     if !failures.is_empty() {
-        text += &format!("this has failed:\n  {}\n", listed(failures));
+        text += &format!("this has failed:\n  {}\n", summarize_lines(failures));
     }
     Error::new(ErrorKind::Misused, format!("{text}waiting for:\n  {causes}"))
 }
 
 /// The first of the lines, and how many more there are.
-fn listed(mut lines: Vec<String>) -> String {
+fn summarize_lines(mut lines: Vec<String>) -> String {
     let more = lines.len().saturating_sub(TOLD_MAX);
     if more > 0 {
         lines.truncate(TOLD_MAX);

@@ -75,18 +75,18 @@ impl fmt::Display for Machine {
 /// When nothing will ever happen again, members of a team may wait for each other in different collectives. Then they
 /// say so to each other, and their calls end with an error; only if that changes nothing, the run stands still.
 #[derive(Default)]
-pub(crate) struct ComparedWaits {
+pub(crate) struct CollectiveMismatchCheck {
     is_compared: bool,
     broken: usize,
 }
 
-impl ComparedWaits {
+impl CollectiveMismatchCheck {
     /// Asks places to compare where they wait, and returns `true` if that may let something happen.
     ///
     /// They are asked the first time, and again only after another team was broken up.
     ///
     /// `wake` lets a place have a turn.
-    pub(crate) fn goes_on(&mut self, locals: &[Rc<Local>], wake: impl Fn(PlaceId)) -> bool {
+    pub(crate) fn may_continue(&mut self, locals: &[Rc<Local>], wake: impl Fn(PlaceId)) -> bool {
         let broken = locals.iter().map(|local| isles_services::broken_teams(local)).sum();
         if std::mem::replace(&mut self.is_compared, true) && broken == self.broken {
             return false;
@@ -101,8 +101,8 @@ impl ComparedWaits {
 ///
 /// # Errors
 /// Members of a team were in different collectives, and no call of the program has ended with that error.
-pub(crate) fn teams_in_step(locals: &[Rc<Local>]) -> isles_runtime::Result<()> {
-    locals.iter().try_for_each(|local| local.enter(|| local.unheard()))
+pub(crate) fn check_collectives(locals: &[Rc<Local>]) -> isles_runtime::Result<()> {
+    locals.iter().try_for_each(|local| local.enter(|| local.check_unreported_faults()))
 }
 
 /// Memory of a place besides its messages, in bytes: tables, stacks, pages of the program that it touches.

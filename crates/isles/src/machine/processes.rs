@@ -2,12 +2,12 @@
 
 use crate::init;
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
-use crate::machine::driver::{Ended, MachineDriver, serve_if_rank, test_outcome};
+use crate::machine::driver::{LaunchResult, MachineDriver, serve_if_rank, test_outcome};
 use crate::machine::guests::{GUEST_VARIABLE, PlaceCode};
 use crate::machine::supervisor::supervise_as_process_1;
 use crate::machine::{STACK_BYTES, image};
 use crate::observe::{Observation, observe_in};
-use crate::output::Unwritten;
+use crate::output::WriteError;
 use crate::print::notice;
 use crate::settings::Environment;
 use crate::test::{TestBody, same_test};
@@ -69,8 +69,8 @@ impl MachineDriver for Driver {
         launch: &Launch,
         collector: Option<Collector>,
         main: Main<'_>,
-        _: &mut Vec<Unwritten>,
-    ) -> Ended {
+        _: &mut Vec<WriteError>,
+    ) -> LaunchResult {
         run_program(launch, (&Program::current(), collector), main, self.code)
     }
 
@@ -106,7 +106,7 @@ fn run_program(
     (program, collector): (&Program, Option<Collector>),
     main: Main<'_>,
     code: PlaceCode,
-) -> Ended {
+) -> LaunchResult {
     let unable = |error: &dyn Display| LaunchError::Machine(format!("machine {}: {error}", launch.machine));
     if init::is_running() {
         return Err(unable(
@@ -128,8 +128,8 @@ fn run_program(
     let mut space = code.prepare(PlaceId(0)).map_err(|error| unable(&error))?;
     let children = processes::spawn(&segment, &program, (1..launch.places).map(PlaceId));
     let children = children.map_err(|error| unable(&error))?;
-    let joined = children.rendezvous(JOIN_LIMIT);
-    joined.map_err(|error| unable(&why_not_joined(&error, init::exists())))?;
+    let joined = children.wait_until_joined(JOIN_LIMIT);
+    joined.map_err(|error| unable(&join_failure(&error, init::exists())))?;
     segment.settle(PlaceId(0));
     let endpoint = segment.endpoint(PlaceId(0)).map_err(|error| unable(&error))?;
     let local = Local::new(attach(endpoint, collector), Clock::host(), isles_services::services);
@@ -153,7 +153,7 @@ fn was_started_by_its_program() -> bool {
 }
 
 /// Returns the reason why a place has not joined. Before it joins, a process runs only `init` of all our code.
-fn why_not_joined(error: &processes::LaunchError, has_init: bool) -> String {
+fn join_failure(error: &processes::LaunchError, has_init: bool) -> String {
     match error {
         processes::LaunchError::Late(place) if has_init => {
             format!("{place} did not join within {} s: its `init` still runs", JOIN_LIMIT.as_secs())
@@ -212,7 +212,7 @@ pub(crate) fn serve_if_place() {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn may_be_a_program(file: &Path) -> io::Result<bool> {
+pub fn is_isles_program(file: &Path) -> io::Result<bool> {
     const ELF: &[u8] = b"\x7fELF";
     let mark = processes::JOIN_VARIABLE.as_bytes();
     let mut file = File::open(file)?;
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_late_place_is_told_to_be_in_its_init_if_there_is_one() {
         let late = processes::LaunchError::Late(PlaceId(2));
-        assert_eq!(why_not_joined(&late, false), "place 2 did not join in time");
-        assert_eq!(why_not_joined(&late, true), "place 2 did not join within 30 s: its `init` still runs");
+        assert_eq!(join_failure(&late, false), "place 2 did not join in time");
+        assert_eq!(join_failure(&late, true), "place 2 did not join within 30 s: its `init` still runs");
     }
 }

@@ -3,10 +3,10 @@
 //! All of them call it. The first one runs `main`, the others serve, and all return when the run is over. Invariant:
 //! the communicator is copied and only the copy is used; MPI is begun and ended by the program alone.
 
-use super::mpi::{meeting, run_place};
+use super::mpi::{run_place, startup};
 use crate::launch::{Launch, LaunchError, Main};
 use crate::machine::Machine;
-use crate::machine::driver::Ended;
+use crate::machine::driver::LaunchResult;
 use crate::settings::{ConfigError, Environment, MachineName, Setting};
 use isles_runtime::{RunReport, run};
 use isles_transport_mpi::Library;
@@ -47,7 +47,7 @@ impl Launch {
 }
 
 /// Runs `main` at the first process of the communicator, and serves at the others.
-pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: Main<'_>) -> Ended {
+pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: Main<'_>) -> LaunchResult {
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
     if is_recorded {
         return Err(unable(
@@ -59,12 +59,12 @@ pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: M
         return Err(ConfigError::new(source, &value.to_string_lossy(), allowed.to_owned()).into());
     }
     let library = Rc::new(Library::using(communicator).map_err(|error| unable(error.to_string()))?);
-    let met = meeting::meet(&library).map_err(|error| {
+    let connected = startup::connect(&library).map_err(|error| {
         library.end();
         unable(error.to_string())
     })?;
     let is_first = library.rank() == 0;
-    let outcome = run_place(&library, met, (None, None), |local| {
+    let outcome = run_place(&library, connected, (None, None), |local| {
         if is_first {
             return run::run_first_place(local, main(), launch.stall);
         }

@@ -2,9 +2,9 @@
 
 use crate::launch::{Launch, LaunchError, Main, pinned_places};
 use crate::machine::STACK_BYTES;
-use crate::machine::driver::{Ended, MachineDriver};
+use crate::machine::driver::{LaunchResult, MachineDriver};
 use crate::observe::{Observation, observe_in};
-use crate::output::Unwritten;
+use crate::output::WriteError;
 use crate::settings::Environment;
 use crate::trace::{Collector, attach};
 use isles_runtime::{Clock, Local, run};
@@ -33,8 +33,8 @@ impl MachineDriver for Driver {
         launch: &Launch,
         collector: Option<Collector>,
         main: Main<'_>,
-        _: &mut Vec<Unwritten>,
-    ) -> Ended {
+        _: &mut Vec<WriteError>,
+    ) -> LaunchResult {
         run(launch, collector, main)
     }
 }
@@ -42,7 +42,7 @@ impl MachineDriver for Driver {
 /// Runs `main` at the first place, on the calling thread.
 ///
 /// The actions of places are recorded for `collector`, if there is one.
-fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
+fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchResult {
     let unable = |error: &dyn std::fmt::Display| LaunchError::Machine(format!("machine threads: {error}"));
     // Threads share one image, so there is nothing to tell apart.
     let segment = Segment::for_places(launch.places, [0; 16]).map_err(|error| unable(&error))?;

@@ -5,14 +5,14 @@
 //! before.
 
 use super::Pipeline;
-use super::crew::{Command, command};
 use super::flow::{Exit, PipelineState, partition_of};
-use super::kit::Kit;
+use super::group_starter::{Command, command};
+use super::local::LocalPipeline;
 use super::options::check_cores;
 use super::packet::{EpochPlan, StageMessage};
 use super::recovery::{is_dead, is_death};
 use super::report::StageReport;
-use super::source::Switch;
+use super::source::Marker;
 use super::worker::GroupTask;
 use crate::prelude::*;
 use crate::{Result, yield_now};
@@ -31,9 +31,11 @@ struct StageFacts {
 }
 
 /// Returns the facts that this place has about some stages.
-fn stage_facts<P: Pipeline>(kit: &Kit<P>, first: usize, end: usize) -> Vec<StageFacts> {
-    let fact =
-        |stage: usize| StageFacts { mean: kit.monitor.means()[stage], state_bytes: kit.state_bytes()[stage] };
+fn stage_facts<P: Pipeline>(local: &LocalPipeline<P>, first: usize, end: usize) -> Vec<StageFacts> {
+    let fact = |stage: usize| StageFacts {
+        mean: local.monitor.means()[stage],
+        state_bytes: local.state_bytes()[stage],
+    };
     (first..end).map(fact).collect()
 }
 
@@ -57,7 +59,7 @@ impl Drop for ChangeGuard<'_> {
 
 impl<P: Pipeline> PipelineState<P> {
     /// The living places that the pipeline may use.
-    pub(super) fn living(&self) -> Vec<Place> {
+    pub(super) fn live_places(&self) -> Vec<Place> {
         self.usable.borrow().iter().copied().filter(|place| !place.is_dead()).collect()
     }
 
@@ -65,7 +67,7 @@ impl<P: Pipeline> PipelineState<P> {
     pub(super) async fn begin(&self, partition: &Partition) -> Result<()> {
         let prepared = self.prepare(partition, true).await?;
         self.source.atomic(|source| source.entry = Some(prepared.entry.clone()));
-        self.start_crew();
+        self.spawn_group_starter();
         self.start(prepared);
         Ok(())
     }
@@ -77,14 +79,14 @@ impl<P: Pipeline> PipelineState<P> {
         cores: Option<usize>,
     ) -> Result<()> {
         loop {
-            let living = self.living().len();
+            let living = self.live_places().len();
             if self.has_dead_group() {
-                self.mend().await?;
+                self.recover().await?;
             }
             match self.change_once(&choose, cores).await {
                 Err(error) if is_death(&error) => {
                     // The error of a death may come before its news.
-                    while !self.has_dead_group() && self.living().len() == living {
+                    while !self.has_dead_group() && self.live_places().len() == living {
                         yield_now().await;
                     }
                 }
@@ -102,21 +104,21 @@ impl<P: Pipeline> PipelineState<P> {
     ) -> Result<bool> {
         let _guard = self.change_guard().await;
         if let Some(cores) = cores {
-            check_cores(cores, self.living().len(), self.names.len())?;
+            check_cores(cores, self.live_places().len(), self.names.len())?;
         }
         self.gather().await?;
-        let costs = self.kit.lock().monitor.costs();
+        let costs = self.local.lock().monitor.costs();
         let before = self.groups.borrow().clone();
         let partition = choose(&partition_of(&before), &costs);
         if self.has_dead_group() {
             return Ok(false);
         }
-        let living = self.living();
+        let living = self.live_places();
         let stays = |group: &PlacedGroup| living.iter().any(|place| place.index() == group.place);
         if partition == partition_of(&before) && before.iter().all(stays) {
             return Ok(true);
         }
-        check_cores(partition.groups(), self.living().len(), self.names.len())?;
+        check_cores(partition.groups(), self.live_places().len(), self.names.len())?;
         let prepared = self.prepare(&partition, false).await?;
         if self.source.atomic(|source| source.takes_no_change()) {
             return Ok(true);
@@ -125,7 +127,7 @@ impl<P: Pipeline> PipelineState<P> {
         let entry = prepared.entry.clone();
         self.sink.borrow_mut().asked.push_back((prepared.epoch, before.len(), prepared.groups.len()));
         self.start(prepared);
-        self.source.atomic(|source| source.switches.push_back(Switch::Change { plan, entry }));
+        self.source.atomic(|source| source.markers.push_back(Marker::Change { plan, entry }));
         Ok(true)
     }
 
@@ -152,7 +154,7 @@ impl<P: Pipeline> PipelineState<P> {
 
     /// Makes the channels of new groups, which stay near the states they need.
     pub(super) async fn prepare(&self, partition: &Partition, is_first: bool) -> Result<Prepared> {
-        let living = self.living();
+        let living = self.live_places();
         let numbers: Vec<usize> = living.iter().map(|place| place.index()).collect();
         let bytes = self.known_state_bytes();
         let assigned = assign(&self.groups.borrow(), partition, &numbers, &bytes);
@@ -180,23 +182,23 @@ impl<P: Pipeline> PipelineState<P> {
         let Prepared { groups, epoch, exit, tasks, .. } = prepared;
         self.exits.borrow_mut().push_back(Exit { epoch, results: exit, groups: groups.clone().into() });
         *self.groups.borrow_mut() = groups;
-        command(&self.crew, Command::Start(tasks));
+        command(&self.starter, Command::Start(tasks));
     }
 
     /// Takes over what the places of the groups have measured.
     pub(super) async fn gather(&self) -> Result<()> {
         for (stage, fact) in self.facts().await? {
-            let mut kit = self.kit.lock();
+            let mut local = self.local.lock();
             if let Some(mean) = fact.mean {
-                kit.monitor.adopt(stage, mean);
+                local.monitor.adopt(stage, mean);
             }
-            kit.learn_state_bytes(stage, fact.state_bytes);
+            local.set_state_bytes(stage, fact.state_bytes);
         }
         Ok(())
     }
 
     fn known_state_bytes(&self) -> Vec<u64> {
-        self.kit.lock().state_bytes().iter().map(|bytes| bytes.unwrap_or(0) as u64).collect()
+        self.local.lock().state_bytes().iter().map(|bytes| bytes.unwrap_or(0) as u64).collect()
     }
 
     /// Gathers the facts about each stage from its place.
@@ -205,12 +207,12 @@ impl<P: Pipeline> PipelineState<P> {
         let groups = self.groups.borrow().clone();
         for PlacedGroup { stages, place } in groups {
             let place = Place::new(place).expect("it is a place of the run");
-            let (kit, first, end) = (&self.kit, stages.start, stages.end);
-            match finish(async { at!(place, stage_facts(&kit.lock(), first, end)).await }).await {
+            let (local, first, end) = (&self.local, stages.start, stages.end);
+            match finish(async { at!(place, stage_facts(&local.lock(), first, end)).await }).await {
                 Ok(own) => facts.extend(stages.zip(own)),
                 // The facts of this place about them are old, but they are known.
                 Err(error) if is_death(&error) => {
-                    facts.extend(stages.zip(stage_facts(&kit.lock(), first, end)))
+                    facts.extend(stages.zip(stage_facts(&local.lock(), first, end)))
                 }
                 Err(error) => return Err(error),
             }
@@ -232,9 +234,9 @@ impl<P: Pipeline> PipelineState<P> {
             });
         }
         let mut moved = 0;
-        for place in self.living() {
-            let kit = &self.kit;
-            moved += match finish(async { at!(place, kit.lock().moved_bytes).await }).await {
+        for place in self.live_places() {
+            let local = &self.local;
+            moved += match finish(async { at!(place, local.lock().moved_bytes).await }).await {
                 Err(error) if is_death(&error) => 0,
                 bytes => bytes?,
             };

@@ -3,13 +3,13 @@
 //! All of it is at the place that runs the pipeline. Invariant: results leave in the order of the items, each once; the
 //! sink checks the number of each.
 
-use super::crew::{Command, Crew, command, outcome, supervise};
-use super::kit::Kit;
+use super::group_starter::{Command, GroupStarter, command, outcome, start_groups};
+use super::local::LocalPipeline;
 use super::options::{Options, check_places};
 use super::packet::StageMessage;
 use super::recovery::{Replay, is_death};
 use super::report::{PipelineReport, Resize};
-use super::source::{PipelineSource, Turnstile, send_markers};
+use super::source::{PipelineSource, SendPermit, send_markers};
 use super::stage::ports::PortValues;
 use super::{Pipeline, misused};
 use crate::prelude::*;
@@ -44,13 +44,13 @@ impl<P: Pipeline> Clone for RunningPipeline<P> {
 
 /// State that clones share.
 pub(super) struct PipelineState<P: Pipeline> {
-    pub(super) kit: PlaceLocal<Kit<P>>,
+    pub(super) local: PlaceLocal<LocalPipeline<P>>,
     pub(super) options: Options,
     /// The places that it may use.
     pub(super) usable: RefCell<Vec<Place>>,
     pub(super) names: Rc<[&'static str]>,
     pub(super) source: Monitor<PipelineSource>,
-    pub(super) crew: Rc<Monitor<Crew>>,
+    pub(super) starter: Rc<Monitor<GroupStarter>>,
     /// `true` while groups are being changed.
     pub(super) is_changing: Monitor<bool>,
     /// The groups that take the next items.
@@ -96,7 +96,7 @@ impl Sink {
         self.received - self.skipped
     }
 
-    fn result_came(&mut self, now: Duration) {
+    fn on_result(&mut self, now: Duration) {
         if let Some(last) = self.last.replace(now) {
             let between = now - last;
             let is_first_after = self.resizes.last().is_some_and(|resize| resize.item == self.received);
@@ -121,7 +121,7 @@ impl Sink {
         self.received == number
     }
 
-    fn change_came(&mut self, epoch: u64) {
+    fn on_change(&mut self, epoch: u64) {
         while self.asked.front().is_some_and(|(asked, ..)| *asked <= epoch) {
             let Some((asked, from, to)) = self.asked.pop_front() else { return };
             if asked == epoch {
@@ -152,21 +152,21 @@ impl<P: Pipeline> RunningPipeline<P> {
                 match shared.source.when(PipelineSource::takes_items, enter).await {
                     Ok(entered) => entered,
                     Err(true) => {
-                        shared.mend().await?;
+                        shared.recover().await?;
                         continue;
                     }
                     Err(false) => {
                         return Err(Error::new(ErrorKind::Closed, "the pipeline takes no more items"));
                     }
                 };
-            let mut turnstile = Turnstile::new(&shared.source, number, generation);
-            let payload = match shared.keep_for_replay(&entry, &mut turnstile, (number, &item)).await? {
+            let mut permit = SendPermit::new(&shared.source, number, generation);
+            let payload = match shared.keep_for_replay(&entry, &mut permit, (number, &item)).await? {
                 Some(bytes) => PortValues::Bytes(vec![bytes]),
                 None => PortValues::of(item, entry.home() == here())?,
             };
             let is_kept = matches!(&payload, PortValues::Bytes(_)) && shared.options.checkpoint.is_some();
-            if !turnstile.send(&entry, payload).await && !is_kept {
-                shared.mend().await?;
+            if !permit.send(&entry, payload).await && !is_kept {
+                shared.recover().await?;
                 return Err(misused("the pipeline has lost an item that it was to keep".to_owned()));
             }
             return Ok(());
@@ -184,7 +184,7 @@ impl<P: Pipeline> RunningPipeline<P> {
                 return Ok(None);
             }
             let Some(Exit { epoch, results, .. }) = shared.exits.borrow().front().cloned() else {
-                shared.mend().await?;
+                shared.recover().await?;
                 continue;
             };
             match results.recv().await {
@@ -199,20 +199,20 @@ impl<P: Pipeline> RunningPipeline<P> {
                         let received = shared.sink.borrow().received;
                         return Err(misused(format!("result {number} has come in place of {received}")));
                     }
-                    shared.sink.borrow_mut().result_came(now());
+                    shared.sink.borrow_mut().on_result(now());
                     shared.forget_replay(number);
                     return payload.into_value().map(Some);
                 }
                 Ok(StageMessage::Change(plan)) => {
                     shared.exits.borrow_mut().retain(|other| other.epoch != epoch);
-                    shared.sink.borrow_mut().change_came(plan.epoch);
+                    shared.sink.borrow_mut().on_change(plan.epoch);
                 }
-                Ok(StageMessage::Checkpoint { number }) => shared.checkpoint_came(number),
+                Ok(StageMessage::Checkpoint { number }) => shared.on_checkpoint(number),
                 Ok(StageMessage::End) => shared.sink.borrow_mut().has_ended = true,
                 Err(RecvError::Closed) => {
                     let is_current = shared.exits.borrow().front().is_some_and(|front| front.epoch == epoch);
                     if is_current && !shared.sink.borrow().has_ended {
-                        shared.mend().await?;
+                        shared.recover().await?;
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -259,7 +259,7 @@ impl<P: Pipeline> RunningPipeline<P> {
         let before = shared.usable.replace(places.clone());
         let mut guard = UsableGuard { usable: &shared.usable, before, wanted: Some(places) };
         let choose = |partition: &Partition, costs: &StageCosts| {
-            Partition::optimal(costs, shared.living().len().clamp(1, partition.stages()))
+            Partition::optimal(costs, shared.live_places().len().clamp(1, partition.stages()))
         };
         shared.change(choose, None).await?;
         guard.wanted = None;
@@ -272,7 +272,7 @@ impl<P: Pipeline> RunningPipeline<P> {
     /// A place has died.
     pub async fn measured_costs(&self) -> Result<StageCosts> {
         self.shared.gather().await?;
-        Ok(self.shared.kit.lock().monitor.costs())
+        Ok(self.shared.local.lock().monitor.costs())
     }
 
     /// Recombines the stages over the same number of places by what they cost, if the slowest group becomes at least a
@@ -324,18 +324,19 @@ pub(super) async fn run<P: Pipeline, R>(
     body: impl AsyncFnOnce(RunningPipeline<P>) -> Result<R>,
 ) -> Result<(R, PipelineReport)> {
     let seed = (pipeline, options.state_bytes_max);
-    let kit = PlaceLocal::with(seed, |(pipeline, max): (P, usize)| Kit::new(&pipeline, max)).await?;
-    let names = Rc::clone(&kit.lock().names);
+    let local =
+        PlaceLocal::with(seed, |(pipeline, max): (P, usize)| LocalPipeline::new(&pipeline, max)).await?;
+    let names = Rc::clone(&local.lock().names);
     let partition = options.check(names.len())?;
-    let states = kit.lock().first_states()?;
+    let states = local.lock().first_states()?;
     let replay = options.checkpoint.map(|_| Replay::new(states));
     let shared = PipelineState {
-        kit,
+        local,
         usable: RefCell::new(options.usable_places()),
         options,
         names,
         source: Monitor::default(),
-        crew: Rc::default(),
+        starter: Rc::default(),
         is_changing: Monitor::default(),
         groups: RefCell::default(),
         epoch: Cell::new(0),
@@ -348,7 +349,7 @@ pub(super) async fn run<P: Pipeline, R>(
     };
     let flow = RunningPipeline { shared: Rc::new(shared) };
     finish(async {
-        let _over = OverGuard(&flow.shared);
+        let _over = ShutdownGuard(&flow.shared);
         spawn(send_markers(flow.clone()));
         flow.shared.begin(&partition).await?;
         let value = match body(flow.clone()).await {
@@ -360,8 +361,8 @@ pub(super) async fn run<P: Pipeline, R>(
         };
         flow.close();
         while flow.recv().await?.is_some() {}
-        command(&flow.shared.crew, Command::Stop);
-        match outcome(&flow.shared.crew).await {
+        command(&flow.shared.starter, Command::Stop);
+        match outcome(&flow.shared.starter).await {
             Err(error) if !is_death(&error) => return Err(error),
             _ => {} // a place that died after the last result has taken nothing with it
         }
@@ -372,25 +373,25 @@ pub(super) async fn run<P: Pipeline, R>(
 
 /// Ends everything when the program's part is over, also by a panic: the task of the markers ends, and groups do as
 /// channels close.
-struct OverGuard<'a, P: Pipeline>(&'a Rc<PipelineState<P>>);
+struct ShutdownGuard<'a, P: Pipeline>(&'a Rc<PipelineState<P>>);
 
-impl<P: Pipeline> Drop for OverGuard<'_, P> {
+impl<P: Pipeline> Drop for ShutdownGuard<'_, P> {
     fn drop(&mut self) {
         self.0.source.atomic(|source| {
             source.is_over = true;
             source.entry = None;
-            source.switches.clear();
+            source.markers.clear();
         });
         self.0.exits.borrow_mut().clear();
-        command(&self.0.crew, Command::Stop);
-        self.0.kit.lock().abort(u64::MAX);
+        command(&self.0.starter, Command::Stop);
+        self.0.local.lock().abort(u64::MAX);
     }
 }
 
 impl<P: Pipeline> PipelineState<P> {
     /// Starts the task that starts groups.
-    pub(super) fn start_crew(&self) {
-        spawn(supervise(self.kit.clone(), Rc::clone(&self.crew)));
+    pub(super) fn spawn_group_starter(&self) {
+        spawn(start_groups(self.local.clone(), Rc::clone(&self.starter)));
     }
 
     async fn report(&self) -> Result<PipelineReport> {

@@ -36,9 +36,9 @@
 //! ```
 
 mod change;
-mod crew;
 mod flow;
-mod kit;
+mod group_starter;
+mod local;
 mod options;
 mod packet;
 mod recovery;

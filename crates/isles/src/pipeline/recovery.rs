@@ -6,11 +6,11 @@
 //! before a death are dropped when they come again.
 
 use super::Pipeline;
-use super::crew::{Command, command, outcome};
 use super::flow::{PipelineState, partition_of};
-use super::kit::SavedStage;
+use super::group_starter::{Command, command, outcome};
+use super::local::SavedStage;
 use super::packet::StageMessage;
-use super::source::Turnstile;
+use super::source::SendPermit;
 use super::stage::ports::PortValues;
 use crate::prelude::*;
 use crate::{Error, ErrorKind, Result, yield_now};
@@ -88,7 +88,7 @@ impl<P: Pipeline> PipelineState<P> {
     pub(super) async fn keep_for_replay<T: CanSend>(
         &self,
         entry: &Sender<StageMessage>,
-        turnstile: &mut Turnstile<'_>,
+        permit: &mut SendPermit<'_>,
         (number, item): (u64, &T),
     ) -> Result<Option<Vec<u8>>> {
         let Some(apart) = self.options.checkpoint else { return Ok(None) };
@@ -97,7 +97,7 @@ impl<P: Pipeline> PipelineState<P> {
             let mut replay = self.replay.borrow_mut();
             let replay = replay.as_mut().expect("a pipeline with checkpoints has one");
             replay.items.push_back(bytes.clone());
-            turnstile.use_number();
+            permit.use_number();
             replay.is_stateless()
         };
         if !is_stateless && number > 0 && number.is_multiple_of(apart) {
@@ -117,8 +117,8 @@ impl<P: Pipeline> PipelineState<P> {
     }
 
     /// The marker of a checkpoint has come out: all states are here.
-    pub(super) fn checkpoint_came(&self, number: u64) {
-        let states = self.kit.lock().take_checkpoint(number);
+    pub(super) fn on_checkpoint(&self, number: u64) {
+        let states = self.local.lock().take_checkpoint(number);
         if let Some((replay, states)) = self.replay.borrow_mut().as_mut().zip(states) {
             replay.advance_to(number);
             replay.states = states;
@@ -134,12 +134,12 @@ impl<P: Pipeline> PipelineState<P> {
         });
         let epoch = self.epoch.get() + 1;
         for place in places().filter(|place| !place.is_dead()) {
-            let kit = &self.kit;
+            let local = &self.local;
             // A place that dies just now needs no telling.
-            let _ = finish(async { at!(place, kit.lock().abort(epoch)).await }).await;
+            let _ = finish(async { at!(place, local.lock().abort(epoch)).await }).await;
         }
-        command(&self.crew, Command::Stop);
-        outcome(&self.crew).await
+        command(&self.starter, Command::Stop);
+        outcome(&self.starter).await
     }
 
     /// Gives the pipeline up.
@@ -155,7 +155,7 @@ impl<P: Pipeline> PipelineState<P> {
     ///
     /// # Errors
     /// The error that ended them, with the stages that a dead place had.
-    pub(super) async fn mend(&self) -> Result<()> {
+    pub(super) async fn recover(&self) -> Result<()> {
         let generation = || self.source.atomic(|source| source.generation());
         let broken = generation();
         let _guard = self.change_guard().await;
@@ -175,11 +175,11 @@ impl<P: Pipeline> PipelineState<P> {
             Err(error) if !is_death(&error) => Some(error),
             Err(error) => {
                 // The error of a death may come before its news.
-                while dead_of(&error).any(|place| !place.is_dead()) {
+                while dead_places(&error).any(|place| !place.is_dead()) {
                     yield_now().await;
                 }
-                let goes_on = self.options.checkpoint.is_some() && !self.living().is_empty();
-                (!goes_on).then(|| self.what_is_lost(&error, &under_way))
+                let goes_on = self.options.checkpoint.is_some() && !self.live_places().is_empty();
+                (!goes_on).then(|| self.lost_stages_error(&error, &under_way))
             }
         };
         if let Some(error) = fatal {
@@ -191,14 +191,14 @@ impl<P: Pipeline> PipelineState<P> {
             under_way.iter().filter(|group| is_dead(group)).map(|group| group.place).collect();
         self.lost_places.set(self.lost_places.get() + dead.len());
         let groups = self.groups.borrow().clone();
-        let cores = groups.len().min(self.living().len());
+        let cores = groups.len().min(self.live_places().len());
         let partition = match cores == groups.len() {
             true => partition_of(&groups),
-            false => Partition::optimal(&self.kit.lock().monitor.costs(), cores),
+            false => Partition::optimal(&self.local.lock().monitor.costs(), cores),
         };
         let prepared = self.prepare(&partition, false).await?;
         for group in &prepared.groups {
-            let (place, kit, epoch) = (Place::new(group.place), &self.kit, prepared.epoch);
+            let (place, local, epoch) = (Place::new(group.place), &self.local, prepared.epoch);
             let place = place.expect("it is a place of the run");
             for stage in group.stages.clone() {
                 let Some(state) = self.replay.borrow().as_ref().map(|replay| replay.states[stage].clone())
@@ -206,26 +206,26 @@ impl<P: Pipeline> PipelineState<P> {
                     continue;
                 };
                 let saved = SavedStage { stage, state };
-                finish(async { at!(place, kit.lock().deliver(epoch, saved)).await }).await?;
+                finish(async { at!(place, local.lock().deliver(epoch, saved)).await }).await?;
             }
         }
         let entry = prepared.entry.clone();
-        self.start_crew();
+        self.spawn_group_starter();
         self.start(prepared);
         self.source.atomic(|source| source.restart(entry));
         Ok(())
     }
 
     /// The error of a pipeline that cannot go on, with the stages of the dead places.
-    fn what_is_lost(&self, error: &Error, under_way: &[PlacedGroup]) -> Error {
-        let states = self.kit.lock().state_bytes().to_vec();
+    fn lost_stages_error(&self, error: &Error, under_way: &[PlacedGroup]) -> Error {
+        let states = self.local.lock().state_bytes().to_vec();
         let stages: OrderedSet<usize> =
             under_way.iter().filter(|group| is_dead(group)).flat_map(|group| group.stages.clone()).collect();
-        let told = stages.iter().map(|stage| match states[stage] {
+        let descriptions = stages.iter().map(|stage| match states[stage] {
             Some(_) => format!("stage `{}` with its state", self.names[stage]),
             None => format!("stage `{}`", self.names[stage]),
         });
-        let lost = told.collect::<Vec<_>>().join(", ");
+        let lost = descriptions.collect::<Vec<_>>().join(", ");
         let text = format!("{error}; it ran {lost}; with `checkpoint` the pipeline would have gone on");
         Error::new(first_death(error).unwrap_or(error.kind().clone()), text)
     }
@@ -245,15 +245,15 @@ fn first_death(error: &Error) -> Option<ErrorKind> {
 }
 
 /// The places whose deaths an error tells of.
-fn dead_of(error: &Error) -> impl Iterator<Item = Place> {
-    let mut told = Vec::new();
-    collect_dead(error, &mut told);
-    places().filter(move |place| told.contains(&place.id()))
+fn dead_places(error: &Error) -> impl Iterator<Item = Place> {
+    let mut dead = Vec::new();
+    collect_dead(error, &mut dead);
+    places().filter(move |place| dead.contains(&place.id()))
 }
 
-fn collect_dead(error: &Error, told: &mut Vec<PlaceId>) {
+fn collect_dead(error: &Error, dead: &mut Vec<PlaceId>) {
     if let ErrorKind::DeadPlace(place) = error.kind() {
-        told.push(*place);
+        dead.push(*place);
     }
-    error.causes().iter().for_each(|cause| collect_dead(cause, told));
+    error.causes().iter().for_each(|cause| collect_dead(cause, dead));
 }

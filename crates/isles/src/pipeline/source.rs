@@ -12,7 +12,7 @@ use crate::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Marker that goes into the pipeline next, besides items.
-pub(super) enum Switch {
+pub(super) enum Marker {
     /// A change of groups: the marker goes into the entry that was, items after it into the new one.
     Change { plan: EpochPlan, entry: Sender<StageMessage> },
     /// New groups in place of those that a death has ended: what they lost is sent again.
@@ -29,7 +29,7 @@ pub(super) struct PipelineSource {
     pub(super) sent: u64,
     /// The numbers of items whose sending was given up: the groups may have them, or not.
     pub(super) given_up: BTreeSet<u64>,
-    pub(super) switches: VecDeque<Switch>,
+    pub(super) markers: VecDeque<Marker>,
     /// No items will come.
     pub(super) is_closed: bool,
     is_end_sent: bool,
@@ -44,7 +44,7 @@ pub(super) struct PipelineSource {
 impl PipelineSource {
     /// Returns `true` if an item may go in, or be refused.
     pub(super) fn takes_items(&self) -> bool {
-        self.is_over || self.is_broken || self.is_closed || !self.is_sending && self.switches.is_empty()
+        self.is_over || self.is_broken || self.is_closed || !self.is_sending && self.markers.is_empty()
     }
 
     /// Returns `true` if no item will go through groups other than the present ones.
@@ -54,13 +54,13 @@ impl PipelineSource {
 
     fn has_marker(&self) -> bool {
         let has_end = self.is_closed && !self.is_end_sent;
-        self.is_over || !self.is_sending && !self.is_broken && (has_end || !self.switches.is_empty())
+        self.is_over || !self.is_sending && !self.is_broken && (has_end || !self.markers.is_empty())
     }
 
     /// Takes over new groups after a death: markers for the old ones are of no use.
     pub(super) fn restart(&mut self, entry: Sender<StageMessage>) {
-        self.switches.clear();
-        self.switches.push_back(Switch::Restart { entry });
+        self.markers.clear();
+        self.markers.push_back(Marker::Restart { entry });
         (self.is_broken, self.is_end_sent) = (false, false);
         self.generation += 1;
     }
@@ -89,12 +89,12 @@ fn next_step(source: &mut PipelineSource) -> Step {
         return Step::Over;
     }
     source.is_sending = true;
-    match source.switches.pop_front() {
-        Some(Switch::Change { plan, entry }) => {
+    match source.markers.pop_front() {
+        Some(Marker::Change { plan, entry }) => {
             let old = source.entry.replace(entry).expect("a change comes after a start");
             Step::Change { plan, entry: old }
         }
-        Some(Switch::Restart { entry }) => {
+        Some(Marker::Restart { entry }) => {
             source.entry = Some(entry);
             Step::Restart
         }
@@ -122,7 +122,7 @@ pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
 
 /// The right to send an item; given back when dropped. If sending was begun, the number of the item is used then: who
 /// gives up does not know whether the groups have it.
-pub(super) struct Turnstile<'a> {
+pub(super) struct SendPermit<'a> {
     source: &'a Monitor<PipelineSource>,
     number: u64,
     generation: u64,
@@ -130,10 +130,10 @@ pub(super) struct Turnstile<'a> {
     has_sent: bool,
 }
 
-impl<'a> Turnstile<'a> {
+impl<'a> SendPermit<'a> {
     /// For the item `number`; the caller has set `is_sending`.
     pub(super) fn new(source: &'a Monitor<PipelineSource>, number: u64, generation: u64) -> Self {
-        Turnstile { source, number, generation, is_used: false, has_sent: false }
+        SendPermit { source, number, generation, is_used: false, has_sent: false }
     }
 
     /// The number stands for this item from now on.
@@ -153,7 +153,7 @@ impl<'a> Turnstile<'a> {
     }
 }
 
-impl Drop for Turnstile<'_> {
+impl Drop for SendPermit<'_> {
     fn drop(&mut self) {
         self.source.atomic(|source| {
             source.is_sending = false;

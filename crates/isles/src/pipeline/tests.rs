@@ -377,8 +377,8 @@ fn a_panic_and_a_state_that_is_too_large_name_the_stage() {
     assert_eq!(*error.kind(), ErrorKind::Panicked);
     assert!(error.to_string().contains("stage `divides`: "), "{error}");
     let error = run_of(39_000, 1, None).unwrap_err();
-    let told = "the state of stage `hoarder` has 39004 bytes; allowed: at most 38912";
-    assert!(*error.kind() == ErrorKind::Misused && error.to_string().contains(told), "{error}");
+    let text = "the state of stage `hoarder` has 39004 bytes; allowed: at most 38912";
+    assert!(*error.kind() == ErrorKind::Misused && error.to_string().contains(text), "{error}");
     let error = run_of(38_906, 5, Some(1)).unwrap_err();
     assert!(
         *error.kind() == ErrorKind::Misused && error.to_string().contains("the state of stage `hoarder`"),
@@ -407,9 +407,9 @@ fn options_and_resizes_that_are_not_allowed_are_refused_and_the_pipeline_goes_on
                 "the costs are of 1 stages",
             ),
         ];
-        for (options, told) in refused {
+        for (options, text) in refused {
             let error = process(PLAIN, options, 0..1, |_| {}).await.unwrap_err();
-            assert!(*error.kind() == ErrorKind::Misused && error.to_string().contains(told), "{error}");
+            assert!(*error.kind() == ErrorKind::Misused && error.to_string().contains(text), "{error}");
         }
         let body = async |flow: RunningPipeline<Mixed>| {
             for cores in [0, 3] {
@@ -456,8 +456,8 @@ fn results_that_nobody_receives_are_dropped_and_the_error_of_the_body_is_that_of
 /// Returns the id of a place; only a place can tell it.
 fn id_of(number: usize) -> PlaceId {
     let id = Rc::new(Cell::new(None));
-    let told = Rc::clone(&id);
-    let say = move || async move { told.set(Place::new(number).map(Place::id)) };
+    let slot = Rc::clone(&id);
+    let say = move || async move { slot.set(Place::new(number).map(Place::id)) };
     simulate(number as u32 + 1, Plan::calm(0), say).0.expect("it only says it");
     id.get().expect("the last place")
 }
@@ -474,10 +474,10 @@ fn end_with_death(
     let losses = vec![PlannedDeath { place: id_of(place), step }];
     let plan = Plan { losses, stops: Vec::new(), ..Plan::adversarial(seed) };
     let found = Rc::new(Cell::new(None));
-    let told = Rc::clone(&found);
+    let slot = Rc::clone(&found);
     let (result, ..) = simulate(places, plan, move || async move {
         let options = Options { checkpoint, ..Options::default() };
-        told.set(Some(resized(pipeline, options, 120, 30, seed).await));
+        slot.set(Some(resized(pipeline, options, 120, 30, seed).await));
     });
     found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
 }

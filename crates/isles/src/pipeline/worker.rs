@@ -3,7 +3,7 @@
 //! Neighbouring stages of a group are called one after the other, with no message between them. Invariant: a group
 //! handles its packets in order, and after a change or the end handles none.
 
-use super::kit::{Kit, SavedStage, arrived};
+use super::local::{LocalPipeline, SavedStage, arrived};
 use super::packet::{EpochPlan, StageMessage};
 use super::stage::AnyStage;
 use super::stage::ports::{PortValues, Ports, live_at};
@@ -46,7 +46,7 @@ pub(super) struct GroupTask {
 
 /// A group that runs.
 struct StageGroup<P: Pipeline> {
-    kit: PlaceLocal<Kit<P>>,
+    local: PlaceLocal<LocalPipeline<P>>,
     names: Rc<[&'static str]>,
     epoch: u64,
     first: usize,
@@ -69,11 +69,11 @@ struct StageGroup<P: Pipeline> {
 }
 
 /// Runs a group until a change or the end has come through it, or the pipeline is given up.
-pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) -> Result<()> {
+pub(super) async fn work<P: Pipeline>(local: PlaceLocal<LocalPipeline<P>>, task: GroupTask) -> Result<()> {
     let (input, epoch) = (task.input.clone(), task.epoch);
-    let arrivals = Rc::clone(&kit.lock().arrivals);
+    let arrivals = Rc::clone(&local.lock().arrivals);
     let mut aborted = pin!(arrivals.when(|arrivals| arrivals.has_aborted(epoch), |_| ()));
-    let mut group = StageGroup::new(kit, task);
+    let mut group = StageGroup::new(local, task);
     loop {
         let mut received = pin!(input.recv());
         // The group before may have been lost with a place before it began, so that nothing closes the channel.
@@ -100,7 +100,7 @@ pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) 
                     return group.end();
                 }
             }
-            StageMessage::Change(plan) => return group.hand_over(plan).await,
+            StageMessage::Change(plan) => return group.transfer_stages(plan).await,
             StageMessage::Checkpoint { number } => group.checkpoint(number).await?,
             StageMessage::End => {
                 let _ = group.output.send(StageMessage::End).await;
@@ -111,16 +111,16 @@ pub(super) async fn work<P: Pipeline>(kit: PlaceLocal<Kit<P>>, task: GroupTask) 
 }
 
 impl<P: Pipeline> StageGroup<P> {
-    fn new(kit: PlaceLocal<Kit<P>>, task: GroupTask) -> Self {
+    fn new(local: PlaceLocal<LocalPipeline<P>>, task: GroupTask) -> Self {
         let GroupTask { epoch, stages: range, is_first, keeper, output, .. } = task;
         let (names, plans, stages) = {
-            let mut kit = kit.lock();
+            let mut local = local.lock();
             let own = if is_first { range.clone() } else { 0..0 };
-            let stages = own.map(|stage| kit.take(stage)).collect();
-            (Rc::clone(&kit.names), Rc::clone(&kit.ports), stages)
+            let stages = own.map(|stage| local.take(stage)).collect();
+            (Rc::clone(&local.names), Rc::clone(&local.ports), stages)
         };
         StageGroup {
-            kit,
+            local,
             names,
             epoch,
             first: range.start,
@@ -142,7 +142,7 @@ impl<P: Pipeline> StageGroup<P> {
     async fn has_arrived(&mut self, count: usize) -> Result<bool> {
         while self.stages.len() < count {
             let stage = self.first + self.stages.len();
-            let Some(idle) = arrived(&self.kit, self.epoch, stage).await? else { return Ok(false) };
+            let Some(idle) = arrived(&self.local, self.epoch, stage).await? else { return Ok(false) };
             self.stages.push(idle);
         }
         Ok(true)
@@ -198,17 +198,17 @@ impl<P: Pipeline> StageGroup<P> {
             costs.push((now() - begun).as_nanos() as u64);
         }
         self.is_long = costs.iter().sum::<u64>() > LONG_ITEM.as_nanos() as u64;
-        let monitor = &mut self.kit.lock().monitor;
+        let monitor = &mut self.local.lock().monitor;
         costs.into_iter().enumerate().for_each(|(index, cost)| monitor.measured(self.first + index, cost));
         Ok(true)
     }
 
     /// Hands each stage to the group of the plan that runs it next. Those at other places get the state only.
-    async fn hand_over(self, plan: EpochPlan) -> Result<()> {
-        let StageGroup { kit, first, stages, output, .. } = self;
+    async fn transfer_stages(self, plan: EpochPlan) -> Result<()> {
+        let StageGroup { local, first, stages, output, .. } = self;
         for (stage, idle) in (first..).zip(stages) {
             let (epoch, place) = (plan.epoch, plan.place_of(stage));
-            let mut own = kit.lock();
+            let mut own = local.lock();
             if place == here().index() {
                 own.keep(epoch, stage, idle);
                 continue;
@@ -220,7 +220,7 @@ impl<P: Pipeline> StageGroup<P> {
             let (place, saved) = (Place::new(place), SavedStage { stage, state });
             let place = place.expect("a plan has places of the run");
             // Each by itself, so that the next one is saved while it travels.
-            spawn_at!(place, kit.lock().deliver(epoch, saved));
+            spawn_at!(place, local.lock().deliver(epoch, saved));
         }
         let _ = output.send(StageMessage::Change(plan)).await;
         Ok(())
@@ -230,19 +230,19 @@ impl<P: Pipeline> StageGroup<P> {
     async fn checkpoint(&mut self, number: u64) -> Result<()> {
         let mut states = Vec::new();
         for (stage, idle) in (self.first..).zip(&self.stages) {
-            let state = self.kit.lock().save(stage, &**idle)?;
+            let state = self.local.lock().save(stage, &**idle)?;
             states.push(SavedStage { stage, state });
         }
-        let (kit, keeper) = (&self.kit, self.keeper);
-        at!(keeper, kit.lock().add_to_checkpoint(number, states)).await?;
+        let (local, keeper) = (&self.local, self.keeper);
+        at!(keeper, local.lock().add_to_checkpoint(number, states)).await?;
         let _ = self.output.send(StageMessage::Checkpoint { number }).await;
         Ok(())
     }
 
     /// Gives the stages back to the place.
     fn end(self) -> Result<()> {
-        let mut kit = self.kit.lock();
-        (self.first..).zip(self.stages).for_each(|(stage, idle)| kit.put(stage, idle));
+        let mut local = self.local.lock();
+        (self.first..).zip(self.stages).for_each(|(stage, idle)| local.put(stage, idle));
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ pub(crate) mod unknown_variables;
 use crate::chip::ChipSettings;
 use crate::machine::Machine;
 use crate::output::{Export, ExportRequest};
-use crate::settings::table::{Elsewhere, FlagGroup, SETTINGS, SettingRow, setting};
+use crate::settings::table::{FlagGroup, OnOtherMachines, SETTINGS, SettingRow, setting};
 use crate::settings::unknown_variables::warn_of_unknown_variables;
 use isles_runtime::run::Stall;
 use isles_transport_shm::Pinning;
@@ -104,7 +104,7 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
         let refused = |allowed| Err(ConfigError::new(name, value, allowed));
         let row = SETTINGS.iter().find(|row| row.variable == *variable);
         if let Some(SettingRow { machines, .. }) = row
-            && machines.elsewhere == Elsewhere::FlagRefused
+            && machines.on_other_machines == OnOtherMachines::FlagRefused
             && !machines.include(machine)
         {
             return refused(machines.refusal(machine));
@@ -259,11 +259,11 @@ impl Environment {
     }
 
     /// Returns the defaults, with nothing set.
-    fn unsaid() -> Environment {
+    fn defaults() -> Environment {
         Environment {
             machine: None,
             places: None,
-            pinning: pinning::unsaid(),
+            pinning: pinning::default_pinning(),
             reports: Vec::new(),
             exports: Vec::new(),
             #[cfg(feature = "chip")]
@@ -285,7 +285,7 @@ impl Environment {
         sources: &SettingSources<'_>,
         mut rows: impl Iterator<Item = &'static SettingRow>,
     ) -> Result<Self, ConfigError> {
-        let mut environment = Environment::unsaid();
+        let mut environment = Environment::defaults();
         rows.try_for_each(|row| sources.take(row, &mut environment))?;
         #[cfg(feature = "chip")]
         environment.chip.note_arguments(sources.flags);

@@ -4,7 +4,7 @@
 //! names a processor of its own for each place, which this program may use.
 
 use crate::settings::{ConfigError, Setting};
-use isles_transport::{CoreList, CoreListFault};
+use isles_transport::{CoreList, CoreListError};
 use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
 
 /// Allowed values of `ISLES_PIN`, for a refusal.
@@ -14,7 +14,7 @@ const ALLOWED: &str = "auto, no, or processors and ranges of processors with com
 pub(crate) const UNSAID: &str = "the pinning";
 
 /// The setting that nobody made.
-pub(crate) fn unsaid() -> Setting<Pinning> {
+pub(crate) fn default_pinning() -> Setting<Pinning> {
     Setting::new(UNSAID, Pinning::default())
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn read(source: &str, value: &str) -> Result<Setting<Pinning>, Config
         "no" => Pinning::No,
         _ => {
             let list: CoreList =
-                value.parse().map_err(|fault| ConfigError::new(source, value, allowed_instead(fault)))?;
+                value.parse().map_err(|fault| ConfigError::new(source, value, allowed_processors(fault)))?;
             if let Some(strange) = list.missing(PROCESSORS_MAX as u32) {
                 return Err(ConfigError::new(source, value, usable(&processors(), strange)));
             }
@@ -37,13 +37,13 @@ pub(crate) fn read(source: &str, value: &str) -> Result<Setting<Pinning>, Config
 
 /// Checks that `places` places can have the requested processors.
 pub(crate) fn check(pinning: &Setting<Pinning>, places: u32) -> Result<(), ConfigError> {
-    check_among(&processors(), pinning, places)
+    check_pinning(&processors(), pinning, places)
 }
 
-fn check_among(processors: &[usize], pinning: &Setting<Pinning>, places: u32) -> Result<(), ConfigError> {
+fn check_pinning(processors: &[usize], pinning: &Setting<Pinning>, places: u32) -> Result<(), ConfigError> {
     let Setting { value, source } = pinning;
     let Pinning::Processors(list) = value else { return Ok(()) };
-    let refuse = |allowed| Err(ConfigError::new(source, &told(list), allowed));
+    let refuse = |allowed| Err(ConfigError::new(source, &pinning_list(list), allowed));
     if let Some(strange) = list.iter().find(|processor| !processors.contains(processor)) {
         return refuse(usable(processors, *strange as u32));
     }
@@ -53,19 +53,22 @@ fn check_among(processors: &[usize], pinning: &Setting<Pinning>, places: u32) ->
     Ok(())
 }
 
-fn allowed_instead(fault: CoreListFault) -> String {
+fn allowed_processors(fault: CoreListError) -> String {
     match fault {
-        CoreListFault::Twice { core } => format!("each processor once ({core} is there twice)"),
-        CoreListFault::Unreadable => ALLOWED.to_owned(),
+        CoreListError::Duplicate { core } => format!("each processor once ({core} is there twice)"),
+        CoreListError::Unreadable => ALLOWED.to_owned(),
     }
 }
 
 fn usable(processors: &[usize], strange: u32) -> String {
-    format!("processors that this program may use, which are {} ({strange} is none)", told(processors))
+    format!(
+        "processors that this program may use, which are {} ({strange} is none)",
+        pinning_list(processors)
+    )
 }
 
 /// Processors as they are written.
-fn told(processors: &[usize]) -> String {
+fn pinning_list(processors: &[usize]) -> String {
     let ranges = processors.iter().map(|processor| *processor as u32..=*processor as u32);
     CoreList::of(ranges).map_or_else(|_| "no processor".to_owned(), |list| list.to_string())
 }
@@ -75,7 +78,8 @@ mod tests {
     use super::*;
 
     fn refusal(value: &str, places: u32) -> String {
-        let checked = read("ISLES_PIN", value).and_then(|pinning| check_among(&[0, 1, 4], &pinning, places));
+        let checked =
+            read("ISLES_PIN", value).and_then(|pinning| check_pinning(&[0, 1, 4], &pinning, places));
         checked.expect_err(value).allowed
     }
 
@@ -98,6 +102,6 @@ mod tests {
         assert_eq!(refusal("0,1", 3), "one processor for each of 3 places (here are 2)");
         assert!(refusal("0-4294967295", 1).ends_with("(4294967295 is none)"));
         let pinning = read("ISLES_PIN", "4,0,1").unwrap();
-        assert_eq!(check_among(&[0, 1, 4], &pinning, 2), Ok(()), "more than places");
+        assert_eq!(check_pinning(&[0, 1, 4], &pinning, 2), Ok(()), "more than places");
     }
 }

@@ -83,7 +83,7 @@ pub struct Machines {
     /// Machines on which it has a meaning.
     pub on: &'static [MachineClass],
     /// Effect of the setting on other machines.
-    pub elsewhere: Elsewhere,
+    pub on_other_machines: OnOtherMachines,
 }
 
 /// Machines that settings do not tell apart.
@@ -101,9 +101,9 @@ pub enum MachineClass {
 
 /// Effect of a setting on a machine where it has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Elsewhere {
+pub enum OnOtherMachines {
     /// It is passed over.
-    PassedOver,
+    Ignored,
     /// The flag is refused. The variable is passed over, because it may be set for many programs.
     FlagRefused,
     /// Flag and variable are refused.
@@ -134,10 +134,10 @@ pub(crate) type Reader = fn(&mut Environment, &str, &str) -> Result<(), ConfigEr
 
 /// Returns the value of a setting in words, for a run of a number of places on a modelled chip.
 #[cfg(feature = "chip")]
-pub(crate) type Told = fn(&ChipSettings, ModelledChip, u32) -> String;
+pub(crate) type ValueFormatter = fn(&ChipSettings, ModelledChip, u32) -> String;
 /// In a program without modelled chips, nobody asks for that.
 #[cfg(not(feature = "chip"))]
-pub(crate) type Told = fn() -> String;
+pub(crate) type ValueFormatter = fn() -> String;
 
 /// Form in which tapes and summaries of modelled chips keep a setting. A tape is played only if all the settings it
 /// keeps are the same.
@@ -146,28 +146,28 @@ pub(crate) enum Stored {
     /// Neither keeps it: it changes nothing of what a chip does.
     Nowhere,
     /// Both keep it in a form of its own: as a number, or as a part of the chip.
-    OwnForm,
+    OwnField,
     /// The summary keeps it by its name.
-    Summary(Told),
+    Summary(ValueFormatter),
     /// Both keep it by its name.
-    TapeAndSummary(Told),
+    TapeAndSummary(ValueFormatter),
 }
 
 impl Stored {
     /// Returns the function that tells the value to a summary that keeps it by its name.
-    pub(crate) fn by_summary(&self) -> Option<Told> {
+    pub(crate) fn by_summary(&self) -> Option<ValueFormatter> {
         match self {
-            Stored::Summary(told) | Stored::TapeAndSummary(told) => Some(*told),
-            Stored::Nowhere | Stored::OwnForm => None,
+            Stored::Summary(format) | Stored::TapeAndSummary(format) => Some(*format),
+            Stored::Nowhere | Stored::OwnField => None,
         }
     }
 
     /// Returns the function that tells the value to a tape that keeps it by its name.
     #[cfg(feature = "chip")]
-    pub(crate) fn by_tape(&self) -> Option<Told> {
+    pub(crate) fn by_tape(&self) -> Option<ValueFormatter> {
         match self {
-            Stored::TapeAndSummary(told) => Some(*told),
-            Stored::Nowhere | Stored::OwnForm | Stored::Summary(_) => None,
+            Stored::TapeAndSummary(format) => Some(*format),
+            Stored::Nowhere | Stored::OwnField | Stored::Summary(_) => None,
         }
     }
 }
@@ -181,18 +181,23 @@ impl SettingRow {
 
 const ALL: Machines = Machines {
     on: &[MachineClass::Host, MachineClass::Ranks, MachineClass::Loopback, MachineClass::Chip],
-    elsewhere: Elsewhere::PassedOver,
+    on_other_machines: OnOtherMachines::Ignored,
 };
-const HOST: Machines = Machines { on: &[MachineClass::Host], elsewhere: Elsewhere::FlagRefused };
-const RANKS: Machines = Machines { on: &[MachineClass::Ranks], elsewhere: Elsewhere::PassedOver };
-const CHIP: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewhere::FlagRefused };
-const CHIP_ALONE: Machines = Machines { on: &[MachineClass::Chip], elsewhere: Elsewhere::Refused };
+const HOST: Machines =
+    Machines { on: &[MachineClass::Host], on_other_machines: OnOtherMachines::FlagRefused };
+const RANKS: Machines = Machines { on: &[MachineClass::Ranks], on_other_machines: OnOtherMachines::Ignored };
+const CHIP: Machines =
+    Machines { on: &[MachineClass::Chip], on_other_machines: OnOtherMachines::FlagRefused };
+const CHIP_ALONE: Machines =
+    Machines { on: &[MachineClass::Chip], on_other_machines: OnOtherMachines::Refused };
 const OBSERVED: Machines = Machines {
     on: &[MachineClass::Host, MachineClass::Ranks, MachineClass::Chip],
-    elsewhere: Elsewhere::Refused,
+    on_other_machines: OnOtherMachines::Refused,
 };
-const SEEDED: Machines =
-    Machines { on: &[MachineClass::Loopback, MachineClass::Chip], elsewhere: Elsewhere::FlagRefused };
+const SEEDED: Machines = Machines {
+    on: &[MachineClass::Loopback, MachineClass::Chip],
+    on_other_machines: OnOtherMachines::FlagRefused,
+};
 
 /// A flag of `group`.
 const fn flag(group: FlagGroup, name: &'static str, value: &'static str) -> SettingFlag {
@@ -221,8 +226,8 @@ macro_rules! of_chip {
             Ok(())
         }
     };
-    (tell $told:expr) => {
-        $told
+    (format $format:expr) => {
+        $format
     };
 }
 #[cfg(not(feature = "chip"))]
@@ -230,7 +235,7 @@ macro_rules! of_chip {
     (read $field:ident by $read:path) => {
         |_, _, _| Ok(())
     };
-    (tell $told:expr) => {
+    (format $format:expr) => {
         String::new
     };
 }
@@ -285,7 +290,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 list`) or `chip:FILE.toml`",
         default: SettingDefault::Words("`processes`; for a program that is started by itself `threads`"),
         machines: ALL,
-        stored: Stored::OwnForm,
+        stored: Stored::OwnField,
         read: |environment, source, value| {
             environment.machine = Some(readers::machine(source, value)?);
             Ok(())
@@ -300,7 +305,7 @@ pub const SETTINGS: &[SettingRow] = &[
             "one for each processor, or core of a modelled chip (at most 256), or of its `--placement`",
         ),
         machines: ALL,
-        stored: Stored::OwnForm,
+        stored: Stored::OwnField,
         read: |environment, source, value| {
             let machine = environment.machine.as_ref().map(|machine| &machine.value);
             environment.places = Some(readers::places(source, value, machine)?);
@@ -440,7 +445,7 @@ pub const SETTINGS: &[SettingRow] = &[
         about: "The order of what happens at one time on a modelled chip, or of all on the loopback: a whole number",
         default: SettingDefault::Value("0"),
         machines: SEEDED,
-        stored: Stored::OwnForm,
+        stored: Stored::OwnField,
         read: |environment, source, value| {
             environment.seed = readers::seed(source, value)?;
             Ok(())
@@ -455,7 +460,7 @@ pub const SETTINGS: &[SettingRow] = &[
         default: SettingDefault::Words("`doorbell`, or `packets` without message buffers, if all places fit"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
-            tell | settings,
+            format | settings,
             chip,
             places | settings.protocol_on(chip, places).to_string()
         )),
@@ -470,7 +475,7 @@ pub const SETTINGS: &[SettingRow] = &[
         default: SettingDefault::Value("linear"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
-            tell | settings,
+            format | settings,
             _,
             _ | settings.placement.value.to_string()
         )),
@@ -484,7 +489,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 key of `isles chip show`, such as `links.flit_time=2`; several with semicolons",
         default: SettingDefault::Words("as its file says"),
         machines: CHIP,
-        stored: Stored::OwnForm,
+        stored: Stored::OwnField,
         read: of_chip!(read constants by chip::read_name),
     },
     SettingRow {
@@ -494,7 +499,7 @@ pub const SETTINGS: &[SettingRow] = &[
         about: "[Clocks](chip/files.md) of a modelled chip, by a name of `isles chip show`, such as `800/1600/1066`",
         default: SettingDefault::Words("as its file says"),
         machines: CHIP,
-        stored: Stored::OwnForm,
+        stored: Stored::OwnField,
         read: of_chip!(read preset by chip::read_name),
     },
     SettingRow {
@@ -505,7 +510,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 `isles chip show`",
         default: SettingDefault::Words("its file's first"),
         machines: CHIP,
-        stored: Stored::OwnForm,
+        stored: Stored::OwnField,
         read: of_chip!(read power by chip::read_name),
     },
     SettingRow {
@@ -516,7 +521,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 power models, by a name of `isles chip show`",
         default: SettingDefault::Words("the one that the power model was fitted with"),
         machines: CHIP,
-        stored: Stored::OwnForm,
+        stored: Stored::OwnField,
         read: of_chip!(read voltages by chip::read_name),
     },
     SettingRow {
@@ -527,7 +532,11 @@ pub const SETTINGS: &[SettingRow] = &[
                 `fixed:DIVIDER`, `on-demand`, `phase-aware`, `capped:WATTS`",
         default: SettingDefault::Value("fixed"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | settings, _, _ | settings.governor.value.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(
+            format | settings,
+            _,
+            _ | settings.governor.value.to_string()
+        )),
         read: of_chip!(read governor by chip::read_governor),
     },
     SettingRow {
@@ -538,7 +547,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 to halt so long before each look",
         default: SettingDefault::Value("poll"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | settings, _, _ | settings.rest.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(format | settings, _, _ | settings.rest.to_string())),
         read: of_chip!(read rest by chip::read_rest),
     },
     SettingRow {
@@ -550,7 +559,7 @@ pub const SETTINGS: &[SettingRow] = &[
         default: SettingDefault::Value("auto"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
-            tell | settings,
+            format | settings,
             _,
             _ | settings.broadcast.value.to_string()
         )),
@@ -564,7 +573,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 `logarithmic`",
         default: SettingDefault::Value("auto"),
         machines: CHIP,
-        stored: Stored::TapeAndSummary(of_chip!(tell | settings, _, _ | settings.reduce.to_string())),
+        stored: Stored::TapeAndSummary(of_chip!(format | settings, _, _ | settings.reduce.to_string())),
         read: of_chip!(read reduce by chip::Reduce::read),
     },
     SettingRow {
@@ -575,7 +584,7 @@ pub const SETTINGS: &[SettingRow] = &[
                 here, or `tape:FILE`",
         default: SettingDefault::Value("said"),
         machines: CHIP_ALONE,
-        stored: Stored::Summary(of_chip!(tell | settings, _, _ | settings.work.value.to_string())),
+        stored: Stored::Summary(of_chip!(format | settings, _, _ | settings.work.value.to_string())),
         read: read_work,
     },
     SettingRow {

@@ -109,9 +109,9 @@ fn no_two_settings_have_a_name_a_variable_or_a_flag_in_common() {
 fn a_default_that_is_a_value_is_what_holds_where_nothing_is_said() {
     for row in SETTINGS {
         let SettingDefault::Value(value) = row.default else { continue };
-        let mut environment = Environment::unsaid();
+        let mut environment = Environment::defaults();
         (row.read)(&mut environment, &format!("the {}", row.name), value).unwrap();
-        assert_eq!(environment, Environment::unsaid(), "{}", row.name);
+        assert_eq!(environment, Environment::defaults(), "{}", row.name);
     }
 }
 
@@ -147,7 +147,7 @@ fn each_reader_takes_what_its_row_says_and_names_what_it_refuses() {
 mod machines {
     use super::*;
     use crate::launch::Launch;
-    use crate::settings::table::{Elsewhere, setting};
+    use crate::settings::table::{OnOtherMachines, setting};
 
     /// A value that the setting may have, on SCC if on a chip.
     fn sample(row: &SettingRow) -> String {
@@ -206,11 +206,11 @@ mod machines {
                     (row.name == "tape" && machine == "chip:scc").then_some((setting("work"), "host:20"));
                 let said = [(setting("machine"), machine), (row, &value)];
                 let said: Vec<(&SettingRow, &str)> = said.into_iter().chain(work).collect();
-                let expected = match row.machines.elsewhere {
+                let expected = match row.machines.on_other_machines {
                     _ if row.machines.include(on) => [false, false],
-                    Elsewhere::PassedOver => [false, false],
-                    Elsewhere::FlagRefused => [true, false],
-                    Elsewhere::Refused => [true, true],
+                    OnOtherMachines::Ignored => [false, false],
+                    OnOtherMachines::FlagRefused => [true, false],
+                    OnOtherMachines::Refused => [true, true],
                 };
                 let found = refused(&said);
                 assert_eq!(

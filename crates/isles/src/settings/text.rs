@@ -60,7 +60,7 @@ fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::table::{Elsewhere, FlagGroup, SETTINGS, Stored};
+    use crate::settings::table::{FlagGroup, OnOtherMachines, SETTINGS, Stored};
     use std::fs;
     use std::path::Path;
 
@@ -113,10 +113,10 @@ mod tests {
         });
         let names =
             if machines.on.len() == 4 { "all".to_owned() } else { names.collect::<Vec<_>>().join(", ") };
-        let elsewhere = match machines.elsewhere {
-            Elsewhere::PassedOver => "",
-            Elsewhere::FlagRefused => "; elsewhere the flag is refused",
-            Elsewhere::Refused => "; refused elsewhere",
+        let elsewhere = match machines.on_other_machines {
+            OnOtherMachines::Ignored => "",
+            OnOtherMachines::FlagRefused => "; elsewhere the flag is refused",
+            OnOtherMachines::Refused => "; refused elsewhere",
         };
         names + elsewhere
     }
@@ -132,7 +132,7 @@ mod tests {
             let stored = match row.stored {
                 Stored::Nowhere => "",
                 Stored::Summary(_) => "summary",
-                Stored::OwnForm | Stored::TapeAndSummary(_) => "tape, summary",
+                Stored::OwnField | Stored::TapeAndSummary(_) => "tape, summary",
             };
             format!("| `{}` | {flag} | {} | {default} | {machines} | {stored} |", row.variable, row.about)
         };

@@ -46,7 +46,7 @@ impl<E: Endpoint> RecordedEndpoint<E> {
 
 impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
     isles_transport::forward_to!(endpoint:
-        here, places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, condemn, death, shared_memory,
+        here, places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, declare_dead, death, shared_memory,
         lending, other_hosts, work_model
     );
 

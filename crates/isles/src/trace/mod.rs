@@ -17,7 +17,7 @@ pub(crate) use record::now;
 
 use crate::launch::{Launch, LaunchError};
 use crate::machine::Machine;
-use crate::output::{AtomicFile, Destination, Export, Unwritten};
+use crate::output::{AtomicFile, Destination, Export, WriteError};
 use crate::print::notice;
 use isles_transport::{Endpoint, PlaceId};
 use record::Part;
@@ -75,8 +75,8 @@ impl TraceRequest {
     /// Writes the trace when all places have left, and says on standard error what is not in it.
     ///
     /// # Errors
-    /// [`Unwritten`]; then the file is what it was.
-    pub(crate) fn write(self) -> Result<(), Unwritten> {
+    /// [`WriteError`]; then the file is what it was.
+    pub(crate) fn write(self) -> Result<(), WriteError> {
         let parts: Vec<Option<Part>> =
             (0..self.places).map(|place| self.collector.part(PlaceId(place))).collect();
         let mut out = BufWriter::new(self.file);

@@ -93,7 +93,7 @@ impl Part {
 
 /// A span that has not ended.
 #[derive(Clone, Copy)]
-struct Begun {
+struct StartedSpan {
     start: u64,
     topic: u32,
     other: Option<PlaceId>,
@@ -101,7 +101,7 @@ struct Begun {
 
 /// Messages that a place exchanged with one other, by class.
 #[derive(Clone, Copy, Default)]
-struct Exchanged {
+struct PeerTraffic {
     sent: [u64; 2],
     received: [u64; 2],
 }
@@ -110,9 +110,9 @@ struct Exchanged {
 pub(crate) struct Recorder {
     part: Part,
     records_max: usize,
-    exchanged: Vec<Exchanged>,
+    traffic: Vec<PeerTraffic>,
     /// By lane.
-    begun: Vec<Option<Begun>>,
+    started_spans: Vec<Option<StartedSpan>>,
     spans: OpenSpans,
 }
 
@@ -126,8 +126,8 @@ impl Recorder {
         Recorder {
             part: Part { place, begin, end: begin, dropped: 0, topics: Vec::new(), records: Vec::new() },
             records_max,
-            exchanged: vec![Exchanged::default(); places as usize],
-            begun: Vec::new(),
+            traffic: vec![PeerTraffic::default(); places as usize],
+            started_spans: Vec::new(),
             spans: OpenSpans::default(),
         }
     }
@@ -151,14 +151,14 @@ impl Recorder {
 
     /// The place has sent `bytes` bytes to another one, since `start`.
     pub(crate) fn sent(&mut self, kind: RecordKind, start: u64, (to, class): (PlaceId, Class), bytes: usize) {
-        let number = next(&mut self.exchanged[to.index()].sent[class as usize]);
+        let number = next(&mut self.traffic[to.index()].sent[class as usize]);
         let (end, other, amount) = (now(), Some(to), bytes as u64);
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
     }
 
     /// The number of a message that arrives from another place now.
     pub(crate) fn arrived(&mut self, (from, class): (PlaceId, Class)) -> u64 {
-        next(&mut self.exchanged[from.index()].received[class as usize])
+        next(&mut self.traffic[from.index()].received[class as usize])
     }
 
     /// The place has handled, since `start`, a message that has arrived.
@@ -182,18 +182,18 @@ impl Recorder {
             self.part.topics.push(Topic { name: span.name.to_owned(), source });
         }
         let lane = self.spans.take(OWN);
-        if self.begun.len() <= lane as usize {
-            self.begun.resize(lane as usize + 1, None);
+        if self.started_spans.len() <= lane as usize {
+            self.started_spans.resize(lane as usize + 1, None);
         }
-        self.begun[lane as usize] = Some(Begun { start: now(), topic, other: span.other });
+        self.started_spans[lane as usize] = Some(StartedSpan { start: now(), topic, other: span.other });
         SpanId(lane)
     }
 
     /// A span ends.
     pub(crate) fn end_span(&mut self, span: SpanId) {
-        let begun = self.begun.get_mut(span.0 as usize).and_then(Option::take);
-        let Some(Begun { start, topic, other }) = begun else { return };
-        self.spans.give_back(OWN, span.0);
+        let begun = self.started_spans.get_mut(span.0 as usize).and_then(Option::take);
+        let Some(StartedSpan { start, topic, other }) = begun else { return };
+        self.spans.release(OWN, span.0);
         let (kind, class, end) = (RecordKind::Span, Class::Control, now());
         let (number, amount) = (u64::from(topic), u64::from(span.0));
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
@@ -201,7 +201,7 @@ impl Recorder {
 
     /// Ends what is open, and returns all.
     pub(crate) fn finish(mut self) -> Part {
-        for lane in 0..self.begun.len() as u32 {
+        for lane in 0..self.started_spans.len() as u32 {
             self.end_span(SpanId(lane));
         }
         self.part.end = now();
@@ -230,7 +230,7 @@ mod tests {
         let numbers: Vec<u64> = recorder.part.records.iter().map(|record| record.number).collect();
         assert_eq!((numbers, recorder.part.dropped), (vec![0, 1, 2], 2));
         assert_eq!([recorder.arrived(PEER), recorder.arrived(PEER)], [0, 1]);
-        assert_eq!(recorder.exchanged[1].sent, [0, 5]);
+        assert_eq!(recorder.traffic[1].sent, [0, 5]);
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Writer<'_> {
         EncodedTime::new(time.saturating_sub(self.origin))
     }
 
-    fn hand_over(&mut self) -> io::Result<()> {
+    fn flush_portion(&mut self) -> io::Result<()> {
         if self.encoder.bytes().len() >= PORTION_BYTES {
             self.out.write_all(self.encoder.bytes())?;
             self.encoder.clear();
@@ -134,7 +134,7 @@ impl Writer<'_> {
             let Some(outer) = open.last() else { break };
             open.push(record.end.min(*outer));
             self.begin(&prefix, part.place, record);
-            self.hand_over()?;
+            self.flush_portion()?;
         }
         while let Some(end) = open.pop() {
             self.encoder.end(&prefix, self.time(end));
@@ -171,7 +171,7 @@ impl Writer<'_> {
             let [start, end] = [record.start, record.end].map(|time| time.saturating_sub(self.origin));
             spans.begin(&mut self.encoder, lane, start, (first + record.number as u32, record.other));
             spans.end(&mut self.encoder, lane, end);
-            self.hand_over()?;
+            self.flush_portion()?;
         }
         Ok(())
     }
@@ -222,7 +222,7 @@ mod tests {
         };
         assert_eq!(times(0), [("receive", 150), ("send", 50), ("working", 800)]);
         assert_eq!(times(1), [("receive", 100), ("waiting", 500), ("working", 400)]);
-        let sent = PairTraffic { messages: 1, bytes: 24, ways: 1, time: 300, shortest: 300 };
+        let sent = PairTraffic { messages: 1, bytes: 24, matched: 1, time: 300, shortest: 300 };
         assert_eq!(stats.pairs[&(0, 1)], sent);
         assert_eq!(stats.calls["finish"], Sum { count: 1, time: 400, longest: 400 });
         assert_eq!(stats.finishes[0].source, Some(("a.rs".into(), 5)));

@@ -181,21 +181,21 @@ async fn anyhow_takes_errors_of_isles_and_they_are_found_inside() -> anyhow::Res
 #[test]
 fn the_line_of_a_panic_is_known_while_other_runs_begin_and_end() {
     let is_over = AtomicBool::new(false);
-    let told = std::thread::scope(|scope| {
+    let results = std::thread::scope(|scope| {
         // Relaxed is enough: nothing else is read after it.
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 simulate(1, Plan::calm(0), || async {}).0.unwrap();
             }
         });
-        let told: Vec<String> = (0..1_000)
+        let results: Vec<String> = (0..1_000)
             .map(|seed| {
                 simulate(1, Plan::calm(seed), || async { panic!("broken") }).0.unwrap_err().to_string()
             })
             .collect();
         is_over.store(true, Ordering::Relaxed);
-        told
+        results
     });
-    let unknown = told.iter().filter(|text| !text.contains(file!())).count();
-    assert_eq!(unknown, 0, "of {}: {}", told.len(), told[0]);
+    let unknown = results.iter().filter(|text| !text.contains(file!())).count();
+    assert_eq!(unknown, 0, "of {}: {}", results.len(), results[0]);
 }

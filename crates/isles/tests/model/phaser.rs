@@ -172,24 +172,24 @@ async fn tasks_that_are_cancelled_while_they_wait_release_the_others() -> Result
 
 #[isles::test(places = 2)]
 async fn resuming_lets_the_others_go_on_by_one_phase() -> Result<()> {
-    let (phaser, told) = (Phaser::new(), Counter::new());
+    let (phaser, reported) = (Phaser::new(), Counter::new());
     let last = Place::new(places().len() - 1).unwrap();
     finish(async {
         spawn_at!(last, {
             for phase in 1..=3 {
                 assert_eq!(phaser.advance().await?, phase);
-                told.add(1).await?;
+                reported.add(1).await?;
             }
         });
         for phase in 0..3 {
             phaser.resume()?;
             phaser.resume()?;
             // The other task goes on without this one's advance, but not beyond the next phase.
-            while told.get().await? <= phase {
+            while reported.get().await? <= phase {
                 isles::yield_now().await;
             }
             assert_eq!(phaser.phase()?, phase);
-            assert_eq!(told.get().await?, phase + 1);
+            assert_eq!(reported.get().await?, phase + 1);
             assert_eq!(phaser.advance().await?, phase + 1);
         }
         drop(phaser);
@@ -442,7 +442,7 @@ const PHASES: u64 = 25;
 
 /// Goes through all phases, whoever dies; fails if the phaser's home `home` is lost.
 async fn survive(phaser: Phaser, lost: u32, home: u32) -> Result<()> {
-    let mut told = 0;
+    let mut reported = 0;
     for phase in 1..=PHASES {
         match phaser.advance().await {
             Ok(begun) => assert_eq!(begun, phase),
@@ -456,8 +456,8 @@ async fn survive(phaser: Phaser, lost: u32, home: u32) -> Result<()> {
                 }
                 // The phase is over all the same.
                 assert_eq!(phaser.phase()?, phase);
-                told += 1;
-                assert_eq!(told, 1, "one death was told twice");
+                reported += 1;
+                assert_eq!(reported, 1, "one death was told twice");
             }
         }
         if phase % 5 == 0 {

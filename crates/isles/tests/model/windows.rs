@@ -297,7 +297,7 @@ fn who_waits_until_it_has_sent_keeps_nobody_waiting() {
                     spawn_at!(here().next(), window.put_notify(1, 0, &data).await?);
                 }
                 if waits {
-                    isles::sent().await;
+                    isles::flush_sends().await;
                 }
                 work(Cycles(533_000 * COMPUTES.as_millis() as u64));
                 Ok::<_, isles::Error>(())

@@ -72,8 +72,8 @@ enum ChannelMessage {
     Closed,
     Settle,
     Settled,
-    AskAs(u64, bool, u64),
-    WantAs(u64, bool, u64),
+    AskSelect(u64, bool, u64),
+    WantSelect(u64, bool, u64),
     Chosen(u64),
     Declined(u64),
     Taken(u64),
@@ -111,8 +111,8 @@ fn any_message(random: &mut Random) -> ChannelMessage {
         Closed,
         Settle,
         Settled,
-        AskAs(number, waits, random.index(3) as u64),
-        WantAs(number, waits, random.index(3) as u64),
+        AskSelect(number, waits, random.index(3) as u64),
+        WantSelect(number, waits, random.index(3) as u64),
         Chosen(number),
         Declined(number),
         Taken(number),
@@ -140,10 +140,10 @@ fn any_word(random: &mut Random) -> Word {
         Offer(_)
             | Item
             | Ask(..)
-            | AskAs(..)
+            | AskSelect(..)
             | Chosen(_)
             | Want(..)
-            | WantAs(..)
+            | WantSelect(..)
             | Taken(_)
             | NotTaken(_)
             | PutBack
@@ -262,10 +262,10 @@ impl Three {
         };
         let locals: Vec<Rc<Local>> = (0..PLACES).map(local).collect();
         let result = Rc::new(RefCell::new(None));
-        let told = Rc::clone(&result);
+        let slot = Rc::clone(&result);
         let other = async move {
             let all = others().await;
-            told.replace(Some(all));
+            slot.replace(Some(all));
         };
         // Every second world has rendezvous.
         let named = named(if seed.is_multiple_of(2) { 2 } else { 0 });

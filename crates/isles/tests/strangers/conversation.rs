@@ -251,7 +251,7 @@ impl Recorder {
 impl Endpoint for Recorder {
     isles_transport::forward_to!(endpoint:
         here, places, limits, shares_processors, progress, take_next, is_ready, is_sending, wait_with, unparker,
-        is_dead, condemn, death, leave, other_hosts
+        is_dead, declare_dead, death, leave, other_hosts
     );
 
     fn send(
@@ -333,13 +333,13 @@ pub fn awaits_peer_that_says(class: Class, handler: u16, bytes: &[u8]) -> Option
     (2..PLACES).for_each(|place| conversation.world.kill(PlaceId(place)));
     conversation.settle();
     let error = Rc::new(RefCell::new(None::<Error>));
-    let told = Rc::clone(&error);
+    let slot = Rc::clone(&error);
     let waits = async move {
         let peer = here().next();
         let result = finish(async move {
             spawn_at!(peer, {});
         });
-        told.replace(result.await.err());
+        slot.replace(result.await.err());
         Ok::<_, Error>(())
     };
     let root = conversation.local.enter(|| MainTask::start(&conversation.local, waits));

@@ -243,7 +243,7 @@ fn main() -> ExitCode {
     };
     outcome(match arguments.verb {
         ProgramVerb::Serve(arguments) => manage(*arguments),
-        ProgramVerb::Job(arguments) => talk(arguments),
+        ProgramVerb::Job(arguments) => run_job_command(arguments),
     })
 }
 
@@ -275,7 +275,7 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&is_over))
             .map_err(|cause| Failure::Ended(format!("signal {signal}: {cause}")))?;
     }
-    let seed = arguments.places.said(setting("seed")).and_then(|said| said.parse().ok()).unwrap_or(1);
+    let seed = arguments.places.value_of(setting("seed")).and_then(|said| said.parse().ok()).unwrap_or(1);
     let options = JobServerOptions {
         store,
         policy: arguments.policy,
@@ -293,7 +293,7 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
             "jobs come and go by themselves: isles job list shows them, --ui shows them on a page",
         );
     }
-    let server = plan.map(|plan| plan.managing(directory).start()).transpose()?;
+    let server = plan.map(|plan| plan.with_jobs(directory).start()).transpose()?;
     let served = serve(launch, options, is_over).map_err(Failure::Usage);
     if let Some(server) = server {
         server.end();
@@ -301,14 +301,14 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
     served
 }
 
-fn talk(arguments: JobArguments) -> Result<(), Failure> {
+fn run_job_command(arguments: JobArguments) -> Result<(), Failure> {
     let JobArguments { state, json, verb } = arguments;
     let directory = state.directory()?;
     let ask = |request: JobRequest| match ask(&directory, &request) {
         Ok(JobReply::Refused(Refusal { reason, .. })) | Err(reason) => Err(Failure::Usage(plain(&reason))),
         Ok(reply) => Ok(reply),
     };
-    let told = |job, order| JobRequest::Tell { job, order };
+    let order_request = |job, order| JobRequest::Tell { job, order };
     let reply = match verb {
         JobCommand::List => ask(JobRequest::List),
         JobCommand::Cores => ask(JobRequest::Cores),
@@ -318,16 +318,16 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
                 let text = "a job that is there has its name and its words; allowed: only --at";
                 return Err(Failure::Usage(text.to_owned()));
             }
-            ask(told(job, JobOrder::Start { at }))
+            ask(order_request(job, JobOrder::Start { at }))
         }
         JobCommand::Start { job: None, at, new } => ask(JobRequest::Begin { spec: new.spec()?, at }),
-        JobCommand::Pause { job } => ask(told(job, JobOrder::Pause)),
-        JobCommand::Resume { job } => ask(told(job, JobOrder::Resume)),
-        JobCommand::Checkpoint { job } => ask(told(job, JobOrder::Checkpoint)),
-        JobCommand::Move { job, to } => ask(told(job, JobOrder::Move { to })),
-        JobCommand::Duplicate { job } => ask(told(job, JobOrder::Duplicate)),
-        JobCommand::Kill { job } => ask(told(job, JobOrder::Kill)),
-        JobCommand::Remove { job } => ask(told(job, JobOrder::Remove)),
+        JobCommand::Pause { job } => ask(order_request(job, JobOrder::Pause)),
+        JobCommand::Resume { job } => ask(order_request(job, JobOrder::Resume)),
+        JobCommand::Checkpoint { job } => ask(order_request(job, JobOrder::Checkpoint)),
+        JobCommand::Move { job, to } => ask(order_request(job, JobOrder::Move { to })),
+        JobCommand::Duplicate { job } => ask(order_request(job, JobOrder::Duplicate)),
+        JobCommand::Kill { job } => ask(order_request(job, JobOrder::Kill)),
+        JobCommand::Remove { job } => ask(order_request(job, JobOrder::Remove)),
         JobCommand::Output { job, lines } => ask(JobRequest::Output { job, lines }),
         JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
         JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),
@@ -342,7 +342,7 @@ fn talk(arguments: JobArguments) -> Result<(), Failure> {
             wait(job, until, limit, || ask(JobRequest::List))
         }
     }?;
-    console::print(if json { in_json(&reply) } else { in_words(&reply) }).map_err(Failure::stdout)
+    console::print(if json { to_json(&reply) } else { to_text(&reply) }).map_err(Failure::stdout)
 }
 
 impl NewJob {
@@ -395,11 +395,11 @@ fn unexpected() -> Failure {
     Failure::Ended("the job server is of another version".to_owned())
 }
 
-fn in_json(reply: &JobReply) -> String {
+fn to_json(reply: &JobReply) -> String {
     serde_json::to_string_pretty(reply).expect("an answer has a form") + "\n"
 }
 
-fn in_words(reply: &JobReply) -> String {
+fn to_text(reply: &JobReply) -> String {
     match reply {
         JobReply::Jobs { jobs, .. } => table_of_jobs(jobs),
         JobReply::Cores { policy, governor, cores } => {
@@ -435,7 +435,7 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
         "job", "name", "state", "place", "use", "memory", "computed", "what"
     );
     for job in jobs {
-        let what = what_of(&job.what);
+        let what = runnable_text(&job.what);
         let place = job.place.map_or_else(|| "-".to_owned(), |place| place.to_string());
         let reason = if job.reason.is_empty() { String::new() } else { format!(": {}", job.reason) };
         let line = format!(
@@ -456,7 +456,7 @@ fn table_of_jobs(jobs: &[JobView]) -> String {
 }
 
 /// Returns the command or task of a job as text; words with spaces and empty words are in quotation marks.
-fn what_of(what: &Runnable) -> String {
+fn runnable_text(what: &Runnable) -> String {
     let (kind, words) = match what {
         Runnable::Task(kind, words) => (Some(kind), words),
         Runnable::Command(words) => (None, words),

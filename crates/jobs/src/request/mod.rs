@@ -6,7 +6,7 @@ mod refusal;
 pub use order::{JobOrder, ORDERS, OrderInfo};
 pub use refusal::{Refusal, RefusalClass, RefusalKind};
 
-use crate::seat::Runnable;
+use crate::runner::Runnable;
 use crate::store::JobSpec;
 use serde::{Deserialize, Serialize};
 

@@ -160,7 +160,7 @@ mod tests {
         let verbs = JobVerb::ALL.map(JobVerb::name);
         let mut text = format!("| State | {} |\n|---|{}\n", verbs.join(" | "), "---|".repeat(verbs.len()));
         let cells = |state: JobState| {
-            JobVerb::ALL.map(|verb| match state.after(JobStep::Told(verb)) {
+            JobVerb::ALL.map(|verb| match state.after(JobStep::Commanded(verb)) {
                 Ok(_) if verb == JobVerb::Remove => "gone",
                 Ok(after) => after.name(),
                 Err(_) => "",

@@ -84,7 +84,7 @@ impl<'a> BoundCase<'a> {
             OtherCores::Idle => Others::Idle,
             OtherCores::Anything => Others::Anything,
         };
-        let constants = if arguments.errors { Constants::AtBadEnds } else { Constants::AsWritten };
+        let constants = if arguments.errors { Constants::WorstCase } else { Constants::AsWritten };
         Ok(BoundCase { chip, preset, constants, target: arguments.target, size, library, others })
     }
 
@@ -155,7 +155,7 @@ impl<'a> BoundCase<'a> {
         interference.add_read(reader, owner);
         if self.others == Others::Anything {
             let others = (0..self.chip.topology().cores()).map(CoreId).filter(|core| *core != reader);
-            others.for_each(|core| interference.add_anything(core));
+            others.for_each(|core| interference.add_unrestricted(core));
         }
         let bounds = AccessBounds::new(at, interference, (LinkOrder::Reserved, DataIn::FirstCache))?;
         Ok(bounds.read(reader, owner))

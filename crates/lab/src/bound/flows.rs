@@ -9,7 +9,7 @@ use isles_chip::topology::CoreId;
 use isles_chip::{Chip, Preset};
 
 /// Prints the bound of each flow.
-pub fn carry_out(
+pub fn execute(
     chip: &Chip,
     preset: Option<&str>,
     flows: &[String],
@@ -33,7 +33,7 @@ pub fn carry_out(
         let [alone, wait] = [bound.alone, bound.wait].map(Picoseconds::nanoseconds);
         text += &format!("{flow:<24} {alone:>9.3} ns {wait:>9.3} ns {all:>9.3} ns\n");
     }
-    console::tell(true, &text).map_err(Failure::stdout)?;
+    console::print_report(true, &text).map_err(Failure::stdout)?;
     match deadline {
         Some(deadline) if worst > deadline.nanoseconds() => {
             Err(Failure::Ended("the bound of a flow is later than the deadline".to_owned()))

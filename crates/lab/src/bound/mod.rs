@@ -178,7 +178,7 @@ impl BoundTarget {
 }
 
 /// Carries it out.
-pub fn carry_out(arguments: &BoundArguments) -> Result<(), Failure> {
+pub fn execute(arguments: &BoundArguments) -> Result<(), Failure> {
     let chip = Chip::find(&arguments.chip).map_err(|error| Failure::Usage(error.to_string()))?;
     let refused = |error: isles_chip::file::ChangeError| {
         isles_app::runs::refusal("--set", &error.asked, &error.allowed)
@@ -188,7 +188,7 @@ pub fn carry_out(arguments: &BoundArguments) -> Result<(), Failure> {
         false => chip.with_constants(&arguments.set.join(";"), None).map_err(refused)?,
     };
     if arguments.target == BoundTarget::Flows {
-        return flows::carry_out(&chip, arguments.preset.as_deref(), &arguments.flows, arguments.deadline);
+        return flows::execute(&chip, arguments.preset.as_deref(), &arguments.flows, arguments.deadline);
     }
     if let Some(flow) = arguments.flows.first() {
         return Err(isles_app::runs::refusal("--flow", flow, "only with flows"));
@@ -198,7 +198,8 @@ pub fn carry_out(arguments: &BoundArguments) -> Result<(), Failure> {
     let bound = case.bound().map_err(no_bound)?;
     let report =
         BoundReport::new(&case, (&bound, case.seen(arguments.runs)), arguments.deadline, speed_ups(&case)?);
-    let told = console::tell(files.leave_standard_output_free(), &report.text()).map_err(Failure::stdout);
+    let printed =
+        console::print_report(files.leave_standard_output_free(), &report.text()).map_err(Failure::stdout);
     let json = files.json.map_or(Ok(()), |json| {
         let text = serde_json::to_string_pretty(&report).expect("numbers and texts are JSON");
         Ok(json.write(|out| out.write_all(format!("{text}\n").as_bytes())).map(drop)?)
@@ -210,7 +211,7 @@ pub fn carry_out(arguments: &BoundArguments) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::Ended("the bound is later than the deadline".to_owned())),
     };
-    Failure::first_of([told, json, svg, met])
+    Failure::first_of([printed, json, svg, met])
 }
 
 /// Converts the reason for a missing bound into an error of the command.

@@ -125,7 +125,7 @@ fn assumptions(case: &BoundCase<'_>, bound: &Bound) -> Vec<String> {
     };
     let constants = match case.constants {
         Constants::AsWritten => "the constants of the chip file are exact",
-        Constants::AtBadEnds => "the constants of the chip file are at the bad ends of their errors",
+        Constants::WorstCase => "the constants of the chip file are at the bad ends of their errors",
     };
     let mut all = vec![others.to_owned()];
     if case.program().is_some() {

@@ -56,7 +56,7 @@ impl Subject<'_> {
 
     /// Returns the disturbances to start with, each by all other cores at once: repeated accesses to the buffer of the
     /// first or the last core.
-    fn hammers(&self) -> impl Iterator<Item = Disturbance> + use<> {
+    fn constant_disturbances(&self) -> impl Iterator<Item = Disturbance> + use<> {
         let last = match *self {
             Subject::Program(program) => program.participants() - 1,
             Subject::Read { of, .. } => of,
@@ -120,7 +120,7 @@ impl BareRuns<'_> {
         let mut plan: Vec<Vec<Disturbance>> =
             disturbing.iter().map(|_| (0..ACCESSES).map(|_| draw(&mut random)).collect()).collect();
         let mut worst = self.run(subject, &disturbing, &plan)?;
-        for hammer in subject.hammers().filter(|_| !disturbing.is_empty()) {
+        for hammer in subject.constant_disturbances().filter(|_| !disturbing.is_empty()) {
             let hammering = vec![vec![hammer; ACCESSES]; disturbing.len()];
             let took = self.run(subject, &disturbing, &hammering)?;
             if took > worst {

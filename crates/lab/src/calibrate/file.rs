@@ -4,7 +4,7 @@
 //! chip shows, row by row, at the head of the file, and the constants state the middle of those errors.
 
 use super::fit::{self, Constants, Level};
-use super::measure::{Figures, Rounds, Ways};
+use super::measure::{Figures, FiguresByDistance, Rounds};
 use std::fmt::Write;
 
 /// Source of the figures.
@@ -21,7 +21,7 @@ pub struct Origin {
 }
 
 /// The text of a chip file; with what was measured and what the chip shows, if that is known.
-pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &Ways)>) -> String {
+pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &FiguresByDistance)>) -> String {
     let mut text = String::new();
     if let Some((rounds, shown)) = known {
         text +=
@@ -39,7 +39,7 @@ pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &Way
     // from the medians, or the rounds are from them.
     let error = known.and_then(|(rounds, shown)| {
         let Rounds { median, least, most } = rounds;
-        let off = |other: &Ways| [(median.near, other.near), (median.far, other.far)];
+        let off = |other: &FiguresByDistance| [(median.near, other.near), (median.far, other.far)];
         let pairs = [shown, least, most].into_iter().flat_map(off);
         let middles = pairs.filter_map(|(median, other)| Some(fit::errors(&median?, &other?).0));
         middles.max_by(f64::total_cmp)
@@ -128,7 +128,7 @@ pub struct TableRow {
 }
 
 /// All figures of the ways that were measured and that the chip has.
-pub fn rows(rounds: &Rounds, shown: &Ways) -> Vec<TableRow> {
+pub fn rows(rounds: &Rounds, shown: &FiguresByDistance) -> Vec<TableRow> {
     let Rounds { median, least, most } = rounds;
     let near = [median.near, least.near, most.near, shown.near];
     let far = [median.far, least.far, most.far, shown.far];
@@ -152,7 +152,7 @@ pub fn rows(rounds: &Rounds, shown: &Ways) -> Vec<TableRow> {
 }
 
 /// Returns the table of the measured figures, in microseconds, beside those of the chip.
-pub fn table(rounds: &Rounds, shown: &Ways) -> String {
+pub fn table(rounds: &Rounds, shown: &FiguresByDistance) -> String {
     let mut text = format!(
         "{:<10}  {:<20} {:>12} {:>10} {:>10} {:>12} {:>8}\n",
         "way", "half a round trip", "measured us", "least", "most", "chip us", "error"

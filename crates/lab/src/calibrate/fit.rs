@@ -5,7 +5,7 @@
 //! figures. It is corrected by what the chip then shows, which is exact, so a few rounds are enough. Invariant: all
 //! constants are finite, and none is negative.
 
-use super::measure::{Figures, SIZES, Ways};
+use super::measure::{Figures, FiguresByDistance, SIZES};
 
 /// Granularity of packets, in bytes, and the longest one.
 const FLIT: f64 = 64.0;
@@ -42,7 +42,7 @@ impl Constants {
     ///
     /// Within a host, a core copies what it sends: the packet is what it copies in the time of a tiny message, so that
     /// short and long ones are right with one constant.
-    pub fn guess(ways: &Ways) -> Option<Constants> {
+    pub fn guess(ways: &FiguresByDistance) -> Option<Constants> {
         let near = ways.near.or(ways.far)?;
         let far = ways.far.or(ways.near)?;
         let flits = (busy(&near) / per_byte(&near) / FLIT).round().clamp(1.0, PACKET_MAX / FLIT);
@@ -62,7 +62,7 @@ impl Constants {
     /// Corrected by what a chip with these constants showed where `measured` was wanted.
     ///
     /// The latency of a single message, and the time of each byte of the longest one, are what is kept.
-    pub fn corrected(&self, measured: &Ways, shown: &Ways) -> Constants {
+    pub fn corrected(&self, measured: &FiguresByDistance, shown: &FiguresByDistance) -> Constants {
         let mut next = *self;
         if let (Some(measured), Some(shown)) = (&measured.near, &shown.near) {
             next.near.busy = (self.near.busy * per_byte(measured) / per_byte(shown)).max(BUSY_MIN);
@@ -118,8 +118,8 @@ mod tests {
         Figures { latency: time(0), gap: level.busy, sizes: SIZES.map(time) }
     }
 
-    fn shown(constants: &Constants) -> Ways {
-        Ways {
+    fn shown(constants: &Constants) -> FiguresByDistance {
+        FiguresByDistance {
             near: Some(form(&constants.near, constants.packet, 0.0)),
             far: Some(form(&constants.far, constants.packet, constants.flit)),
         }
@@ -152,7 +152,7 @@ mod tests {
     fn figures_that_contradict_each_other_give_constants_all_the_same() {
         // A latency below that of its own tasks, a longest slice faster than a short one.
         let odd = Figures { latency: 10.0, gap: 500.0, sizes: [10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0] };
-        let ways = Ways { near: Some(odd), far: None };
+        let ways = FiguresByDistance { near: Some(odd), far: None };
         let guess = Constants::guess(&ways).unwrap();
         let next = guess.corrected(&ways, &shown(&guess));
         for constants in [guess, next] {
@@ -164,6 +164,6 @@ mod tests {
             }
             assert!((FLIT..=PACKET_MAX).contains(&constants.packet) && constants.flit > 0.0, "{constants:?}");
         }
-        assert_eq!(Constants::guess(&Ways::default()), None);
+        assert_eq!(Constants::guess(&FiguresByDistance::default()), None);
     }
 }

@@ -41,7 +41,7 @@ impl Figures {
 
 /// Figures measured, by the way in which two places are joined; `None` for a way that the places do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ways {
+pub struct FiguresByDistance {
     /// Figures through memory, within a host.
     pub near: Option<Figures>,
     /// Figures from host to host.
@@ -51,15 +51,15 @@ pub struct Ways {
 /// Summary of several rounds of measuring: the median, the least and the most of each figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounds {
-    pub median: Ways,
-    pub least: Ways,
-    pub most: Ways,
+    pub median: FiguresByDistance,
+    pub least: FiguresByDistance,
+    pub most: FiguresByDistance,
 }
 
 impl Rounds {
     /// Summarizes `rounds`, one or more, all over the same ways.
-    pub fn of(rounds: &[Ways]) -> Rounds {
-        let ways = |pick: fn(&[f64]) -> f64| Ways {
+    pub fn of(rounds: &[FiguresByDistance]) -> Rounds {
+        let ways = |pick: fn(&[f64]) -> f64| FiguresByDistance {
             near: picked(rounds.iter().filter_map(|ways| ways.near), pick),
             far: picked(rounds.iter().filter_map(|ways| ways.far), pick),
         };
@@ -105,8 +105,8 @@ pub fn partners() -> [Option<Place>; 2] {
 }
 
 /// Measures each way to a partner of the calling place, which is the first; medians of `batches`.
-pub async fn measure([near, far]: [Option<Place>; 2], batches: usize) -> isles::Result<Ways> {
-    let mut ways = Ways::default();
+pub async fn measure([near, far]: [Option<Place>; 2], batches: usize) -> isles::Result<FiguresByDistance> {
+    let mut ways = FiguresByDistance::default();
     for (partner, way) in [(near, &mut ways.near), (far, &mut ways.far)] {
         if let Some(there) = partner {
             *way = Some(between(there, batches).await?);
@@ -193,8 +193,11 @@ async fn each(batches: usize, mut steps: impl AsyncFnMut(u64) -> isles::Result<(
 mod tests {
     use super::*;
 
-    fn round(latency: f64) -> Ways {
-        Ways { near: Some(Figures { latency, gap: 40.0, sizes: [100.0; SIZES.len()] }), far: None }
+    fn round(latency: f64) -> FiguresByDistance {
+        FiguresByDistance {
+            near: Some(Figures { latency, gap: 40.0, sizes: [100.0; SIZES.len()] }),
+            far: None,
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use isles::{Destination, Launch, Machine, ModelledChip};
 use isles_app::console;
 use isles_app::console::cpu_info;
 use isles_app::{Failure, PlaceArguments, ended};
-use measure::{Rounds, Ways};
+use measure::{FiguresByDistance, Rounds};
 use serde_json::json;
 use std::path::Path;
 use std::sync::mpsc;
@@ -73,7 +73,7 @@ struct Found {
 }
 
 /// Measures, fits, checks and writes.
-pub fn carry_out(arguments: &CalibrateArguments) -> Result<(), Failure> {
+pub fn execute(arguments: &CalibrateArguments) -> Result<(), Failure> {
     let launch = arguments.places.launch(Vec::new())?;
     let (machine, places) = (launch.chosen_machine(), launch.chosen_places());
     if !matches!(machine, Machine::Threads | Machine::Processes | Machine::Mpi) {
@@ -99,14 +99,14 @@ pub fn carry_out(arguments: &CalibrateArguments) -> Result<(), Failure> {
     let written = out.map_or(Ok(()), |out| {
         out.write(|out| out.write_all(text.as_bytes())).map(drop).map_err(Failure::from)
     });
-    let told = match (takes_output, arguments.json) {
+    let printed = match (takes_output, arguments.json) {
         (true, _) => Ok(()),
         (_, true) => {
             console::print(format!("{:#}\n", as_json(&found.rounds, &shown))).map_err(Failure::stdout)
         }
-        _ => console::tell(true, &file::table(&found.rounds, &shown)).map_err(Failure::stdout),
+        _ => console::print_report(true, &file::table(&found.rounds, &shown)).map_err(Failure::stdout),
     };
-    Failure::first_of([written, told].into_iter().chain(unwritten.into_iter().map(Err)))
+    Failure::first_of([written, printed].into_iter().chain(unwritten.into_iter().map(Err)))
 }
 
 /// Returns what is to be said of rounds that differ much, if they do.
@@ -184,7 +184,11 @@ fn origin(machine: Machine, places: u32, shape: (u32, u32)) -> Origin {
 }
 
 /// Constants with which the chip is like the places, and what it then shows.
-fn fitted(launch: &Launch, origin: &Origin, measured: &Ways) -> Result<(Constants, Ways), Failure> {
+fn fitted(
+    launch: &Launch,
+    origin: &Origin,
+    measured: &FiguresByDistance,
+) -> Result<(Constants, FiguresByDistance), Failure> {
     let guess = Constants::guess(measured);
     let mut constants = guess.ok_or_else(|| Failure::Ended("the places measured nothing".to_owned()))?;
     let mut shown = on_chip(launch, origin, &constants, measured)?;
@@ -200,8 +204,8 @@ fn on_chip(
     launch: &Launch,
     origin: &Origin,
     constants: &Constants,
-    measured: &Ways,
-) -> Result<Ways, Failure> {
+    measured: &FiguresByDistance,
+) -> Result<FiguresByDistance, Failure> {
     let chip = ModelledChip::parse("calibrated", &file::text(origin, constants, None))?;
     let (hosts, per_host) = origin.shape;
     let near = measured.near.is_some() && per_host > 1;
@@ -220,7 +224,7 @@ fn on_chip(
     ended.recv().map_err(|_| Failure::Ended("the model ended without figures".to_owned()))
 }
 
-fn as_json(rounds: &Rounds, shown: &Ways) -> serde_json::Value {
+fn as_json(rounds: &Rounds, shown: &FiguresByDistance) -> serde_json::Value {
     let row = |row: file::TableRow| {
         let way = if row.is_near { "near" } else { "far" };
         let [measured, least, most, chip] = [row.measured, row.least, row.most, row.shown];
@@ -239,7 +243,7 @@ mod tests {
 
     #[test]
     fn rounds_that_differ_by_more_than_the_limit_are_refused_unless_forced() {
-        let round = |latency| Ways {
+        let round = |latency| FiguresByDistance {
             near: Some(Figures { latency, gap: 1.0, sizes: [9.0; SIZES.len()] }),
             far: None,
         };

@@ -55,7 +55,7 @@ pub enum FormName {
 }
 
 /// Carries it out.
-pub fn carry_out(verb: &PowerVerb) -> Result<(), Failure> {
+pub fn execute(verb: &PowerVerb) -> Result<(), Failure> {
     let PowerVerb::Fit { file, form, exponent, json } = verb;
     let reads = (file != BUILT_IN).then(|| Claim::read(file, "the file to fit"));
     let reads = Vec::from_iter(reads);
@@ -73,11 +73,11 @@ pub fn carry_out(verb: &PowerVerb) -> Result<(), Failure> {
     }
     let text = report::text(shown(file), measurements.len(), &attempts);
     let is_free = !json.as_ref().is_some_and(Destination::is_standard);
-    let told = console::tell(is_free, &text).map_err(Failure::stdout);
+    let printed = console::print_report(is_free, &text).map_err(Failure::stdout);
     let write = |json: Destination| {
         Ok(json.write(|out| report::write_json(out, shown(file), &attempts)).map(drop)?)
     };
-    Failure::first_of([told, json.map_or(Ok(()), write)])
+    Failure::first_of([printed, json.map_or(Ok(()), write)])
 }
 
 /// An exponent that may be given.

@@ -338,7 +338,7 @@ fn flush(chip: &Chip) -> Vec<Row> {
     let derived = Family { basis: Basis::Derived, ..family }.reading("“300N+7,500”, N lines");
     let row = |family: Family, lines, title: Option<&str>, published| {
         let length = Quantity::lines(lines);
-        let length = title.map_or(length.clone(), |title| length.said(title));
+        let length = title.map_or(length.clone(), |title| length.with_title(title));
         family.row(length, published, core_cycles(times.flush(lines), preset))
     };
     vec![

@@ -57,7 +57,8 @@ enum Reaction {
 fn interrupts(chip: &Chip) -> Vec<Row> {
     let (band, source) = (Band::Within(20.0), "004:1108");
     let family = Family { deck: "V10", unit: "", band, basis: Basis::Calibrated, source, reading: "" };
-    let last = |targets| had_by(chip, targets, Reaction::Registers).into_iter().fold(0.0, f64::max);
+    let last =
+        |targets| interrupt_latencies(chip, targets, Reaction::Registers).into_iter().fold(0.0, f64::max);
     let row = |family: Family, targets: u32, published: f64| {
         let name = if targets == 1 { "1 target".to_owned() } else { format!("{targets} targets") };
         family.row(name, published, last(targets))
@@ -74,7 +75,7 @@ fn interrupts(chip: &Chip) -> Vec<Row> {
 /// Returns the rows on figure 2b: no core waits if none accesses the registers, and the remark on the little
 /// difference.
 fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
-    let had = had_by(chip, CORES, Reaction::Nothing);
+    let had = interrupt_latencies(chip, CORES, Reaction::Nothing);
     let (first, second) = had.split_at(FIRST_MASK as usize);
     let last = |had: &[f64]| had.iter().copied().fold(0.0, f64::max);
     let mean = |had: &[f64]| had.iter().sum::<f64>() / had.len() as f64;
@@ -101,7 +102,7 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
 
 /// Returns the time at which each of the first `targets` cores has the interrupt that core 0 raises for them and
 /// itself, in core cycles.
-fn had_by(chip: &Chip, targets: u32, reaction: Reaction) -> Vec<f64> {
+fn interrupt_latencies(chip: &Chip, targets: u32, reaction: Reaction) -> Vec<f64> {
     let bare = bare(chip, STANDARD);
     let had = Rc::new(RefCell::new(vec![0.0; targets as usize]));
     let seen = Rc::clone(&had);

@@ -172,7 +172,7 @@ fn read_row(chip: &Chip, family: Family) -> Row {
     let mut interference = Interference::none(chip).expect("the SCC has few cores");
     interference.add_read(reader, owner);
     let others = (0..chip.topology().cores()).map(CoreId).filter(|core| *core != reader);
-    others.for_each(|core| interference.add_anything(core));
+    others.for_each(|core| interference.add_unrestricted(core));
     let at = (chip, preset(chip, STANDARD), Constants::AsWritten);
     let bounds = AccessBounds::new(at, interference, (LinkOrder::Reserved, DataIn::FirstCache));
     let bound = bounds.expect("the file of the SCC has all costs").read(reader, owner).total();

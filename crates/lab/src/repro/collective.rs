@@ -107,7 +107,7 @@ fn relayed(chip: &Chip, library: LibraryCosts, plan: Plan) -> f64 {
 
 fn broadcast(chip: &Chip) -> Vec<Row> {
     let mut rows = measured(chip, "V9", "", LibraryCosts::MIXED);
-    rows.extend(told_of_latency(&rows));
+    rows.extend(latency_remarks(&rows));
     rows.extend(measured(chip, "", "iRCCE's calls", LibraryCosts::IRCCE));
     rows.extend(with_a_switch(chip));
     for (name, algorithm) in OTHERS {
@@ -141,23 +141,23 @@ fn with_a_switch(chip: &Chip) -> Vec<Row> {
 
 /// Returns the rows on the paper's remarks about its table; `rows` are those of the synchronous form, then those of the
 /// asynchronous one.
-fn told_of_latency(rows: &[Row]) -> Vec<Row> {
+fn latency_remarks(rows: &[Row]) -> Vec<Row> {
     let (one, other) = rows.split_at(rows.len() / 2);
     let (band, basis) = (Band::Within(15.0), Basis::Predicted);
-    let alike = Family { deck: "", unit: "", band, basis, source: "004:1241", reading: "" };
-    let alike = alike.reading("1: “very similar latencies”");
+    let comparable = Family { deck: "", unit: "", band, basis, source: "004:1241", reading: "" };
+    let comparable = comparable.reading("1: “very similar latencies”");
     let ratio = |(one, other): (&Row, &Row)| {
         let title = one.figure.replace("OC-Bcast", "asynchronous against OC-Bcast");
-        alike.row(title, 1.0, other.ours / one.ours)
+        comparable.row(title, 1.0, other.ours / one.ours)
     };
-    let mut told: Vec<Row> = one.iter().zip(other).map(ratio).collect();
+    let mut remarks: Vec<Row> = one.iter().zip(other).map(ratio).collect();
     let growth = |rows: &[Row]| rows[rows.len() - 1].ours - rows[0].ours;
-    let faster = Family { band: Band::AtMost, ..alike.at("004:1243") };
+    let faster = Family { band: Band::AtMost, ..comparable.at("004:1243") };
     let faster = faster
         .reading("at most 1: the asynchronous one “increases faster as a function of the message size”");
     let title = "growth from 1 to 128 lines, OC-Bcast against asynchronous";
-    told.push(faster.row(title, 1.0, growth(one) / growth(other)));
-    told
+    remarks.push(faster.row(title, 1.0, growth(one) / growth(other)));
+    remarks
 }
 
 /// The forms that have no number of children, and their names.
@@ -298,14 +298,14 @@ fn throughput(chip: &Chip) -> Vec<Row> {
             rates.push(by_fanout);
         }
         if signal > 0 {
-            rows.extend(told_of_throughput(&rates));
+            rows.extend(throughput_remarks(&rates));
         }
     }
     rows
 }
 
 /// Returns the rows on the paper's remarks about figure 3, as ratios; `rates` are by source and children.
-fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
+fn throughput_remarks(rates: &[Vec<f64>]) -> Vec<Row> {
     let [one, five, all] = rates else { unreachable!("there are three numbers of sources") };
     let (band, basis) = (Band::AtMost, Basis::Predicted);
     let shape = Family { deck: "", unit: "", band, basis, source: "004:1247", reading: "" };
@@ -332,9 +332,9 @@ fn told_of_throughput(rates: &[Vec<f64>]) -> Vec<Row> {
             largest(&mut rates[..=seven].windows(2).map(|pair| pair[0] / pair[1])),
         ));
     }
-    let alike = Family { band: Band::Within(15.0), ..shape }.at("004:1258");
-    let alike = alike.reading("1: “from 5 and 48 sources is not significant”");
-    rows.push(alike.row("48 sources against 5, mean", 1.0, mean(all) / mean(five)));
+    let comparable = Family { band: Band::Within(15.0), ..shape }.at("004:1258");
+    let comparable = comparable.reading("1: “from 5 and 48 sources is not significant”");
+    rows.push(comparable.row("48 sources against 5, mean", 1.0, mean(all) / mean(five)));
     let share = Family { unit: "%", band: Band::Within(15.0), ..shape }.at("004:1258");
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {
         let most = largest(&mut rates.iter().copied());

@@ -125,12 +125,12 @@ impl Collective {
     }
 
     /// Writes `piece` into the line `flag` of another core.
-    async fn say(core: &BareCore, to: CoreId, flag: u32, piece: u8) {
+    async fn set_flag(core: &BareCore, to: CoreId, flag: u32, piece: u8) {
         core.write_line(to, flag, [piece; LINE_BYTES]).await;
     }
 
     /// Waits until `piece` or a later one was said; 0 needs no word.
-    async fn heard(core: &BareCore, flag: u32, piece: u8) {
+    async fn wait_flag(core: &BareCore, flag: u32, piece: u8) {
         if piece > 0 {
             core.wait_line(flag, LOOK_CYCLES, |said| said[0] >= piece).await;
         }
@@ -140,18 +140,18 @@ impl Collective {
         let me = core.id();
         if me.0 > 0 {
             for piece in self.pieces() {
-                Self::heard(&core, FLAG_OF_SOURCE, piece).await;
-                Self::say(&core, CoreId(0), FLAGS + me.0, piece).await;
+                Self::wait_flag(&core, FLAG_OF_SOURCE, piece).await;
+                Self::set_flag(&core, CoreId(0), FLAGS + me.0, piece).await;
             }
             return;
         }
         for other in self.others() {
             for piece in self.pieces() {
-                Self::heard(&core, FLAGS + other.0, piece.saturating_sub(2)).await;
+                Self::wait_flag(&core, FLAGS + other.0, piece.saturating_sub(2)).await;
                 for line in 0..PIECE {
                     core.write_line(other, Self::half(piece) + line, [1; LINE_BYTES]).await;
                 }
-                Self::say(&core, other, FLAG_OF_SOURCE, piece).await;
+                Self::set_flag(&core, other, FLAG_OF_SOURCE, piece).await;
             }
         }
     }
@@ -161,18 +161,18 @@ impl Collective {
         for piece in self.pieces() {
             if me.0 == 0 {
                 for other in self.others() {
-                    Self::heard(&core, FLAGS + other.0, piece.saturating_sub(2)).await;
+                    Self::wait_flag(&core, FLAGS + other.0, piece.saturating_sub(2)).await;
                 }
                 for other in self.others() {
-                    Self::say(&core, other, FLAG_OF_SOURCE, piece).await;
+                    Self::set_flag(&core, other, FLAG_OF_SOURCE, piece).await;
                 }
             } else {
-                Self::heard(&core, FLAG_OF_SOURCE, piece).await;
+                Self::wait_flag(&core, FLAG_OF_SOURCE, piece).await;
                 for line in 0..PIECE {
                     let content = core.read_line(CoreId(0), Self::half(piece) + line).await;
                     core.write_line(me, OWN + line, content).await;
                 }
-                Self::say(&core, CoreId(0), FLAGS + me.0, piece).await;
+                Self::set_flag(&core, CoreId(0), FLAGS + me.0, piece).await;
             }
         }
     }
@@ -181,7 +181,7 @@ impl Collective {
         let me = core.id();
         if me.0 > 0 {
             for piece in self.pieces() {
-                Self::offer_piece(&core, CoreId(0), piece).await;
+                Self::signal_piece(&core, CoreId(0), piece).await;
             }
             return;
         }
@@ -198,7 +198,7 @@ impl Collective {
         for piece in self.pieces() {
             for bit in 0..self.cores.next_power_of_two().trailing_zeros() {
                 if !me.is_multiple_of(2 << bit) {
-                    Self::offer_piece(&core, CoreId(me - (1 << bit)), piece).await;
+                    Self::signal_piece(&core, CoreId(me - (1 << bit)), piece).await;
                     break;
                 }
                 let other = me + (1 << bit);
@@ -210,19 +210,19 @@ impl Collective {
     }
 
     /// Tells `to` that a piece is there, which replaces the one before the last.
-    async fn offer_piece(core: &BareCore, to: CoreId, piece: u8) {
-        Self::heard(core, FLAG_OF_SOURCE, piece.saturating_sub(2)).await;
-        Self::say(core, to, FLAGS + core.id().0, piece).await;
+    async fn signal_piece(core: &BareCore, to: CoreId, piece: u8) {
+        Self::wait_flag(core, FLAG_OF_SOURCE, piece.saturating_sub(2)).await;
+        Self::set_flag(core, to, FLAGS + core.id().0, piece).await;
     }
 
     async fn add_piece(core: &BareCore, other: CoreId, piece: u8) {
-        Self::heard(core, FLAGS + other.0, piece).await;
+        Self::wait_flag(core, FLAGS + other.0, piece).await;
         for line in 0..PIECE {
             let content = core.read_line(other, Self::half(piece) + line).await;
             core.compute(ADD_CYCLES).await;
             core.write_line(core.id(), OWN + line, content).await;
         }
-        Self::say(core, other, FLAG_OF_SOURCE, piece).await;
+        Self::set_flag(core, other, FLAG_OF_SOURCE, piece).await;
     }
 }
 

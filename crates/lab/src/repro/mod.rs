@@ -147,7 +147,7 @@ pub struct ExperimentOutcome {
 type Format = fn(&[ExperimentOutcome]) -> String;
 
 /// Carries it out.
-pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
+pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     if arguments.list {
         return console::print(list()).map_err(Failure::stdout);
     }
@@ -163,14 +163,14 @@ pub fn carry_out(arguments: &ReproArguments) -> Result<(), Failure> {
     }
     let left_out = left_out(&arguments.names).filter(|_| !arguments.all);
     let text = row::text(&outcomes, left_out.as_deref());
-    let told = console::tell(files.leave_standard_output_free(), &text).map_err(Failure::stdout);
+    let printed = console::print_report(files.leave_standard_output_free(), &text).map_err(Failure::stdout);
     let write = |(destination, format): (Destination, Format)| {
         Ok(destination.write(|out| out.write_all(format(&outcomes).as_bytes())).map(drop)?)
     };
     let texts: Vec<_> = files.texts.into_iter().map(write).collect();
     let drawn = files.svg.map(|svg| picture::draw("isles", &row::json(&outcomes), svg));
     let ended = ending(arguments.strict, row::missed(&outcomes));
-    Failure::first_of([told].into_iter().chain(texts).chain(drawn).chain([ended]))
+    Failure::first_of([printed].into_iter().chain(texts).chain(drawn).chain([ended]))
 }
 
 /// Returns an error if `is_strict` is set and any figure is out of a band that it must be in; `missed` is their number.

@@ -83,7 +83,7 @@ impl Quantity {
     }
 
     /// Returns the same quantity with another title.
-    pub fn said(self, title: impl Into<String>) -> Quantity {
+    pub fn with_title(self, title: impl Into<String>) -> Quantity {
         Quantity { title: title.into(), ..self }
     }
 }
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(said.map(|quantity| quantity.title), ["0 hops", "1 line", "k = 7", "533 MHz"]);
         let lengths = [1, 1023, 1024, 1 << 20].map(|bytes| Quantity::length(bytes).title);
         assert_eq!(lengths, ["1 B", "1023 B", "1 KiB", "1 MiB"]);
-        let all = Quantity::lines(8_192).said("all 8,192 lines");
+        let all = Quantity::lines(8_192).with_title("all 8,192 lines");
         assert_eq!((all.value, all.title.as_str()), (8_192.0, "all 8,192 lines"));
     }
 }

@@ -11,7 +11,7 @@ use syn::{Expr, LitStr};
 pub const SELF: &str = "__isles_self";
 
 /// The name under which the body sees the variable `name`.
-pub fn seen_as(name: &Ident) -> Ident {
+pub fn name_in_body(name: &Ident) -> Ident {
     if name == "self" { Ident::new(SELF, name.span()) } else { name.clone() }
 }
 
@@ -27,7 +27,7 @@ struct Renaming;
 impl VisitMut for Renaming {
     fn visit_expr_path_mut(&mut self, expr: &mut syn::ExprPath) {
         if let (None, Some(name)) = (&expr.qself, expr.path.get_ident()) {
-            expr.path = seen_as(name).into();
+            expr.path = name_in_body(name).into();
         }
     }
 
@@ -52,7 +52,7 @@ fn renamed(tokens: TokenStream) -> TokenStream {
         renamed.push(match token {
             TokenTree::Ident(name) if name == "self" => {
                 let module = matches!(tokens.peek(), Some(TokenTree::Punct(mark)) if mark.as_char() == ':');
-                TokenTree::Ident(if module { name } else { seen_as(&name) })
+                TokenTree::Ident(if module { name } else { name_in_body(&name) })
             }
             TokenTree::Group(group) => {
                 let mut inner = Group::new(group.delimiter(), self::renamed(group.stream()));

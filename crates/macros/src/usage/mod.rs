@@ -183,8 +183,8 @@ fn root(expr: &Expr) -> Option<&Ident> {
 /// Returns `true` if `name` is spelt like a variable.
 fn is_variable(name: &Ident) -> bool {
     let text = name.to_string();
-    let letters = text.trim_start_matches("r#").trim_start_matches('_');
-    letters.chars().next().is_some_and(|first| !first.is_uppercase()) && text != "super" && text != "crate"
+    let trimmed = text.trim_start_matches("r#").trim_start_matches('_');
+    trimmed.chars().next().is_some_and(|first| !first.is_uppercase()) && text != "super" && text != "crate"
 }
 
 impl<'ast> Visit<'ast> for Walk {

@@ -2,11 +2,11 @@
 //!
 //! Bars stand if the names of the categories are numbers or fit below them, and lie if not; a figure of bars that lie
 //! grows with their number. Stacks are for parts of a whole, groups for things that compete. Invariant: a bar begins at
-//! the foot of the axis, which is zero, or one on a logarithmic axis, where what is above and below one is the message.
+//! the baseline of the axis, which is zero, or one on a logarithmic axis, where what is above and below one is the message.
 
 use super::count;
 use crate::axis::{Axis, Ruler, RulerOptions, Scale};
-use crate::canvas::{Anchor, Look, SMALL, Spot, WIDTH, group, line, rectangle, text};
+use crate::canvas::{Anchor, SMALL, SeriesStyle, Spot, WIDTH, group, line, rectangle, text};
 use crate::labels::Block;
 use crate::page::{LegendEntry, MARGIN, Page, SMALL_LINE, series_group};
 use crate::text::{DisplayUnit, fit, width};
@@ -80,13 +80,13 @@ impl Bars {
             let entries: Vec<LegendEntry> = self.series.iter().enumerate().map(legend_entry).collect();
             page.legend(&entries);
         }
-        let foot = self.foot();
+        let baseline = self.baseline();
         let values: Vec<f64> = spans.iter().map(|span| span.to).collect();
-        let stands = self.stands();
-        let labels_max = if stands { HEIGHT / 42.0 } else { 6.0 } as usize;
-        let options = RulerOptions { labels_max, foot: Some(foot), whole: false };
+        let is_vertical = self.is_vertical();
+        let labels_max = if is_vertical { HEIGHT / 42.0 } else { 6.0 } as usize;
+        let options = RulerOptions { labels_max, baseline: Some(baseline), whole: false };
         let ruler = Ruler::of(&self.value, &values, options);
-        match stands {
+        match is_vertical {
             true => self.vertical(&mut page, &ruler, &spans),
             false => self.horizontal(&mut page, &ruler, &spans),
         }
@@ -97,12 +97,12 @@ impl Bars {
             count(spans.len(), "bar", "bars"),
             self.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>().join(", ")
         ));
-        page.tally(spans.len(), all, self.value.scale == Scale::Log);
+        page.note_drawn(spans.len(), all, self.value.scale == Scale::Log);
         page
     }
 
     /// Returns the value at which bars begin.
-    fn foot(&self) -> f64 {
+    fn baseline(&self) -> f64 {
         if self.value.scale == Scale::Log { 1.0 } else { 0.0 }
     }
 
@@ -112,13 +112,13 @@ impl Bars {
 
     /// Returns the bars that can be drawn.
     fn spans(&self) -> Vec<Span> {
-        let mut tops = vec![self.foot(); self.categories.len()];
+        let mut tops = vec![self.baseline(); self.categories.len()];
         let mut spans = Vec::new();
         for (number, series) in self.series.iter().enumerate() {
             for (category, value) in series.values.iter().enumerate().take(self.categories.len()) {
                 let Some(value) = value.filter(|value| self.value.can_show(*value)) else { continue };
                 let (from, to) = match self.arrangement {
-                    Arrangement::Grouped => (self.foot(), value),
+                    Arrangement::Grouped => (self.baseline(), value),
                     Arrangement::Stacked => (tops[category], tops[category] + value),
                 };
                 if self.is_stacked() && (value < 0.0 || !self.value.can_show(to)) {
@@ -133,7 +133,7 @@ impl Bars {
 
     /// Returns `true` if the bars are vertical: the names below them are numbers, of which some may be left out, or
     /// short.
-    fn stands(&self) -> bool {
+    fn is_vertical(&self) -> bool {
         let slot = (WIDTH - 100.0) / self.categories.len().max(1) as f64;
         let are_numbers = self.categories.iter().all(|name| name.parse::<f64>().is_ok());
         are_numbers || self.categories.iter().all(|name| width(name, SMALL) < slot - 6.0)
@@ -185,8 +185,8 @@ impl Bars {
         };
         // The edges of very thin bars would be all that is seen.
         self.add_bars(page, spans, thickness >= 3.0, place);
-        let foot = y(self.foot());
-        page.add(line(Spot { x: left, y: foot }, Spot { x: area.right, y: foot }, "axis"));
+        let baseline = y(self.baseline());
+        page.add(line(Spot { x: left, y: baseline }, Spot { x: area.right, y: baseline }, "axis"));
         page.cursor = area.bottom + if title.is_empty() { 20.0 } else { 38.0 };
     }
 
@@ -230,8 +230,8 @@ impl Bars {
             };
             page.add(group("labels", spans.iter().map(value)));
         }
-        let foot = x(self.foot());
-        page.add(line(Spot { x: foot, y: top }, Spot { x: foot, y: bottom }, "axis"));
+        let baseline = x(self.baseline());
+        page.add(line(Spot { x: baseline, y: top }, Spot { x: baseline, y: bottom }, "axis"));
         page.cursor = bottom + 34.0 + SMALL_LINE * 0.25;
     }
 
@@ -256,7 +256,7 @@ impl Bars {
                 bar
             };
             let mine = spans.iter().filter(|span| span.series == number).map(bar).collect();
-            page.add(series_group(Look::of(number), &series.name, mine));
+            page.add(series_group(SeriesStyle::of(number), &series.name, mine));
         }
     }
 }
@@ -271,7 +271,7 @@ fn legend_entry((number, series): (usize, &BarSeries)) -> LegendEntry {
     let sample = move |at: Spot| {
         let (one, other) = (Spot { x: at.x - 6.0, y: at.y - 6.0 }, Spot { x: at.x + 6.0, y: at.y + 6.0 });
         let swatch = rectangle(one, other, &format!("swatch edge {}", shade(number)));
-        vec![group(&Look::of(number).class(), [swatch])]
+        vec![group(&SeriesStyle::of(number).class(), [swatch])]
     };
     LegendEntry { sample: Box::new(sample), reach: 6.0, label: series.name.clone() }
 }

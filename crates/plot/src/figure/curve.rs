@@ -6,7 +6,7 @@
 
 use super::{Interval, count};
 use crate::axis::{Axis, Scale};
-use crate::canvas::{Anchor, Look, SMALL, Spot, element, group, line, path, polygon, text};
+use crate::canvas::{Anchor, SMALL, SeriesStyle, Spot, element, group, line, path, polygon, text};
 use crate::labels::spread;
 use crate::page::{LegendEntry, MARGIN, Page, mark_sample, series_group};
 use crate::panel::{Panel, PanelOptions, RIGHT};
@@ -72,7 +72,7 @@ impl CurvePoint {
 struct Shown<'a> {
     series: &'a Series,
     label: String,
-    look: Look,
+    style: SeriesStyle,
     points: Vec<CurvePoint>,
 }
 
@@ -130,7 +130,7 @@ impl Curve {
             shown.iter().map(|one| one.label.as_str()).collect::<Vec<_>>().join(", "),
             count(drawn, "point", "points")
         ));
-        page.tally(drawn, all, self.x.scale == Scale::Log || self.y.scale == Scale::Log);
+        page.note_drawn(drawn, all, self.x.scale == Scale::Log || self.y.scale == Scale::Log);
         page
     }
 
@@ -149,8 +149,8 @@ impl Curve {
                 names.push(&series.name);
                 names.len() - 1
             });
-            let look = Look::of(number);
-            let look = if series.origin == Origin::Published { look.ring() } else { look };
+            let style = SeriesStyle::of(number);
+            let style = if series.origin == Origin::Published { style.ring() } else { style };
             let label = match series.origin {
                 Origin::Ours if both(&series.name) => format!("{}, Isles", series.name),
                 Origin::Ours => series.name.clone(),
@@ -162,7 +162,7 @@ impl Curve {
             let points = points.map(|point| CurvePoint { band: point.band.filter(known), ..*point });
             let mut points: Vec<CurvePoint> = points.collect();
             points.sort_by(|one, other| one.x.total_cmp(&other.x));
-            shown.push(Shown { series, label, look, points });
+            shown.push(Shown { series, label, style, points });
         }
         shown
     }
@@ -175,16 +175,16 @@ impl Curve {
             Origin::Ours => {
                 drawn.extend(range(panel, &shown.points));
                 if spots.len() > 1 {
-                    drawn.push(path(&spots, "line", shown.look.dash()));
+                    drawn.push(path(&spots, "line", shown.style.dash()));
                 }
             }
         }
         let (x, y) = (DisplayUnit::of(&self.x.unit), DisplayUnit::of(&self.y.unit));
         for (point, spot) in shown.points.iter().zip(spots) {
             let note = format!("{}: {} at {}", shown.label, y.show(point.y, 4), x.show(point.x, 6));
-            drawn.push(shown.look.mark(spot, &note));
+            drawn.push(shown.style.mark(spot, &note));
         }
-        series_group(shown.look, &shown.label, drawn)
+        series_group(shown.style, &shown.label, drawn)
     }
 }
 
@@ -201,11 +201,11 @@ fn ends_at_the_right(shown: &[Shown<'_>], axis: &Axis) -> bool {
 }
 
 fn legend_entry(shown: &Shown<'_>) -> LegendEntry {
-    let (look, is_line) = (shown.look, shown.series.origin == Origin::Ours);
-    let mark = mark_sample(look, "key");
+    let (style, is_line) = (shown.style, shown.series.origin == Origin::Ours);
+    let mark = mark_sample(style, "key");
     let sample = move |at: Spot| {
         let (from, to) = (Spot { x: at.x - 15.0, ..at }, Spot { x: at.x + 15.0, ..at });
-        let stroke = is_line.then(|| group(&look.class(), [path(&[from, to], "line", look.dash())]));
+        let stroke = is_line.then(|| group(&style.class(), [path(&[from, to], "line", style.dash())]));
         stroke.into_iter().chain(mark(at)).collect()
     };
     LegendEntry { sample: Box::new(sample), reach: 15.0, label: shown.label.clone() }
@@ -262,7 +262,7 @@ fn labels(panel: &Panel, shown: &[Shown<'_>]) -> Element {
     for ((one, end), y) in shown.iter().zip(ends).zip(placed) {
         let start = Spot { x: panel.area.right + 16.0, y };
         let lead = line(Spot { x: end.x + 7.0, ..end }, Spot { x: start.x - 9.0, y }, "lead");
-        let mark = group(&one.look.class(), [group("key", [one.look.mark(start, "")])]);
+        let mark = group(&one.style.class(), [group("key", [one.style.mark(start, "")])]);
         let label = fit(&one.label, SMALL, LABEL_MAX);
         let name = text(&label, Spot { x: start.x + 12.0, y: y + SMALL * 0.35 }, Anchor::Start, "small");
         for part in [lead, mark, name] {

@@ -6,7 +6,7 @@
 
 use super::{Interval, count};
 use crate::axis::{Axis, Scale};
-use crate::canvas::{Anchor, Look, SMALL, Spot, WIDTH, group, line, path, text};
+use crate::canvas::{Anchor, SMALL, SeriesStyle, Spot, WIDTH, group, line, path, text};
 use crate::labels::{Block, Labeller};
 use crate::page::{LegendEntry, MARGIN, Page, SMALL_LINE, mark_sample, series_group};
 use crate::panel::{Panel, PanelOptions, RIGHT};
@@ -50,7 +50,7 @@ pub struct ParityPoint {
 }
 
 impl ParityPoint {
-    fn is_out(&self) -> bool {
+    fn is_outside_band(&self) -> bool {
         self.allowed.is_some_and(|allowed| !allowed.contains(self.ours))
     }
 
@@ -121,7 +121,7 @@ impl Parity {
         self.marks(&mut page, &lower, &shown, ParityPoint::ratio);
         page.add(numbers(&lower, &shown, &worst));
         list(&mut page, &worst);
-        let out = shown.iter().filter(|point| point.is_out()).count();
+        let out = shown.iter().filter(|point| point.is_outside_band()).count();
         if out > worst.len() {
             page.note(format!("and {} more out of their bands, less far off.", out - worst.len()));
         }
@@ -131,7 +131,7 @@ impl Parity {
             lower.x.title,
             count(shown.len(), "figure", "figures")
         ));
-        page.tally(shown.len(), self.points.len(), true);
+        page.note_drawn(shown.len(), self.points.len(), true);
         page
     }
 
@@ -139,12 +139,12 @@ impl Parity {
         let mut entries = Vec::new();
         for (number, name) in self.series.iter().enumerate() {
             let mine = || shown.iter().filter(|point| point.series == number);
-            let out = mine().filter(|point| point.is_out()).count();
+            let out = mine().filter(|point| point.is_outside_band()).count();
             let label = match (mine().count(), out) {
                 (all, 0) => format!("{name} ({all})"),
                 (all, out) => format!("{name} ({all}, {out} out of band)"),
             };
-            entries.push(LegendEntry { sample: mark_sample(look(number), "key"), reach: 6.0, label });
+            entries.push(LegendEntry { sample: mark_sample(style(number), "key"), reach: 6.0, label });
         }
         if !bands.is_empty() {
             let percent: Vec<String> =
@@ -173,17 +173,17 @@ impl Parity {
                 let unit = DisplayUnit::of(&point.unit);
                 let figures = [point.published, point.ours].map(|value| unit.show(value, 4));
                 let note = format!("{}: {} published, {} ours", point.label, figures[0], figures[1]);
-                look(number).mark(panel.spot(point.published, value(point)), &note)
+                style(number).mark(panel.spot(point.published, value(point)), &note)
             };
             let marks = shown.iter().filter(|point| point.series == number).map(mark).collect();
-            page.add(series_group(look(number), name, marks));
+            page.add(series_group(style(number), name, marks));
         }
     }
 }
 
 /// The first series is hollow, so that others on it are seen.
-fn look(number: usize) -> Look {
-    if number == 0 { Look::of(0).hollow() } else { Look::of(number) }
+fn style(number: usize) -> SeriesStyle {
+    if number == 0 { SeriesStyle::of(0).hollow() } else { SeriesStyle::of(number) }
 }
 
 /// The bands that most figures have, widest first.
@@ -208,7 +208,7 @@ fn strip(panel: &Panel, band: f64) -> Element {
 
 /// The figures out of their bands by how far off they are, as many as the list takes.
 fn worst<'a>(shown: &[&'a ParityPoint]) -> Vec<&'a ParityPoint> {
-    let mut out: Vec<&ParityPoint> = shown.iter().copied().filter(|point| point.is_out()).collect();
+    let mut out: Vec<&ParityPoint> = shown.iter().copied().filter(|point| point.is_outside_band()).collect();
     let off = |point: &ParityPoint| point.ratio().ln().abs();
     out.sort_by(|one, other| off(other).total_cmp(&off(one)));
     out.truncate(LISTED);

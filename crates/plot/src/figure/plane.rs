@@ -6,7 +6,7 @@
 
 use super::count;
 use crate::axis::{Axis, Scale};
-use crate::canvas::{Look, SMALL, Spot, group, line, path, text};
+use crate::canvas::{SMALL, SeriesStyle, Spot, group, line, path, text};
 use crate::labels::{Block, Labeller};
 use crate::page::{LegendEntry, Page, mark_sample, series_group};
 use crate::panel::{Panel, PanelOptions, RIGHT};
@@ -65,7 +65,7 @@ impl Plane {
         ys.extend(below(&ys, self.y.scale));
         if self.series.len() > 1 {
             let entry = |(number, series): (usize, &PlaneSeries)| LegendEntry {
-                sample: mark_sample(Look::of(number), "key"),
+                sample: mark_sample(SeriesStyle::of(number), "key"),
                 reach: 6.0,
                 label: series.name.clone(),
             };
@@ -81,7 +81,7 @@ impl Plane {
             is_last: true,
         };
         let panel = Panel::on(&mut page, &options);
-        let fronts: Vec<Vec<&PlanePoint>> = shown.iter().map(|points| front(points)).collect();
+        let fronts: Vec<Vec<&PlanePoint>> = shown.iter().map(|points| pareto_front(points)).collect();
         for (number, (points, front)) in shown.iter().zip(&fronts).enumerate() {
             page.add(self.series(&panel, number, points, front));
         }
@@ -109,12 +109,12 @@ impl Plane {
         if missing > 0 {
             page.note(format!("No room for {}.", count(missing, "more label", "more labels")));
         }
-        page.tally(xs.len(), all, self.x.scale == Scale::Log || self.y.scale == Scale::Log);
+        page.note_drawn(xs.len(), all, self.x.scale == Scale::Log || self.y.scale == Scale::Log);
         page
     }
 
     fn series(&self, panel: &Panel, number: usize, points: &[&PlanePoint], front: &[&PlanePoint]) -> Element {
-        let look = Look::of(number);
+        let style = SeriesStyle::of(number);
         let (x, y) = (DisplayUnit::of(&self.x.unit), DisplayUnit::of(&self.y.unit));
         let corners = corners(panel, front);
         let mut drawn = Vec::new();
@@ -124,11 +124,11 @@ impl Plane {
         for point in points {
             let note = format!("{}: {}, {}", point.label, x.show(point.x, 4), y.show(point.y, 4));
             // Those on the front are filled, so that they are found without colours.
-            let look =
-                if front.iter().any(|other| std::ptr::eq(*other, *point)) { look } else { look.hollow() };
-            drawn.push(look.mark(panel.spot(point.x, point.y), &note));
+            let style =
+                if front.iter().any(|other| std::ptr::eq(*other, *point)) { style } else { style.hollow() };
+            drawn.push(style.mark(panel.spot(point.x, point.y), &note));
         }
-        series_group(look, &self.series[number].name, drawn)
+        series_group(style, &self.series[number].name, drawn)
     }
 }
 
@@ -144,7 +144,7 @@ fn below(values: &[f64], scale: Scale) -> Option<f64> {
 
 /// The points that no other beats in one cost without being worse in the other, from left to right; of equal ones the
 /// first.
-fn front<'a>(points: &[&'a PlanePoint]) -> Vec<&'a PlanePoint> {
+fn pareto_front<'a>(points: &[&'a PlanePoint]) -> Vec<&'a PlanePoint> {
     let mut sorted: Vec<&PlanePoint> = points.to_vec();
     sorted.sort_by(|one, other| one.x.total_cmp(&other.x).then(one.y.total_cmp(&other.y)));
     let mut least = f64::INFINITY;
@@ -203,7 +203,7 @@ mod tests {
             point(9.0, 1.0),
         ];
         let all: Vec<&PlanePoint> = points.iter().collect();
-        let found: Vec<f64> = front(&all).iter().map(|point| point.x).collect();
+        let found: Vec<f64> = pareto_front(&all).iter().map(|point| point.x).collect();
         assert_eq!(found, [1.0, 3.0, 9.0]);
     }
 }

@@ -31,7 +31,7 @@ impl BucketLimits {
 
 /// A bucket that leaves: send it to `peer`, who acknowledges it when its items are handed on.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Departure<T, K> {
+pub struct OutgoingBucket<T, K> {
     /// Key to which its items belong.
     pub key: K,
     /// The next place; this one itself if they have arrived, which then need not be acknowledged.
@@ -44,11 +44,11 @@ pub struct Departure<T, K> {
 
 /// Outcome of storing an item.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Stored<T, K> {
+pub struct StoreOutcome<T, K> {
     /// True if a bucket has begun with it.
     pub has_begun: bool,
     /// Buckets that leave before anything else happens: one of another key, one that is full.
-    pub departures: Vec<Departure<T, K>>,
+    pub outgoing: Vec<OutgoingBucket<T, K>>,
 }
 
 /// The buckets of one place.
@@ -119,7 +119,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
 
     /// Stores an item for `to`, to which there must be a way; gives it back if there is no room before something is
     /// acknowledged.
-    pub fn store(&mut self, key: K, to: PlaceId, item: T) -> Result<Stored<T, K>, T> {
+    pub fn store(&mut self, key: K, to: PlaceId, item: T) -> Result<StoreOutcome<T, K>, T> {
         let Some(hop) = self.router.hop(to) else { return Err(item) };
         let lane = &mut self.lanes[hop.lane];
         let is_other = lane.key.is_some_and(|other| other != key);
@@ -128,9 +128,9 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
             lane.is_due = true;
             return Err(item);
         }
-        let mut departures = Vec::new();
+        let mut outgoing = Vec::new();
         if is_other || lane.items.len() >= self.limits.capacity {
-            departures.extend(self.depart(hop.lane));
+            outgoing.extend(self.take_bucket(hop.lane));
         }
         let (is_last, lane) = (self.router.is_last(hop.lane), &mut self.lanes[hop.lane]);
         let has_begun = lane.key.is_none();
@@ -144,43 +144,46 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
             lane.to.push(to);
         }
         if lane.items.len() >= self.limits.capacity {
-            departures.extend(self.depart(hop.lane));
+            outgoing.extend(self.take_bucket(hop.lane));
         }
-        Ok(Stored { has_begun, departures })
+        Ok(StoreOutcome { has_begun, outgoing })
     }
 
     /// Lets all buckets leave whose key is `due`: now, or when what departed before them is acknowledged.
-    pub fn flush(&mut self, due: impl Fn(K) -> bool) -> Vec<Departure<T, K>> {
-        let mut departures = Vec::new();
+    pub fn flush(&mut self, due: impl Fn(K) -> bool) -> Vec<OutgoingBucket<T, K>> {
+        let mut outgoing = Vec::new();
         if self.held == 0 {
-            return departures;
+            return outgoing;
         }
         for index in 0..self.lanes.len() {
             if self.lanes[index].key.is_some_and(&due) {
                 self.lanes[index].is_due = true;
-                departures.extend(self.depart(index));
+                outgoing.extend(self.take_bucket(index));
             }
         }
-        departures
+        outgoing
     }
 
     /// A bucket that departed to `peer` is handed on. None if nothing is to leave now.
     ///
     /// # Errors
-    /// [`NeverSent`]: nothing that departed there is unacknowledged; the peer is wrong.
-    pub fn acknowledged(&mut self, peer: PlaceId) -> Result<Option<Departure<T, K>>, NeverSent> {
-        let index = self.router.lane_to(peer).ok_or(NeverSent)?;
+    /// [`UnexpectedAcknowledgement`]: nothing that departed there is unacknowledged; the peer is wrong.
+    pub fn acknowledged(
+        &mut self,
+        peer: PlaceId,
+    ) -> Result<Option<OutgoingBucket<T, K>>, UnexpectedAcknowledgement> {
+        let index = self.router.lane_to(peer).ok_or(UnexpectedAcknowledgement)?;
         let lane = &mut self.lanes[index];
-        lane.in_flight = lane.in_flight.checked_sub(1).ok_or(NeverSent)?;
+        lane.in_flight = lane.in_flight.checked_sub(1).ok_or(UnexpectedAcknowledgement)?;
         let is_due = lane.is_due || lane.items.len() >= self.limits.capacity;
-        Ok(if is_due { self.depart(index) } else { None })
+        Ok(if is_due { self.take_bucket(index) } else { None })
     }
 
     /// Handles the death of `peer`: items for it no longer wait, and fail when they are sent.
-    pub fn died(&mut self, peer: PlaceId) -> Option<Departure<T, K>> {
+    pub fn died(&mut self, peer: PlaceId) -> Option<OutgoingBucket<T, K>> {
         let index = self.router.lane_to(peer)?;
         self.lanes[index].in_flight = 0;
-        self.depart(index)
+        self.take_bucket(index)
     }
 
     /// Takes back the memory of a bucket that was sent.
@@ -194,7 +197,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
     }
 
     /// Takes the bucket of a lane, if it has items and may leave.
-    fn depart(&mut self, index: usize) -> Option<Departure<T, K>> {
+    fn take_bucket(&mut self, index: usize) -> Option<OutgoingBucket<T, K>> {
         let peer = self.peer(index)?;
         let lane = &mut self.lanes[index];
         if lane.in_flight >= self.limits.in_flight {
@@ -207,7 +210,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
             lane.in_flight += 1;
         }
         let (items, to) = (std::mem::take(&mut lane.items), std::mem::take(&mut lane.to));
-        Some(Departure { key, peer, items, to })
+        Some(OutgoingBucket { key, peer, items, to })
     }
 
     /// Returns the place to which a lane leads, or `None` if it was never used.
@@ -218,4 +221,4 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
 
 /// Error of an acknowledgement by a place to which nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NeverSent;
+pub struct UnexpectedAcknowledgement;

@@ -111,8 +111,8 @@ impl Router {
         match &self.route {
             ItemRoute::Direct => self.places as usize,
             // Behind the lanes of the dimensions stand those within the group, the place's own among them.
-            ItemRoute::Torus(_) => self.behind_dimensions() + 1,
-            ItemRoute::Roles(shape) => self.behind_dimensions() + shape.extents().len() + 1,
+            ItemRoute::Torus(_) => self.lanes_past_dimensions() + 1,
+            ItemRoute::Roles(shape) => self.lanes_past_dimensions() + shape.extents().len() + 1,
         }
     }
 
@@ -137,8 +137,8 @@ impl Router {
             ItemRoute::Roles(shape) => {
                 let last = shape.extents().len();
                 // Along the last dimension, or within the group to the one that applies.
-                (self.role() + 1 == last && lane < self.behind_dimensions())
-                    || lane == self.behind_dimensions() + last
+                (self.role() + 1 == last && lane < self.lanes_past_dimensions())
+                    || lane == self.lanes_past_dimensions() + last
             }
         }
     }
@@ -150,14 +150,14 @@ impl Router {
         match &self.route {
             ItemRoute::Direct => (to.0 < self.places).then(|| Hop { lane: to.index(), peer: to }),
             _ if to.0 >= self.places => None,
-            ItemRoute::Torus(shape) => Some(self.hop_along(shape, to)),
+            ItemRoute::Torus(shape) => Some(self.hop_in_torus(shape, to)),
             ItemRoute::Roles(shape) => self.hop_by_role(shape, to),
         }
     }
 
-    fn hop_along(&self, shape: &Torus, to: PlaceId) -> Hop {
+    fn hop_in_torus(&self, shape: &Torus, to: PlaceId) -> Hop {
         match shape.first_difference(self.here, to.0, 0) {
-            None => Hop { lane: self.behind_dimensions(), peer: self.here() },
+            None => Hop { lane: self.lanes_past_dimensions(), peer: self.here() },
             Some((dimension, coordinate)) => Hop {
                 lane: self.first_lanes[dimension] + coordinate as usize,
                 peer: PlaceId(shape.with_coordinate(self.here, dimension, coordinate)),
@@ -170,7 +170,7 @@ impl Router {
         let (group, role) = (dimensions as u32 + 1, self.role());
         let (node, target) = (self.here / group, to.0 / group);
         let within = |role: usize| Hop {
-            lane: self.behind_dimensions() + role,
+            lane: self.lanes_past_dimensions() + role,
             peer: PlaceId(node * group + role as u32),
         };
         if to.0 % group != group - 1 || (role == dimensions && node != target) {
@@ -193,7 +193,7 @@ impl Router {
         let dimension_of = |lane: usize| self.first_lanes.iter().rposition(|first| *first <= lane);
         match &self.route {
             ItemRoute::Direct => (lane < self.places as usize).then_some(PlaceId(lane as u32)),
-            ItemRoute::Torus(_) if lane == self.behind_dimensions() => Some(self.here()),
+            ItemRoute::Torus(_) if lane == self.lanes_past_dimensions() => Some(self.here()),
             ItemRoute::Torus(shape) => {
                 let dimension = dimension_of(lane).filter(|dimension| *dimension < shape.extents().len())?;
                 let coordinate = (lane - self.first_lanes[dimension]) as u32;
@@ -202,7 +202,7 @@ impl Router {
             ItemRoute::Roles(shape) => {
                 let group = shape.extents().len() as u32 + 1;
                 let node = self.here / group;
-                if let Some(role) = lane.checked_sub(self.behind_dimensions()) {
+                if let Some(role) = lane.checked_sub(self.lanes_past_dimensions()) {
                     return ((role as u32) < group).then(|| PlaceId(node * group + role as u32));
                 }
                 let dimension = dimension_of(lane)?;
@@ -219,14 +219,14 @@ impl Router {
             _ if peer.0 >= self.places => None,
             ItemRoute::Direct => Some(peer.index()),
             ItemRoute::Torus(shape) => {
-                let hop = self.hop_along(shape, peer);
+                let hop = self.hop_in_torus(shape, peer);
                 (hop.peer == peer).then_some(hop.lane)
             }
             ItemRoute::Roles(shape) => {
                 let group = shape.extents().len() as u32 + 1;
                 let (node, role) = (peer.0 / group, (peer.0 % group) as usize);
                 if node == self.here / group {
-                    return (role >= self.role()).then(|| self.behind_dimensions() + role);
+                    return (role >= self.role()).then(|| self.lanes_past_dimensions() + role);
                 }
                 let (dimension, coordinate) = shape.first_difference(self.here / group, node, 0)?;
                 let is_next = dimension == self.role()
@@ -245,7 +245,7 @@ impl Router {
         }
     }
 
-    fn behind_dimensions(&self) -> usize {
+    fn lanes_past_dimensions(&self) -> usize {
         self.first_lanes.last().copied().unwrap_or(0)
     }
 }

@@ -1,6 +1,6 @@
 //! Places that only aggregate, with batches and acknowledgements in any order.
 
-use super::{BucketLimits, Buckets, Departure, ItemRoute, Router, Torus};
+use super::{BucketLimits, Buckets, ItemRoute, OutgoingBucket, Router, Torus};
 use crate::PlaceId;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -34,13 +34,16 @@ impl World {
         }
     }
 
-    fn leave(&mut self, from: PlaceId, departure: Departure<Item, u8>) {
-        assert!(departure.items.len() <= self.places[from.index()].capacity());
-        if departure.to.is_empty() {
-            assert!(departure.items.iter().all(|(_, to)| *to == departure.peer), "all of it is for the peer");
+    fn leave(&mut self, from: PlaceId, outgoing_bucket: OutgoingBucket<Item, u8>) {
+        assert!(outgoing_bucket.items.len() <= self.places[from.index()].capacity());
+        if outgoing_bucket.to.is_empty() {
+            assert!(
+                outgoing_bucket.items.iter().all(|(_, to)| *to == outgoing_bucket.peer),
+                "all of it is for the peer"
+            );
         }
-        let (key, items) = (departure.key, departure.items.into());
-        self.batches.push((departure.peer, Batch { source: from, key, items }));
+        let (key, items) = (outgoing_bucket.key, outgoing_bucket.items.into());
+        self.batches.push((outgoing_bucket.peer, Batch { source: from, key, items }));
     }
 
     /// Stores an item at `at`; false if it has to wait.
@@ -50,12 +53,12 @@ impl World {
             return true;
         }
         let Ok(stored) = place.store(key, item.1, item) else { return false };
-        stored.departures.into_iter().for_each(|departure| self.leave(at, departure));
+        stored.outgoing.into_iter().for_each(|outgoing_bucket| self.leave(at, outgoing_bucket));
         true
     }
 
     /// Hands on one batch as far as there is room; says whether anything moved.
-    fn hand_on(&mut self, index: usize) -> bool {
+    fn forward(&mut self, index: usize) -> bool {
         let (at, mut batch) = self.batches.swap_remove(index);
         let mut moved = batch.items.is_empty();
         while let Some(item) = batch.items.front().copied() {
@@ -87,14 +90,14 @@ impl World {
         for offset in 0..total {
             let index = (choice + offset) % total;
             if index < self.batches.len() {
-                if self.hand_on(index) {
+                if self.forward(index) {
                     return true;
                 }
                 continue;
             }
             let (at, peer) = self.acknowledgements.swap_remove(index - self.batches.len());
-            if let Some(departure) = self.places[at.index()].acknowledged(peer).expect("it departed") {
-                self.leave(at, departure);
+            if let Some(outgoing_bucket) = self.places[at.index()].acknowledged(peer).expect("it departed") {
+                self.leave(at, outgoing_bucket);
             }
             return true;
         }
@@ -146,7 +149,7 @@ proptest! {
             if flushed.is_empty() {
                 break;
             }
-            flushed.into_iter().for_each(|(at, departure)| world.leave(PlaceId(at), departure));
+            flushed.into_iter().for_each(|(at, outgoing_bucket)| world.leave(PlaceId(at), outgoing_bucket));
         }
         prop_assert!(world.places.iter().all(Buckets::is_empty));
         world.applied.sort_unstable();

@@ -26,7 +26,7 @@ struct Lifeline {
 
 /// Order in which a place asks others for tasks.
 #[derive(Clone, Debug)]
-pub(super) struct Asking {
+pub(super) struct VictimSelection {
     /// Places from which it steals at random.
     victims: Vec<usize>,
     lifelines: Vec<Lifeline>,
@@ -35,7 +35,7 @@ pub(super) struct Asking {
     steals_left: u32,
 }
 
-impl Asking {
+impl VictimSelection {
     /// Makes the order in which the place `own` asks the `members`, which are sorted and include it. All its lifelines
     /// remember it.
     ///
@@ -45,7 +45,7 @@ impl Asking {
         members: &[usize],
         parameters: &Parameters,
         mut draw: impl FnMut(usize) -> usize,
-    ) -> Asking {
+    ) -> VictimSelection {
         let mut victims: Vec<usize> = members.iter().copied().filter(|member| *member != own).collect();
         let kept = victims.len().min(parameters.victims_max as usize);
         if kept < victims.len() {
@@ -58,7 +58,7 @@ impl Asking {
         let places = lifelines_of(own, members, parameters);
         let lifelines = places.map(|place| Lifeline { place, is_asked: true }).collect();
         let steals = if victims.is_empty() { 0 } else { parameters.random_steals };
-        Asking { victims, lifelines, steals, steals_left: steals }
+        VictimSelection { victims, lifelines, steals, steals_left: steals }
     }
 
     /// Returns the place to ask now, and the kind of steal; `None` if there is none, and all lifelines remember this
@@ -123,13 +123,13 @@ mod tests {
     }
 
     /// Returns the places asked until none is left to ask.
-    fn asked(asking: &mut Asking, is_dead: impl Fn(usize) -> bool) -> Vec<(usize, StealKind)> {
+    fn asked(asking: &mut VictimSelection, is_dead: impl Fn(usize) -> bool) -> Vec<(usize, StealKind)> {
         let mut state = 7;
         std::iter::from_fn(|| asking.next(|below| drawn(&mut state, below), &is_dead)).collect()
     }
 
-    fn asking(own: usize, members: &[usize], parameters: &Parameters, mut seed: u64) -> Asking {
-        Asking::new(own, members, parameters, |below| drawn(&mut seed, below))
+    fn asking(own: usize, members: &[usize], parameters: &Parameters, mut seed: u64) -> VictimSelection {
+        VictimSelection::new(own, members, parameters, |below| drawn(&mut seed, below))
     }
 
     #[test]

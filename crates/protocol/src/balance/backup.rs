@@ -1,6 +1,6 @@
 //! Exactness of a run when places die: numbered parts, backups at partners, and the assignment of restores.
 //!
-//! Each place has a [`Safety`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what it
+//! Each place has a [`BackupState`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what it
 //! never reads, and one machine does for all bags. All steps are those of `docs/design/glb.md`, section 4. Invariant:
 //! the backups, and the parts that are given and not in the backup of their receiver, hold each task once.
 
@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 const UNSAVED_MAX: usize = 16;
 
 /// A bag or a part of one, as bytes.
-pub type Image = Vec<u8>;
+pub type EncodedBag = Vec<u8>;
 
 /// Numbers that have arrived from one giver. They arrive nearly in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Numbers {
+pub struct ReceivedNumbers {
     /// All below this one have come.
     below: u64,
     /// Numbers beyond `below` that have arrived.
     beyond: OrderedSet<u64>,
 }
 
-impl Numbers {
+impl ReceivedNumbers {
     fn note(&mut self, number: u64) {
         if number >= self.below {
             self.beyond.insert(number);
@@ -39,13 +39,13 @@ impl Numbers {
 }
 
 /// The numbers that have come, by giver.
-type Received = OrderedMap<usize, Numbers>;
+type Received = OrderedMap<usize, ReceivedNumbers>;
 
 /// Parts by name.
 type Parts<V> = OrderedMap<PartName, V>;
 
 /// A save that has begun: its number, and to whom and what, if anybody is to keep it.
-pub type BegunSave = (u64, Option<(usize, Save)>);
+pub type StartedSave = (u64, Option<(usize, Save)>);
 
 /// The name of a part that one place has given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ ordered_keys! {
 /// A part that was given and may not be safe at its receiver.
 #[derive(Clone, Debug)]
 struct GivenPart {
-    part: Image,
+    part: EncodedBag,
     /// The first save that had it, and whether the partner has taken that in.
     version: Option<u64>,
     is_saved: bool,
@@ -79,25 +79,25 @@ struct GivenPart {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Save {
     version: u64,
-    bag: Option<Image>,
+    bag: Option<EncodedBag>,
     received: Received,
     /// All parts that are given and may not be safe, and those of them that the partner may not have.
     given: Vec<PartName>,
-    parts: Vec<(PartName, Image)>,
+    parts: Vec<(PartName, EncodedBag)>,
 }
 
 /// Backup that a partner keeps for a place.
 #[derive(Clone, Debug)]
 struct Backup {
     version: u64,
-    bag: Option<Image>,
+    bag: Option<EncodedBag>,
     received: Received,
-    parts: Parts<Image>,
+    parts: Parts<EncodedBag>,
 }
 
 /// Facts a place knows that matter when others have died.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DeathFacts {
+pub struct RecoveryFacts {
     received: Received,
     /// Parts that it has given to the dead, and that may not have been safe there.
     given: Vec<PartName>,
@@ -116,7 +116,7 @@ pub struct RestoreOrders {
 
 /// The part of a place in keeping a run exact.
 #[derive(Clone, Debug)]
-pub struct Safety {
+pub struct BackupState {
     own: usize,
     /// Place that keeps the backup; the first member has none, because nothing goes on without it.
     partner: Option<usize>,
@@ -128,10 +128,10 @@ pub struct Safety {
     /// Parts taken in since the last save; and those whose giver is told when the partner has the save.
     unsaved: usize,
     unsettled: OrderedSet<usize>,
-    telling: OrderedMap<u64, Vec<(usize, Numbers)>>,
+    telling: OrderedMap<u64, Vec<(usize, ReceivedNumbers)>>,
     backups: OrderedMap<usize, Backup>,
     /// Dead places of which the facts have been told: their backups stay as they were then.
-    told_dead: OrderedSet<usize>,
+    reported_dead: OrderedSet<usize>,
 }
 
 /// Returns the member that keeps the backup of `place`: the next one below it in `members`, which are sorted and
@@ -141,10 +141,10 @@ pub fn partner(place: usize, members: &[usize]) -> Option<usize> {
     rank.checked_sub(1).map(|below| members[below])
 }
 
-impl Safety {
+impl BackupState {
     /// Returns the state of the place `own`, of `members`, which are sorted and include it.
-    pub fn new(own: usize, members: &[usize]) -> Safety {
-        Safety {
+    pub fn new(own: usize, members: &[usize]) -> BackupState {
+        BackupState {
             own,
             partner: partner(own, members),
             version: 0,
@@ -155,13 +155,13 @@ impl Safety {
             unsettled: OrderedSet::new(),
             telling: OrderedMap::new(),
             backups: OrderedMap::new(),
-            told_dead: OrderedSet::new(),
+            reported_dead: OrderedSet::new(),
         }
     }
 
     /// Numbers a part that leaves the bag for `thief`; returns its number. It must not leave the place before a save
     /// that begins after this call is over.
-    pub fn give(&mut self, thief: usize, part: Image) -> u64 {
+    pub fn give(&mut self, thief: usize, part: EncodedBag) -> u64 {
         let next = self.numbers.get_or_default(thief);
         let number = *next;
         *next += 1;
@@ -182,9 +182,9 @@ impl Safety {
         self.unsaved >= UNSAVED_MAX
     }
 
-    /// Begins a save of the bag as it is now: its number, for [`Safety::saved`], and to whom and what; nobody keeps
+    /// Begins a save of the bag as it is now: its number, for [`BackupState::saved`], and to whom and what; nobody keeps
     /// that of the first place.
-    pub fn begin_save(&mut self, bag: Option<Image>) -> BegunSave {
+    pub fn begin_save(&mut self, bag: Option<EncodedBag>) -> StartedSave {
         self.version += 1;
         let version = self.version;
         self.unsaved = 0;
@@ -206,7 +206,7 @@ impl Safety {
 
     /// Notes that the partner has taken a save in, if there is one. Returns the places to tell that their parts are
     /// safe, and which parts.
-    pub fn saved(&mut self, version: u64) -> Vec<(usize, Numbers)> {
+    pub fn saved(&mut self, version: u64) -> Vec<(usize, ReceivedNumbers)> {
         self.given.for_each_mut(|_, given| {
             given.is_saved |= given.version.is_some_and(|first| first <= version);
         });
@@ -214,7 +214,7 @@ impl Safety {
     }
 
     /// Notes that the place `thief` has saved these parts of this place.
-    pub fn settled(&mut self, thief: usize, safe: &Numbers) {
+    pub fn settled(&mut self, thief: usize, safe: &ReceivedNumbers) {
         self.given.retain(|name, _| name.thief != thief || !safe.has(name.number));
     }
 
@@ -222,7 +222,7 @@ impl Safety {
     /// one had all of it. Nor does one of a dead place of which the facts have been told: it would hold parts that
     /// their givers restore by these facts, and nothing that the dead place waited for has left it.
     pub fn keep(&mut self, owner: usize, save: Save) {
-        if self.told_dead.contains(owner) {
+        if self.reported_dead.contains(owner) {
             return;
         }
         let Save { version, bag, received, given, parts: added } = save;
@@ -241,17 +241,17 @@ impl Safety {
     }
 
     /// Returns the facts this place knows about the `dead`; nothing is under way, and it knows these deaths.
-    pub fn facts(&mut self, dead: &[usize]) -> DeathFacts {
-        self.told_dead.extend(dead.iter().copied());
+    pub fn facts(&mut self, dead: &[usize]) -> RecoveryFacts {
+        self.reported_dead.extend(dead.iter().copied());
         let given = self.given.keys().filter(|name| dead.contains(&name.thief)).collect();
         let backups = self.backups.iter().filter(|(owner, _)| dead.contains(owner));
         let backups = backups
             .map(|(owner, Backup { received, parts, .. })| (owner, received.clone(), parts.keys().collect()));
-        DeathFacts { received: self.received.clone(), given, backups: backups.collect() }
+        RecoveryFacts { received: self.received.clone(), given, backups: backups.collect() }
     }
 
     /// Takes out what the orders say, and begins anew among `members`. Returns what is to be merged into the bag.
-    pub fn restore(&mut self, orders: RestoreOrders, members: &[usize]) -> Vec<Image> {
+    pub fn restore(&mut self, orders: RestoreOrders, members: &[usize]) -> Vec<EncodedBag> {
         let RestoreOrders { bags, parts } = orders;
         let mut restored = Vec::new();
         for owner in bags {
@@ -263,9 +263,9 @@ impl Safety {
             restored.extend(own.or_else(of_backup));
         }
         let (version, numbers) = (self.version, std::mem::take(&mut self.numbers));
-        let told_dead = std::mem::take(&mut self.told_dead);
+        let reported_dead = std::mem::take(&mut self.reported_dead);
         // A body that serves a dead thief may still be about to end a save: numbers are not used again.
-        *self = Safety { version, numbers, told_dead, ..Safety::new(self.own, members) };
+        *self = BackupState { version, numbers, reported_dead, ..BackupState::new(self.own, members) };
         restored
     }
 }
@@ -279,7 +279,7 @@ impl Safety {
 pub fn restore_orders(
     members: &[usize],
     dead: &[usize],
-    facts: &OrderedMap<usize, DeathFacts>,
+    facts: &OrderedMap<usize, RecoveryFacts>,
 ) -> Result<Vec<(usize, RestoreOrders)>, usize> {
     if let Some(lost) =
         dead.iter().find(|place| partner(**place, members).is_none_or(|partner| dead.contains(&partner)))
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn numbers_that_come_out_of_order_take_no_more_room_than_those_that_are_missing() {
-        let mut numbers = Numbers::default();
+        let mut numbers = ReceivedNumbers::default();
         for number in [1, 0, 2, 5, 4, 4] {
             numbers.note(number);
         }
@@ -333,18 +333,18 @@ mod tests {
 
     /// Places with bags that are lists of task numbers of a byte, one of which dies after any step.
     struct Model {
-        safeties: Vec<Safety>,
-        bags: Vec<Option<Image>>,
+        safeties: Vec<BackupState>,
+        bags: Vec<Option<EncodedBag>>,
         /// Parts that have left.
-        parts: Vec<Leaving>,
+        parts: Vec<OutgoingPart>,
         /// Saves under way: owner, version, what.
         saves: Vec<(usize, u64, SaveTo)>,
         /// Parts that wait for a save: the version, then the part.
-        waiting: Vec<(u64, Leaving)>,
+        waiting: Vec<(u64, OutgoingPart)>,
     }
 
     /// Giver, thief, number, tasks.
-    type Leaving = (usize, usize, u64, Image);
+    type OutgoingPart = (usize, usize, u64, EncodedBag);
 
     /// The partner, and what it is to keep.
     type SaveTo = Option<(usize, Save)>;
@@ -355,7 +355,7 @@ mod tests {
             let mut bags = vec![None; places];
             bags[0] = Some((0..tasks).collect());
             Model {
-                safeties: members.iter().map(|own| Safety::new(*own, &members)).collect(),
+                safeties: members.iter().map(|own| BackupState::new(*own, &members)).collect(),
                 bags,
                 parts: Vec::new(),
                 saves: Vec::new(),
@@ -388,7 +388,7 @@ mod tests {
                     for (giver, safe) in self.safeties[owner].saved(version) {
                         self.safeties[giver].settled(owner, &safe);
                     }
-                    let is_ready = |part: &(u64, Leaving)| part.0 == version && part.1.0 == owner;
+                    let is_ready = |part: &(u64, OutgoingPart)| part.0 == version && part.1.0 == owner;
                     self.parts
                         .extend(self.waiting.extract_if(.., |part| is_ready(part)).map(|(_, part)| part));
                 }

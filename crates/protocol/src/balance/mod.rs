@@ -17,7 +17,7 @@ pub use asking::StealKind;
 pub use batch::Batch;
 pub use parameters::{BATCH_MAX, ParameterFault, Parameters, STEALS_MAX};
 
-use asking::{Asking, thieves_of};
+use asking::{VictimSelection, thieves_of};
 use std::collections::VecDeque;
 
 /// One place of a run.
@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 pub struct Balancer {
     /// True if a task of the finish processes the bag, or asks for tasks.
     has_worker: bool,
-    asking: Asking,
+    asking: VictimSelection,
     /// Places that have this one as a lifeline.
     remembered: Vec<usize>,
     /// Those of them that have asked and received nothing yet, the first one first.
@@ -46,7 +46,7 @@ impl Balancer {
         let remembered = thieves_of(own, members, parameters);
         Balancer {
             has_worker: false,
-            asking: Asking::new(own, members, parameters, draw),
+            asking: VictimSelection::new(own, members, parameters, draw),
             thieves: remembered.iter().copied().collect(),
             remembered,
         }
@@ -71,7 +71,7 @@ impl Balancer {
     }
 
     /// The first one who waits has been given tasks.
-    pub fn given(&mut self) {
+    pub fn remove_thief(&mut self) {
         self.thieves.pop_front();
     }
 

@@ -84,7 +84,7 @@ impl Model {
                 if part == 0 {
                     return;
                 }
-                self.balancers[place].given();
+                self.balancers[place].remove_thief();
                 self.flights.push(Flight::Gift(thief, place, part));
             }
             return;
@@ -186,7 +186,7 @@ fn a_stranger_is_not_remembered_and_nobody_twice() {
     let members: Vec<usize> = (0..9).collect();
     let mut balancer = Balancer::new(0, &members, &Parameters::default(), |_| 0);
     while balancer.next_thief().is_some() {
-        balancer.given();
+        balancer.remove_thief();
     }
     for thief in [1, 1, 5, 1000, usize::MAX, 4] {
         balancer.refused(thief, StealKind::Lifeline);

@@ -58,7 +58,7 @@ pub enum ChannelStep<V> {
 
 /// Outcome of an offer, or of the question for room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Offered<V> {
+pub enum OfferOutcome<V> {
     /// The value is in the buffer or received, or room is granted; its place has this many more slots.
     Accepted(u32),
     /// It waits.
@@ -71,7 +71,7 @@ pub enum Offered<V> {
 
 /// Outcome of the question for a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted<V> {
+pub enum WantOutcome<V> {
     /// Here it is.
     Value(V),
     /// It waits, if no step has a value for it.
@@ -95,7 +95,7 @@ pub enum Cancelled<V> {
 
 /// Resource a task of a place has and has not used, so that others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Holding {
+pub enum HeldResource {
     /// Room that it was granted, or of a rendezvous a receiver.
     Room,
     /// A value of a rendezvous, which no task there has taken yet.
@@ -190,12 +190,12 @@ impl<V> ChannelHome<V> {
     }
 
     /// Places whose tasks those who wait to send wait for, if any do.
-    pub fn holders(&self) -> Vec<(PlaceId, Holding)> {
+    pub fn holders(&self) -> Vec<(PlaceId, HeldResource)> {
         if self.is_rendezvous() {
             return self.rendezvous.holders();
         }
         let granted: &[OperationId] = if self.sending.is_empty() { &[] } else { &self.granted };
-        granted.iter().map(|id| (id.place, Holding::Room)).collect()
+        granted.iter().map(|id| (id.place, HeldResource::Room)).collect()
     }
 
     /// Returns the number of values and promises of room that fill it. Slots of other places do not: so nobody waits
@@ -259,28 +259,28 @@ impl<V> ChannelHome<V> {
         value: V,
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Offered<V> {
+    ) -> OfferOutcome<V> {
         if self.is_closed {
-            return Offered::Refused(value);
+            return OfferOutcome::Refused(value);
         }
         if self.is_rendezvous() {
             return self.rendezvous.offer(id, value, waits, steps);
         }
         if self.sending.is_empty() && !self.receiving.is_empty() {
             self.deliver_first(value, steps);
-            return Offered::Accepted(self.give_more(id.place));
+            return OfferOutcome::Accepted(self.give_more(id.place));
         }
         if self.sending.is_empty() && self.has_room() {
             self.take_room(steps);
             self.buffer.push_back((value, None));
-            return Offered::Accepted(self.give_more(id.place));
+            return OfferOutcome::Accepted(self.give_more(id.place));
         }
         if !waits {
-            return Offered::Full(value);
+            return OfferOutcome::Full(value);
         }
         self.recall(steps);
         self.sending.push_back(Sending::Offer(id, value));
-        Offered::Waits
+        OfferOutcome::Waits
     }
 
     /// Asks for room for one value, which the sender keeps until it has that and still wants to send; if there is none,
@@ -292,9 +292,9 @@ impl<V> ChannelHome<V> {
         choice: Choice,
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Offered<()> {
+    ) -> OfferOutcome<()> {
         if self.is_closed {
-            return Offered::Refused(());
+            return OfferOutcome::Refused(());
         }
         if self.is_rendezvous() {
             return self.rendezvous.ask(id, choice, waits, steps);
@@ -302,14 +302,14 @@ impl<V> ChannelHome<V> {
         if self.sending.is_empty() && self.has_room() {
             self.take_room(steps);
             self.granted.push(id);
-            return Offered::Accepted(0);
+            return OfferOutcome::Accepted(0);
         }
         if !waits {
-            return Offered::Full(());
+            return OfferOutcome::Full(());
         }
         self.recall(steps);
         self.sending.push_back(Sending::Ask(id));
-        Offered::Waits
+        OfferOutcome::Waits
     }
 
     /// The value of a sender that has asked and was granted room.
@@ -321,14 +321,14 @@ impl<V> ChannelHome<V> {
         id: OperationId,
         value: V,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Result<Offered<V>, SlotViolation> {
+    ) -> Result<OfferOutcome<V>, SlotViolation> {
         if self.is_rendezvous() {
             return self.rendezvous.choose(id, value, self.is_closed, steps);
         }
         let found = self.granted.iter().position(|other| *other == id).ok_or(SlotViolation)?;
         self.granted.swap_remove(found);
         if self.is_abandoned {
-            return Ok(Offered::Refused(value));
+            return Ok(OfferOutcome::Refused(value));
         }
         if self.receiving.is_empty() {
             self.buffer.push_back((value, None));
@@ -337,7 +337,7 @@ impl<V> ChannelHome<V> {
             self.admit(steps);
         }
         self.end_if_over(steps);
-        Ok(Offered::Accepted(0))
+        Ok(OfferOutcome::Accepted(0))
     }
 
     /// A value for which `place` had a slot. It is given back if nobody can receive it any more.
@@ -397,10 +397,10 @@ impl<V> ChannelHome<V> {
         choice: Choice,
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Wanted<V> {
+    ) -> WantOutcome<V> {
         if self.is_rendezvous() {
             return if self.is_closed {
-                Wanted::Ended
+                WantOutcome::Ended
             } else {
                 self.rendezvous.want(id, choice, waits, steps)
             };
@@ -411,7 +411,7 @@ impl<V> ChannelHome<V> {
                 self.credits.lend(id.place);
             }
             self.was_received(from, steps);
-            return Wanted::Value(value);
+            return WantOutcome::Value(value);
         }
         // All of the room is granted to others.
         if let Some(Sending::Offer(..)) = self.sending.front()
@@ -421,19 +421,19 @@ impl<V> ChannelHome<V> {
                 self.credits.lend(id.place);
             }
             steps.push(ChannelStep::Accept(sender, 0));
-            return Wanted::Value(value);
+            return WantOutcome::Value(value);
         }
         if self.is_over() {
-            return Wanted::Ended;
+            return WantOutcome::Ended;
         }
         if !waits {
             self.settle_if_closed(steps);
-            return Wanted::Empty;
+            return WantOutcome::Empty;
         }
         self.receiving.push(id);
         self.admit(steps);
         self.end_if_over(steps);
-        Wanted::Waits
+        WantOutcome::Waits
     }
 
     /// A value that arrived at `place` for nobody; it is the next to be received. It is given back if nobody can

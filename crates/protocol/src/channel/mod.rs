@@ -13,8 +13,8 @@ mod rendezvous;
 mod tests;
 
 pub use arrivals::{ArrivalStep, Arrivals};
-pub use home::{Cancelled, ChannelHome, ChannelStep, Choice, Holding, Offered, OperationId};
-pub use home::{PutBackViolation, SlotViolation, Wanted};
+pub use home::{Cancelled, ChannelHome, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId};
+pub use home::{PutBackViolation, SlotViolation, WantOutcome};
 
 /// Most values that a channel can hold.
 pub const CAPACITY_MAX: u32 = 1 << 20;

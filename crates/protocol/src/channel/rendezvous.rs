@@ -6,7 +6,7 @@
 //! is declined, and its task is free to choose otherwise. Invariants: of one choice at most one operation is granted or
 //! claimed here, and none meets another of the same choice; a chosen sender never waits for a receiver.
 
-use super::home::{Cancelled, ChannelStep, Choice, Holding, Offered, OperationId, Wanted};
+use super::home::{Cancelled, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId, WantOutcome};
 use super::home::{PutBackViolation, SlotViolation};
 use crate::PlaceId;
 use std::collections::VecDeque;
@@ -100,17 +100,17 @@ impl<V> Rendezvous<V> {
         value: V,
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Offered<V> {
+    ) -> OfferOutcome<V> {
         let found = self.free_receiver(None);
         if found.is_none() && !waits {
-            return Offered::Full(value);
+            return OfferOutcome::Full(value);
         }
         let sender = self.new_sender(id, None, (false, waits));
         match found {
             Some(found) => self.lend(found, sender, value, steps),
             None => self.sending.push_back(Sender { value: Some(value), ..sender }),
         }
-        Offered::Waits
+        OfferOutcome::Waits
     }
 
     /// As [`ChannelHome::ask`](super::ChannelHome::ask).
@@ -120,15 +120,15 @@ impl<V> Rendezvous<V> {
         choice: Choice,
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Offered<()> {
+    ) -> OfferOutcome<()> {
         let choice = choice_of(id, choice);
         if !waits && self.receiver_for_choice(choice).is_none() {
-            return Offered::Full(());
+            return OfferOutcome::Full(());
         }
         let sender = self.new_sender(id, choice, (true, waits));
         self.sending.push_back(sender);
-        self.meet(steps);
-        Offered::Waits
+        self.match_waiting(steps);
+        OfferOutcome::Waits
     }
 
     /// As [`ChannelHome::choose`](super::ChannelHome::choose).
@@ -138,20 +138,20 @@ impl<V> Rendezvous<V> {
         value: V,
         is_closed: bool,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Result<Offered<V>, SlotViolation> {
+    ) -> Result<OfferOutcome<V>, SlotViolation> {
         let found = self.granted.iter().position(|grant| grant.sender.id == id).ok_or(SlotViolation)?;
         let Grant { sender, receiver, .. } = self.granted.swap_remove(found);
         if is_closed {
-            return Ok(Offered::Refused(value));
+            return Ok(OfferOutcome::Refused(value));
         }
         let claimed = self.receiving.iter().position(|other| other.id == receiver);
         match claimed.or_else(|| self.free_receiver(sender.choice)) {
             Some(found) => self.lend(found, sender, value, steps),
             None => self.wait_again(sender, value, steps),
         }
-        self.meet(steps);
+        self.match_waiting(steps);
         self.dismiss(steps);
-        Ok(Offered::Waits)
+        Ok(OfferOutcome::Waits)
     }
 
     /// As [`ChannelHome::want`](super::ChannelHome::want) of a channel that is open.
@@ -161,18 +161,18 @@ impl<V> Rendezvous<V> {
         choice: Choice,
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
-    ) -> Wanted<V> {
+    ) -> WantOutcome<V> {
         if self.loan(id).is_some() || self.receiving.iter().any(|other| other.id == id) {
-            return Wanted::Ended; // No sound place names two operations alike.
+            return WantOutcome::Ended; // No sound place names two operations alike.
         }
         self.receiving.push_back(Receiver { id, choice: choice_of(id, choice), waits });
-        self.meet(steps);
+        self.match_waiting(steps);
         let is_idle = |last: &Receiver| last.id == id && !self.is_claimed(id);
         if !waits && self.receiving.back().is_some_and(is_idle) {
             self.receiving.pop_back();
-            return Wanted::Empty;
+            return WantOutcome::Empty;
         }
-        Wanted::Waits
+        WantOutcome::Waits
     }
 
     /// As [`ChannelHome::retain`](super::ChannelHome::retain).
@@ -230,9 +230,9 @@ impl<V> Rendezvous<V> {
     }
 
     /// As [`ChannelHome::holders`](super::ChannelHome::holders): a sender waits for each loan, others for each grant.
-    pub(super) fn holders(&self) -> Vec<(PlaceId, Holding)> {
-        let lent = self.loans.iter().map(|loan| (loan.receiver.place, Holding::Value));
-        let granted = self.granted.iter().map(|grant| (grant.sender.id.place, Holding::Room));
+    pub(super) fn holders(&self) -> Vec<(PlaceId, HeldResource)> {
+        let lent = self.loans.iter().map(|loan| (loan.receiver.place, HeldResource::Value));
+        let granted = self.granted.iter().map(|grant| (grant.sender.id.place, HeldResource::Room));
         lent.chain(granted).collect()
     }
 
@@ -273,7 +273,7 @@ impl<V> Rendezvous<V> {
         }
         if let Some(found) = self.granted.iter().position(|grant| grant.sender.id == id) {
             self.granted.swap_remove(found);
-            self.meet(steps);
+            self.match_waiting(steps);
             self.dismiss(steps);
             return Cancelled::Granted;
         }
@@ -308,7 +308,7 @@ impl<V> Rendezvous<V> {
             steps.push(ChannelStep::Accept(loan.sender.id, 0));
             left.extend(loan.sender.value);
         }
-        self.meet(steps);
+        self.match_waiting(steps);
         self.dismiss(steps);
         left
     }
@@ -327,16 +327,16 @@ impl<V> Rendezvous<V> {
 
     /// The same for a sender that asks: nothing may be granted or claimed of either choice.
     fn receiver_for_choice(&self, choice: ChoiceId) -> Option<usize> {
-        let is_engaged = |of: ChoiceId| {
-            let engages = |grant: &Grant<V>| grant.sender.choice == of || grant.receiver_choice == of;
-            of.is_some() && self.granted.iter().any(engages)
+        let is_granted = |of: ChoiceId| {
+            let is_of_choice = |grant: &Grant<V>| grant.sender.choice == of || grant.receiver_choice == of;
+            of.is_some() && self.granted.iter().any(is_of_choice)
         };
-        if is_engaged(choice) {
+        if is_granted(choice) {
             return None;
         }
         self.receiving.iter().position(|receiver| {
             (choice.is_none() || receiver.choice != choice)
-                && !is_engaged(receiver.choice)
+                && !is_granted(receiver.choice)
                 && !self.is_claimed(receiver.id)
         })
     }
@@ -364,7 +364,7 @@ impl<V> Rendezvous<V> {
     }
 
     /// Lets those meet who wait, the longest first.
-    fn meet(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+    fn match_waiting(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         let mut next = 0;
         while next < self.sending.len() && self.receiving.len() > self.claimed() {
             let (asks, choice) = (self.sending[next].asks, self.sending[next].choice);

@@ -208,12 +208,12 @@ impl World {
         id: OperationId,
         value: Value,
         steps: &mut Vec<ChannelStep<Value>>,
-    ) -> Offered<Value> {
+    ) -> OfferOutcome<Value> {
         let mut other = self.home.clone();
         let is_short = id.place == HOME && other.offer_at_once(value).is_ok();
         let offered = self.home.offer(id, value, true, steps);
         if is_short {
-            assert_eq!((&offered, steps.len()), (&Offered::Accepted(0), 0));
+            assert_eq!((&offered, steps.len()), (&OfferOutcome::Accepted(0), 0));
             assert_eq!(format!("{other:?}"), format!("{:?}", self.home));
         }
         offered
@@ -226,7 +226,7 @@ impl World {
         choice: Choice,
         waits: bool,
         steps: &mut Vec<ChannelStep<Value>>,
-    ) -> Wanted<Value> {
+    ) -> WantOutcome<Value> {
         let mut other = self.home.clone();
         let mut short_steps = Vec::new();
         let short = other.want_at_once(&mut short_steps).filter(|_| id.place == HOME);
@@ -235,11 +235,11 @@ impl World {
             && self.held[&HOME].is_empty()
             && let Some(value) = self.home.take_offer(steps)
         {
-            return Wanted::Value(value);
+            return WantOutcome::Value(value);
         }
         let wanted = self.home.want(id, choice, waits, steps);
         if let Some(value) = short {
-            assert_eq!((&wanted, &*steps), (&Wanted::Value(value), &short_steps));
+            assert_eq!((&wanted, &*steps), (&WantOutcome::Value(value), &short_steps));
             assert_eq!(format!("{other:?}"), format!("{:?}", self.home));
         }
         wanted
@@ -250,31 +250,31 @@ impl World {
         let mut steps = Vec::new();
         let answer = match message {
             Message::Offer(id, value) => match self.offer(id, value, &mut steps) {
-                Offered::Accepted(slots) => Some((id, ToPlace::Accepted(id, slots))),
-                Offered::Waits => None,
-                Offered::Refused(_) => Some((id, ToPlace::Refused(id))),
-                Offered::Full(_) => panic!("it was to wait"),
+                OfferOutcome::Accepted(slots) => Some((id, ToPlace::Accepted(id, slots))),
+                OfferOutcome::Waits => None,
+                OfferOutcome::Refused(_) => Some((id, ToPlace::Refused(id))),
+                OfferOutcome::Full(_) => panic!("it was to wait"),
             },
             Message::Ask(id, choice, waits) => match self.home.ask(id, choice, waits, &mut steps) {
-                Offered::Accepted(_) => Some((id, ToPlace::Granted(id))),
-                Offered::Waits => None,
-                Offered::Refused(()) => Some((id, ToPlace::Refused(id))),
-                Offered::Full(()) => Some((id, ToPlace::Full(id))),
+                OfferOutcome::Accepted(_) => Some((id, ToPlace::Granted(id))),
+                OfferOutcome::Waits => None,
+                OfferOutcome::Refused(()) => Some((id, ToPlace::Refused(id))),
+                OfferOutcome::Full(()) => Some((id, ToPlace::Full(id))),
             },
             Message::Chosen(id, value) => match self.home.choose(id, value, &mut steps).unwrap() {
-                Offered::Accepted(_) | Offered::Waits => None,
-                Offered::Refused(_) if self.home.is_rendezvous() => Some((id, ToPlace::Refused(id))),
+                OfferOutcome::Accepted(_) | OfferOutcome::Waits => None,
+                OfferOutcome::Refused(_) if self.home.is_rendezvous() => Some((id, ToPlace::Refused(id))),
                 other => panic!("{other:?} of a channel that has receivers"),
             },
             Message::Want(id, choice, waits) => match self.want(id, choice, waits, &mut steps) {
-                Wanted::Value(value) if from == HOME => {
+                WantOutcome::Value(value) if from == HOME => {
                     self.receive_at_once(id, value);
                     None
                 }
-                Wanted::Value(value) => Some((id, ToPlace::Value(id, value))),
-                Wanted::Waits => None,
-                Wanted::Ended => Some((id, ToPlace::Ended(id))),
-                Wanted::Empty => Some((id, ToPlace::Empty(id))),
+                WantOutcome::Value(value) => Some((id, ToPlace::Value(id, value))),
+                WantOutcome::Waits => None,
+                WantOutcome::Ended => Some((id, ToPlace::Ended(id))),
+                WantOutcome::Empty => Some((id, ToPlace::Empty(id))),
             },
             Message::Item(value) => {
                 assert_eq!(self.home.item(from, value, &mut steps), Ok(None));
@@ -351,7 +351,7 @@ impl World {
                 self.home.choose(id, value, &mut steps).is_err()
             }
             Message::Want(id, choice, waits) => {
-                if let Wanted::Value(value) = self.home.want(id, choice, waits, &mut steps) {
+                if let WantOutcome::Value(value) = self.home.want(id, choice, waits, &mut steps) {
                     self.doubtful.insert(value);
                 }
                 false
@@ -518,7 +518,7 @@ impl World {
                         self.say(place, Message::PutBack(value));
                     }
                 }
-                self.say_if_settled(place);
+                self.report_if_settled(place);
             }
         }
     }
@@ -544,7 +544,7 @@ impl World {
                     self.home.forget_lent(&mut steps);
                     self.carry_out(steps);
                 }
-                self.say_if_settled(place);
+                self.report_if_settled(place);
             }
             Operation::Granted(value) if self.home.is_rendezvous() => {
                 self.operations.insert(id, Operation::Chosen(value));
@@ -572,7 +572,7 @@ impl World {
         self.operations.iter().filter(is_awake).map(|(id, _)| *id).collect()
     }
 
-    fn say_if_settled(&mut self, place: PlaceId) {
+    fn report_if_settled(&mut self, place: PlaceId) {
         if self.arrivals[&place].is_empty() && self.settling.remove(&place) {
             self.say(place, Message::Settled);
         }
@@ -618,7 +618,7 @@ impl World {
             }
             ToPlace::Settle => {
                 self.settling.insert(place);
-                self.say_if_settled(place);
+                self.report_if_settled(place);
             }
             ToPlace::Recall => {
                 let slots = self.pools.get_mut(&place).unwrap().recall();
@@ -1102,8 +1102,8 @@ fn a_value_that_is_not_taken_before_it_is_retained_waits_again() {
     let mut home = ChannelHome::new(HOME, 0);
     let id = |place, number| OperationId { place: PlaceId(place), number };
     let mut steps = Vec::new();
-    assert_eq!(home.want(id(1, 1), None, true, &mut steps), Wanted::Waits);
-    assert_eq!(home.offer(id(0, 1), 7, true, &mut steps), Offered::Waits);
+    assert_eq!(home.want(id(1, 1), None, true, &mut steps), WantOutcome::Waits);
+    assert_eq!(home.offer(id(0, 1), 7, true, &mut steps), OfferOutcome::Waits);
     assert_eq!(steps, [ChannelStep::Lend(id(1, 1), 7)]);
     assert_eq!(home.not_taken(id(1, 1), None, &mut steps), Ok(()));
     assert_eq!(home.not_taken(id(1, 1), None, &mut steps), Err(PutBackViolation));
@@ -1130,13 +1130,13 @@ fn a_place_puts_back_no_more_than_has_gone_there() {
     home.offer_at_once(1).unwrap();
     home.offer_at_once(2).unwrap();
     assert_eq!(home.put_back(place, 9, &mut steps), Err(PutBackViolation), "nothing has gone there");
-    assert_eq!(want(&mut home, 1, &mut steps), Wanted::Value(1));
+    assert_eq!(want(&mut home, 1, &mut steps), WantOutcome::Value(1));
     assert_eq!(home.put_back(place, 1, &mut steps), Ok(None));
     assert_eq!(home.put_back(place, 1, &mut steps), Err(PutBackViolation), "it has come back already");
-    assert_eq!((want(&mut home, 2, &mut steps), home.len()), (Wanted::Value(1), 1));
-    assert_eq!(want(&mut home, 3, &mut steps), Wanted::Value(2));
+    assert_eq!((want(&mut home, 2, &mut steps), home.len()), (WantOutcome::Value(1), 1));
+    assert_eq!(want(&mut home, 3, &mut steps), WantOutcome::Value(2));
     home.close(&mut steps);
-    assert_eq!(want(&mut home, 4, &mut steps), Wanted::Waits);
+    assert_eq!(want(&mut home, 4, &mut steps), WantOutcome::Waits);
     assert_eq!(steps, [ChannelStep::Settle(place)], "either may come back");
     steps.clear();
     // The one that waits has it, and it may come back in turn.
@@ -1152,10 +1152,10 @@ fn a_channel_without_receivers_gives_everything_back() {
     let mut home = ChannelHome::new(HOME, 1);
     let mut steps = Vec::new();
     let id = |number| OperationId { place: HOME, number };
-    assert_eq!(home.offer(id(1), 1, true, &mut steps), Offered::Accepted(0));
-    assert_eq!(home.offer(id(2), 2, true, &mut steps), Offered::Waits);
+    assert_eq!(home.offer(id(1), 1, true, &mut steps), OfferOutcome::Accepted(0));
+    assert_eq!(home.offer(id(2), 2, true, &mut steps), OfferOutcome::Waits);
     assert_eq!(home.abandon(&mut steps), [1]);
     assert_eq!(steps, [ChannelStep::Refuse(id(2), Some(2))]);
-    assert_eq!(home.offer(id(3), 3, true, &mut steps), Offered::Refused(3));
+    assert_eq!(home.offer(id(3), 3, true, &mut steps), OfferOutcome::Refused(3));
     assert_eq!(home.put_back(HOME, 4, &mut steps), Ok(Some(4)));
 }

@@ -30,7 +30,7 @@ pub struct Finishes {
     serial: u64,
     /// Released finishes that a place has not been told to forget yet.
     pub(super) forgets: OrderedMap<PlaceId, Vec<u64>>,
-    /// Slots of the finishes opened here whose next questions wait for [`Finishes::rest`].
+    /// Slots of the finishes opened here whose next questions wait for [`Finishes::ask_deferred`].
     pub(super) held_back: OrderedSet<usize>,
     /// Number of questions of a finish that do not wait for the next rest.
     pub(super) prompt_questions: u32,
@@ -95,7 +95,7 @@ impl Finishes {
     ///
     /// The same as [`Finishes::end`] without a fault, for the case in which there is nothing to do but count.
     #[inline]
-    pub fn end_one_of_many(&mut self, key: Key) -> bool {
+    pub fn end_unless_last(&mut self, key: Key) -> bool {
         let slot = self.slot(key);
         let many = slot.live > 1;
         slot.live -= u64::from(many);
@@ -119,7 +119,7 @@ impl Finishes {
             return Err(TaskRefusal::Cancelled);
         }
         slot.tally.send(to);
-        slot.away = true;
+        slot.has_sent_tasks = true;
         Ok(slot.id)
     }
 
@@ -127,7 +127,7 @@ impl Finishes {
     ///
     /// The task that called `depart` must be live ever since.
     pub fn undo_depart(&mut self, key: Key, to: PlaceId) {
-        self.slot(key).tally.unsend(to);
+        self.slot(key).tally.undo_send(to);
     }
 
     /// Counts a task that arrived here. *Hot.*
@@ -137,7 +137,7 @@ impl Finishes {
     /// is counted; ask [`Finishes::is_cancelled`], drop it and call [`Finishes::end`].)
     #[inline]
     pub fn arrive(&mut self, id: FinishId, from: PlaceId) -> Result<Key, TaskRefusal> {
-        let index = self.welcome(id, from)?;
+        let index = self.slot_for_arrival(id, from)?;
         let slot = &mut self.slots[index];
         slot.tally.receive(from);
         slot.live += 1;
@@ -160,7 +160,7 @@ impl Finishes {
             return Err(TaskRefusal::Cancelled);
         }
         slot.live += 1;
-        slot.away = true;
+        slot.has_sent_tasks = true;
         Ok(slot.id)
     }
 
@@ -182,7 +182,7 @@ impl Finishes {
     /// As [`Finishes::arrive`].
     #[inline]
     pub fn visit(&mut self, id: FinishId, from: PlaceId) -> Result<Key, TaskRefusal> {
-        let index = self.welcome(id, from)?;
+        let index = self.slot_for_arrival(id, from)?;
         let slot = &mut self.slots[index];
         slot.live += 1;
         Ok(slot.key(index))
@@ -213,9 +213,9 @@ impl Finishes {
             return Ok(());
         }
         match control {
-            Control::Report(report) => self.hear(from, report, out),
+            Control::Report(report) => self.receive_report(from, report, out),
             Control::Ask { finish, missing, dead } => self.answer(from, finish, missing, dead, out),
-            Control::Cancel { finish, reason } => self.hear_cancel(from, finish, reason, out),
+            Control::Cancel { finish, reason } => self.receive_cancel(from, finish, reason, out),
             Control::Forget { serials } => self.forget(from, &serials),
         }
     }
@@ -351,18 +351,18 @@ impl Finishes {
 
     /// The slot for a task or visit that came from `from`.
     #[inline]
-    fn welcome(&mut self, id: FinishId, from: PlaceId) -> Result<usize, TaskRefusal> {
+    fn slot_for_arrival(&mut self, id: FinishId, from: PlaceId) -> Result<usize, TaskRefusal> {
         self.membership.admit(from)?;
         let near = if id.home == self.membership.here { id.slot as usize } else { self.recent.0 };
         let known = self.slots.get(near).is_some_and(|slot| slot.id == id);
         if known && id.serial != FinishId::NONE.serial && from != self.membership.here {
             return Ok(near);
         }
-        self.welcome_slowly(id, from)
+        self.find_or_add_slot(id, from)
     }
 
     #[inline(never)]
-    fn welcome_slowly(&mut self, id: FinishId, from: PlaceId) -> Result<usize, TaskRefusal> {
+    fn find_or_add_slot(&mut self, id: FinishId, from: PlaceId) -> Result<usize, TaskRefusal> {
         if from == self.membership.here {
             return Err(TaskRefusal::UnknownPlace(from));
         }
@@ -378,7 +378,7 @@ impl Finishes {
     fn quiesce(&mut self, index: usize, out: &mut Vec<Output>) {
         match self.slots[index].role {
             Role::Home(_) => self.conclude(index, out),
-            Role::Proxy(_) => self.speak(index, out),
+            Role::Proxy(_) => self.report_if_due(index, out),
             Role::Orphan => self.vacate(index),
             Role::Free => {}
         }

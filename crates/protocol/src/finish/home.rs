@@ -20,7 +20,7 @@ impl Finishes {
     }
 
     /// Takes in a report to a finish opened here.
-    pub(super) fn hear(
+    pub(super) fn receive_report(
         &mut self,
         from: PlaceId,
         report: FinishReport,
@@ -68,34 +68,34 @@ impl Finishes {
             return;
         };
         let ledger = self.spare.ledger(ledger);
-        ledger.hear(from, report.answers, report.more);
+        ledger.receive_report(from, report.answers, report.more);
         for &entry in &report.entries {
             if entry.place == self.membership.here {
                 ledger.enter_report_home(from, entry);
             } else if self.membership.is_alive(entry.place) {
                 ledger.enter_report(from, entry);
                 if let Some(reason) = cancelled {
-                    tell_cancel(ledger, *id, entry.place, reason, out);
+                    send_cancel(ledger, *id, entry.place, reason, out);
                 }
             } else {
                 faults.push(Fault::DeadPlace { place: entry.place });
             }
         }
         if let Some(reason) = cancelled {
-            tell_cancel(ledger, *id, from, reason, out);
+            send_cancel(ledger, *id, from, reason, out);
         }
     }
 
     /// Asks what was held back until now, and as many questions again after that: to be called when nothing else has
     /// happened here for a while, or that was long ago, as long as [`Finishes::holds_back`] says so.
-    pub fn rest(&mut self, out: &mut Vec<Output>) {
+    pub fn ask_deferred(&mut self, out: &mut Vec<Output>) {
         for index in std::mem::take(&mut self.held_back).iter() {
             self.slots[index].asked = 0;
             self.conclude(index, out);
         }
     }
 
-    /// Returns `true` if questions wait for [`Finishes::rest`]; without them a finish may never end.
+    /// Returns `true` if questions wait for [`Finishes::ask_deferred`]; without them a finish may never end.
     pub fn holds_back(&self) -> bool {
         !self.held_back.is_empty()
     }
@@ -116,7 +116,7 @@ impl Finishes {
                 }
                 ledger.enter_home(entry);
                 if let Some(reason) = &slot.cancelled {
-                    tell_cancel(ledger, slot.id, entry.place, reason, out);
+                    send_cancel(ledger, slot.id, entry.place, reason, out);
                 }
             }
             slot.tally.clear(usize::MAX);
@@ -171,7 +171,7 @@ impl Finishes {
     pub(super) fn mark_dead_at_home(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         let Role::Home(ledger) = &mut slot.role else { return };
-        if ledger.is_none() && !slot.away {
+        if ledger.is_none() && !slot.has_sent_tasks {
             return;
         }
         let ledger = self.spare.ledger(ledger);
@@ -187,7 +187,7 @@ impl Finishes {
     }
 
     /// Takes in a request to cancel, or the news that a finish is cancelled.
-    pub(super) fn hear_cancel(
+    pub(super) fn receive_cancel(
         &mut self,
         from: PlaceId,
         finish: FinishId,
@@ -211,7 +211,7 @@ impl Finishes {
             return Ok(());
         };
         if let Role::Home(ledger) = &mut self.slots[index].role {
-            self.spare.ledger(ledger).reach(from).cancel_told = true;
+            self.spare.ledger(ledger).reach(from).cancel_sent = true;
             self.cancel_at_home(index, reason, out);
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Finishes {
         let sent = tally.entries().map(|entry| entry.place);
         let places: Vec<_> = ledger.reached().iter().map(|reach| reach.place).chain(sent).collect();
         for place in places {
-            tell_cancel(ledger, *id, place, &reason, out);
+            send_cancel(ledger, *id, place, &reason, out);
         }
     }
 }
@@ -243,8 +243,8 @@ fn dismiss(to: PlaceId, finish: FinishId) -> Output {
 }
 
 /// Tells `to` that the finish is cancelled, once.
-fn tell_cancel(ledger: &mut Ledger, finish: FinishId, to: PlaceId, reason: &Reason, out: &mut Vec<Output>) {
-    if !std::mem::replace(&mut ledger.reach(to).cancel_told, true) {
+fn send_cancel(ledger: &mut Ledger, finish: FinishId, to: PlaceId, reason: &Reason, out: &mut Vec<Output>) {
+    if !std::mem::replace(&mut ledger.reach(to).cancel_sent, true) {
         let control = Control::Cancel { finish, reason: reason.clone() };
         out.push(Output::Send { to, control });
     }

@@ -31,7 +31,7 @@ pub(super) struct ReachedPlace {
     /// `place` is in the list of candidates.
     queued: bool,
     /// `place` was told that the finish is cancelled.
-    pub(super) cancel_told: bool,
+    pub(super) cancel_sent: bool,
 }
 
 impl ReachedPlace {
@@ -45,7 +45,7 @@ impl ReachedPlace {
             touched: false,
             partial: false,
             queued: false,
-            cancel_told: false,
+            cancel_sent: false,
         }
     }
 
@@ -121,7 +121,7 @@ impl Ledger {
     }
 
     /// Puts `place` on the list of places that may have to be asked.
-    fn nominate(&mut self, place: PlaceId) {
+    fn add_candidate(&mut self, place: PlaceId) {
         let reach = self.reach(place);
         if !std::mem::replace(&mut reach.queued, true) {
             self.candidates.push(place);
@@ -137,7 +137,7 @@ impl Ledger {
             reach.from_home = reach.from_home.saturating_add(amount(entry.sent));
             reach.to_home = reach.to_home.saturating_sub(amount(entry.received));
         });
-        self.nominate(entry.place);
+        self.add_candidate(entry.place);
     }
 
     /// Enters what `place` reported to have exchanged with `home`.
@@ -157,7 +157,7 @@ impl Ledger {
         self.reach(entry.place).touched = true;
         self.add_cross(entry.place, place, amount(entry.sent));
         self.add_cross(place, entry.place, amount(entry.received).saturating_neg());
-        self.nominate(entry.place);
+        self.add_candidate(entry.place);
     }
 
     fn add_cross(&mut self, to: PlaceId, from: PlaceId, amount: i64) {
@@ -172,13 +172,13 @@ impl Ledger {
     }
 
     /// Notes that a part of a report of `place` was entered, which answers that many questions.
-    pub(super) fn hear(&mut self, place: PlaceId, answers: u32, more: bool) {
+    pub(super) fn receive_report(&mut self, place: PlaceId, answers: u32, more: bool) {
         self.change(place, |reach| {
             reach.partial = more;
             reach.unanswered = reach.unanswered.saturating_sub(answers);
             reach.reports = reach.reports.saturating_add(u32::from(!more));
         });
-        self.nominate(place);
+        self.add_candidate(place);
     }
 
     /// Questions that `place` has not answered.

@@ -28,7 +28,7 @@ impl Finishes {
     }
 
     /// Lets a quiet proxy report if it must, and disappear if nobody knows of it.
-    pub(super) fn speak(&mut self, index: usize, out: &mut Vec<Output>) {
+    pub(super) fn report_if_due(&mut self, index: usize, out: &mut Vec<Output>) {
         let slot = &mut self.slots[index];
         let Role::Proxy(proxy) = &slot.role else { return };
         if slot.live > 0 {
@@ -69,7 +69,7 @@ impl Finishes {
             proxy.question = Some(missing);
             proxy.unanswered = proxy.unanswered.saturating_add(1);
         }
-        self.speak(index, out);
+        self.report_if_due(index, out);
         Ok(())
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Slot {
     /// Tasks of the finish at this place, running or waiting, and requests under way.
     pub(super) live: u64,
     /// Something was sent to another place under the finish from here.
-    pub(super) away: bool,
+    pub(super) has_sent_tasks: bool,
     pub(super) tally: ExchangeCounts,
     pub(super) faults: Faults,
     pub(super) cancelled: Option<Box<Reason>>,
@@ -63,7 +63,7 @@ impl Slot {
             id: FinishId::NONE,
             generation: 0,
             live: 0,
-            away: false,
+            has_sent_tasks: false,
             tally: ExchangeCounts::default(),
             faults: Faults::default(),
             cancelled: None,
@@ -77,7 +77,7 @@ impl Slot {
         self.id = FinishId::NONE;
         self.generation = self.generation.wrapping_add(1);
         self.live = 0;
-        self.away = false;
+        self.has_sent_tasks = false;
         self.tally.clear(IDLE_ENTRIES_MAX);
         self.faults = Faults::default();
         self.cancelled = None;
@@ -103,12 +103,12 @@ impl Slot {
     pub(super) fn is_report_due(&self, proxy: &Proxy) -> bool {
         match proxy.question {
             Some(missing) => self.tally.received() >= missing,
-            None => !proxy.reported && self.has_news(),
+            None => !proxy.reported && self.has_unreported(),
         }
     }
 
     /// Returns `true` if there is anything that the home has not been told.
-    pub(super) fn has_news(&self) -> bool {
+    pub(super) fn has_unreported(&self) -> bool {
         !self.tally.is_zero() || !self.faults.kept.is_empty() || self.faults.lost > 0
     }
 

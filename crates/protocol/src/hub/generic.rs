@@ -22,7 +22,7 @@ pub struct Hub {
     grants: u64,
     /// The priority of the owner without inheritance, and what it was last told of who waits.
     owner_base: u8,
-    told: Option<u8>,
+    reported_priority: Option<u8>,
 }
 
 /// A change of what the owner of a hub inherits.
@@ -45,7 +45,7 @@ impl Hub {
             is_deferred: false,
             grants: 0,
             owner_base: 0,
-            told: None,
+            reported_priority: None,
         }
     }
 
@@ -72,10 +72,10 @@ impl Hub {
 
     /// Takes a request; adds what is returned to `replies`.
     pub fn request(&mut self, request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
-        match self.verdict(&request) {
+        match self.readiness(&request) {
             Readiness::Refuse(status) => replies.push(reply(request, status)),
-            Readiness::Now if !self.stands_behind(&request) => {
-                self.act(request, replies);
+            Readiness::Now if !self.must_queue_behind(&request) => {
+                self.execute(request, replies);
                 self.after_action(replies);
             }
             _ if request.expired => replies.push(reply(request, Status::TimedOut)),
@@ -85,7 +85,7 @@ impl Hub {
     }
 
     /// Returns `true` if a request has to wait until the kernel schedules, since others do.
-    fn stands_behind(&self, request: &ServiceRequest) -> bool {
+    fn must_queue_behind(&self, request: &ServiceRequest) -> bool {
         self.is_deferred && self.waiting.position_of(request.operation).is_some()
     }
 
@@ -95,13 +95,13 @@ impl Hub {
         if self.pairs { self.waiting.position_of(other) } else { None }
     }
 
-    fn verdict(&self, request: &ServiceRequest) -> Readiness {
+    fn readiness(&self, request: &ServiceRequest) -> Readiness {
         let partner = self.partner_of(request).map(|position| self.waiting.get(position));
         self.rule.predicate(request, partner)
     }
 
     /// Carries out a request that does not wait (any more).
-    fn act(&mut self, mut request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
+    fn execute(&mut self, mut request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
         let mut partner = self.partner_of(&request).map(|position| self.waiting.take(position));
         let before = self.rule.owner();
         self.rule.action(&mut request, partner.as_mut());
@@ -111,7 +111,7 @@ impl Hub {
         let mut returned = reply(request, Status::Done);
         if locked {
             self.grants += 1;
-            (self.owner_base, self.told) = (base, None);
+            (self.owner_base, self.reported_priority) = (base, None);
         }
         returned.grant = (locked || unlocked).then_some(self.grants);
         replies.push(returned);
@@ -122,26 +122,26 @@ impl Hub {
         if self.defers {
             self.is_deferred = !self.waiting.is_empty();
         } else {
-            self.look_again(replies);
+            self.serve_waiting(replies);
         }
     }
 
     /// Gives those that wait what they can get now, the most urgent first; the kernel is about to schedule.
     pub fn reschedule(&mut self, replies: &mut Vec<ServiceReply>) {
         if std::mem::take(&mut self.is_deferred) {
-            self.look_again(replies);
+            self.serve_waiting(replies);
         }
     }
 
     /// Looks at all that wait, the most urgent first, until none of them synchronises.
-    fn look_again(&mut self, replies: &mut Vec<ServiceReply>) {
+    fn serve_waiting(&mut self, replies: &mut Vec<ServiceReply>) {
         let mut position = 0;
         while position < self.waiting.len() {
-            match self.verdict(self.waiting.get(position)) {
+            match self.readiness(self.waiting.get(position)) {
                 Readiness::Wait => position += 1,
                 Readiness::Now => {
                     let request = self.waiting.take(position);
-                    self.act(request, replies);
+                    self.execute(request, replies);
                     position = 0;
                 }
                 Readiness::Refuse(status) => {
@@ -177,10 +177,10 @@ impl Hub {
         let task = self.rule.owner()?;
         let first = self.waiting.first().map(|request| request.priority.max(self.rule.ceiling()));
         let priority = first.filter(|priority| *priority < self.owner_base);
-        if priority == self.told {
+        if priority == self.reported_priority {
             return None;
         }
-        self.told = priority;
+        self.reported_priority = priority;
         Some(Inheritance { task, grant: self.grants, priority })
     }
 }

@@ -94,14 +94,16 @@ impl JobState {
             Stopping,
         };
         let after = match (self, step) {
-            (New | Checkpointed | Stopped, JobStep::Told(JobVerb::Start)) => Creating,
-            (Running, JobStep::Told(JobVerb::Pause)) => Paused,
-            (Paused, JobStep::Told(JobVerb::Resume)) => Running,
-            (Running | Paused, JobStep::Told(JobVerb::Checkpoint)) => Checkpointing,
-            (Running | Paused, JobStep::Told(JobVerb::Move)) => Moving,
-            (Creating | Running | Paused | Checkpointing | Moving, JobStep::Told(JobVerb::Kill)) => Stopping,
+            (New | Checkpointed | Stopped, JobStep::Commanded(JobVerb::Start)) => Creating,
+            (Running, JobStep::Commanded(JobVerb::Pause)) => Paused,
+            (Paused, JobStep::Commanded(JobVerb::Resume)) => Running,
+            (Running | Paused, JobStep::Commanded(JobVerb::Checkpoint)) => Checkpointing,
+            (Running | Paused, JobStep::Commanded(JobVerb::Move)) => Moving,
+            (Creating | Running | Paused | Checkpointing | Moving, JobStep::Commanded(JobVerb::Kill)) => {
+                Stopping
+            }
             // A job that is at no place can be forgotten.
-            (New | Checkpointed | Stopped | Finished | Failed, JobStep::Told(JobVerb::Remove)) => self,
+            (New | Checkpointed | Stopped | Finished | Failed, JobStep::Commanded(JobVerb::Remove)) => self,
             (Creating | Moving, JobStep::Reported(JobReport::Started)) => Running,
             // Told to stop before its place had it: it stops there.
             (Stopping, JobStep::Reported(JobReport::Started)) => Stopping,
@@ -176,7 +178,7 @@ impl JobVerb {
 
     /// The states in which a job may be told it.
     pub fn allowed(self) -> impl Iterator<Item = JobState> {
-        JobState::ALL.into_iter().filter(move |state| state.after(JobStep::Told(self)).is_ok())
+        JobState::ALL.into_iter().filter(move |state| state.after(JobStep::Commanded(self)).is_ok())
     }
 }
 
@@ -209,7 +211,7 @@ pub enum JobReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobStep {
     /// Somebody has told it something.
-    Told(JobVerb),
+    Commanded(JobVerb),
     /// Its place has reported.
     Reported(JobReport),
 }
@@ -227,7 +229,7 @@ impl fmt::Display for IllegalStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let IllegalStep { state, step } = self;
         match step {
-            JobStep::Told(verb) => {
+            JobStep::Commanded(verb) => {
                 let allowed: Vec<&str> = verb.allowed().map(JobState::name).collect();
                 write!(f, "a job that is {state} cannot {}; allowed when {}", verb.name(), allowed.join(", "))
             }

@@ -16,7 +16,7 @@ fn any_step() -> impl Strategy<Value = JobStep> {
         JobReport::Lost { is_saved: true },
     ];
     prop_oneof![
-        proptest::sample::select(&JobVerb::ALL[..]).prop_map(JobStep::Told),
+        proptest::sample::select(&JobVerb::ALL[..]).prop_map(JobStep::Commanded),
         proptest::sample::select(reports.to_vec()).prop_map(JobStep::Reported),
     ]
 }
@@ -58,7 +58,7 @@ fn each_state_may_be_told_what_the_table_says_and_nothing_else() {
     ];
     for (state, allowed) in table {
         for verb in JobVerb::ALL {
-            let step = JobStep::Told(verb);
+            let step = JobStep::Commanded(verb);
             let after = allowed.iter().find(|(other, _)| *other == verb).map(|(_, after)| *after);
             assert_eq!(state.after(step), after.ok_or(IllegalStep { state, step }), "{state} {verb:?}");
         }
@@ -79,7 +79,7 @@ fn nothing_is_reported_of_a_job_that_is_nowhere() {
 
 #[test]
 fn a_refused_verb_names_the_states_that_allow_it() {
-    let refused = JobState::Finished.after(JobStep::Told(JobVerb::Pause)).unwrap_err();
+    let refused = JobState::Finished.after(JobStep::Commanded(JobVerb::Pause)).unwrap_err();
     assert_eq!(refused.to_string(), "a job that is finished cannot pause; allowed when running");
 }
 
@@ -99,7 +99,7 @@ proptest! {
                 let lost = state.after(JobStep::Reported(JobReport::Lost { is_saved: false }));
                 prop_assert!(lost.is_ok());
             } else {
-                prop_assert!(state.after(JobStep::Told(JobVerb::Remove)).is_ok());
+                prop_assert!(state.after(JobStep::Commanded(JobVerb::Remove)).is_ok());
             }
         }
     }

@@ -7,7 +7,7 @@
 pub const UNACKNOWLEDGED_MAX: u32 = 256;
 
 /// The number of messages that are acknowledged together; as many can be sent unreceived before a send waits.
-const TOGETHER: u32 = UNACKNOWLEDGED_MAX / 2;
+const ACKNOWLEDGEMENT_BATCH: u32 = UNACKNOWLEDGED_MAX / 2;
 
 /// The credit of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Acknowledgement {
     /// Counts a received message; returns the number to acknowledge now, if it is time.
     pub fn received(&mut self) -> Option<u32> {
         self.received += 1;
-        if self.received < TOGETHER {
+        if self.received < ACKNOWLEDGEMENT_BATCH {
             return None;
         }
         self.unacknowledged = self.unacknowledged.saturating_sub(self.received);

@@ -29,7 +29,7 @@ pub struct Envelope {
 
 /// Messages that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReceivePattern {
     /// The team.
     pub team: u64,
     /// The tag.
@@ -38,7 +38,7 @@ pub struct Wanted {
     pub source: Option<PlaceId>,
 }
 
-impl Wanted {
+impl ReceivePattern {
     /// Returns `true` if a message with this envelope is one of these.
     pub fn fits(&self, envelope: &Envelope) -> bool {
         self.team == envelope.team
@@ -67,7 +67,7 @@ pub struct Matched<M> {
 
 /// Action of [`Matching::take_if`] on the oldest unexpected message that is wanted.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Oldest<M> {
+pub enum TakeOutcome<M> {
     /// It took it.
     Taken(Matched<M>),
     /// It left it here.
@@ -82,7 +82,7 @@ pub struct Matching<M> {
     /// The unexpected messages by envelope, the oldest first. A few empty queues stay for their memory.
     unexpected: BTreeMap<Envelope, VecDeque<Matched<M>>>,
     /// The receives that wait for a message; a tree of its own, because each receive goes through it.
-    posted: BTreeMap<ReceiveId, Wanted>,
+    posted: BTreeMap<ReceiveId, ReceivePattern>,
     next_order: u64,
     next_receive: u64,
 }
@@ -122,35 +122,35 @@ impl<M> Matching<M> {
     }
 
     /// Takes the oldest unexpected message that is wanted, if there is one.
-    pub fn take(&mut self, wanted: Wanted) -> Option<Matched<M>> {
+    pub fn take(&mut self, wanted: ReceivePattern) -> Option<Matched<M>> {
         match self.take_if(wanted, |_| true) {
-            Oldest::Taken(matched) => Some(matched),
-            Oldest::Left | Oldest::Nothing => None,
+            TakeOutcome::Taken(matched) => Some(matched),
+            TakeOutcome::Left | TakeOutcome::Nothing => None,
         }
     }
 
     /// Takes the oldest unexpected message that is wanted if `takes` says so; else it stays here.
     #[inline]
-    pub fn take_if(&mut self, wanted: Wanted, takes: impl FnOnce(&M) -> bool) -> Oldest<M> {
+    pub fn take_if(&mut self, wanted: ReceivePattern, takes: impl FnOnce(&M) -> bool) -> TakeOutcome<M> {
         let envelope = match wanted.source {
             Some(source) => Some(Envelope { team: wanted.team, tag: wanted.tag, source }),
             None => self.oldest(wanted),
         };
         let found = envelope.and_then(|envelope| Some((envelope, self.unexpected.get_mut(&envelope)?)));
-        let Some((envelope, queue)) = found else { return Oldest::Nothing };
-        let Some(oldest) = queue.front() else { return Oldest::Nothing };
+        let Some((envelope, queue)) = found else { return TakeOutcome::Nothing };
+        let Some(oldest) = queue.front() else { return TakeOutcome::Nothing };
         if !takes(&oldest.message) {
-            return Oldest::Left;
+            return TakeOutcome::Left;
         }
         let taken = queue.pop_front();
         if queue.is_empty() && self.unexpected.len() > EMPTY_QUEUES_MAX {
             self.unexpected.remove(&envelope);
         }
-        taken.map_or(Oldest::Nothing, Oldest::Taken)
+        taken.map_or(TakeOutcome::Nothing, TakeOutcome::Taken)
     }
 
     /// Returns the envelope of the oldest unexpected message of any source that is wanted.
-    fn oldest(&self, wanted: Wanted) -> Option<Envelope> {
+    fn oldest(&self, wanted: ReceivePattern) -> Option<Envelope> {
         let of = |source| Envelope { team: wanted.team, tag: wanted.tag, source };
         let of_any = self.unexpected.range(of(PlaceId(0))..=of(PlaceId(u32::MAX)));
         let fronts = of_any.filter_map(|(envelope, queue)| Some((queue.front()?.order, *envelope)));
@@ -158,9 +158,9 @@ impl<M> Matching<M> {
     }
 
     /// Returns whether the next message to arrive that `wanted` fits is for a receive that is not posted yet. To be
-    /// called when none is here ([`Oldest::Nothing`]).
+    /// called when none is here ([`TakeOutcome::Nothing`]).
     #[inline]
-    pub fn is_next(&self, wanted: Wanted) -> bool {
+    pub fn is_next(&self, wanted: ReceivePattern) -> bool {
         !self.posted.values().any(|other| {
             let apart = other.source.zip(wanted.source).is_some_and(|(one, other)| one != other);
             other.team == wanted.team && other.tag == wanted.tag && !apart
@@ -168,7 +168,7 @@ impl<M> Matching<M> {
     }
 
     /// Posts a receive, which waits for a message. To be called when [`Matching::take`] returned nothing.
-    pub fn post(&mut self, wanted: Wanted) -> ReceiveId {
+    pub fn post(&mut self, wanted: ReceivePattern) -> ReceiveId {
         let id = ReceiveId(self.next_receive);
         self.next_receive += 1;
         self.posted.insert(id, wanted);
@@ -176,7 +176,7 @@ impl<M> Matching<M> {
     }
 
     /// Posts a receive again, as old as it is, whose matched message was withdrawn; or returns another message for it.
-    pub fn post_again(&mut self, id: ReceiveId, wanted: Wanted) -> Option<Matched<M>> {
+    pub fn post_again(&mut self, id: ReceiveId, wanted: ReceivePattern) -> Option<Matched<M>> {
         let taken = self.take(wanted);
         if taken.is_none() {
             self.posted.insert(id, wanted);
@@ -207,7 +207,7 @@ impl<M> Matching<M> {
     /// Ends the receives that will get nothing because `dead` is dead: those from it, and those from any in a team for
     /// which `has_member` says that it was one. Returns them.
     pub fn place_died(&mut self, dead: PlaceId, has_member: impl Fn(u64) -> bool) -> Vec<ReceiveId> {
-        let ended = |wanted: &Wanted| match wanted.source {
+        let ended = |wanted: &ReceivePattern| match wanted.source {
             Some(source) => source == dead,
             None => has_member(wanted.team),
         };

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Arrive(Envelope),
-    Receive(Wanted),
+    Receive(ReceivePattern),
     /// Puts back the message of a receive; the number, modulo their count, selects it.
     PutBack(usize),
     Cancel(usize),
@@ -22,8 +22,8 @@ fn envelope() -> impl Strategy<Value = Envelope> {
     })
 }
 
-fn wanted() -> impl Strategy<Value = Wanted> {
-    (envelope(), any::<bool>()).prop_map(|(Envelope { team, tag, source }, is_any)| Wanted {
+fn wanted() -> impl Strategy<Value = ReceivePattern> {
+    (envelope(), any::<bool>()).prop_map(|(Envelope { team, tag, source }, is_any)| ReceivePattern {
         team,
         tag,
         source: (!is_any).then_some(source),
@@ -45,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Model {
     unexpected: Vec<(u64, Envelope)>,
-    posted: Vec<(ReceiveId, Wanted)>,
+    posted: Vec<(ReceiveId, ReceivePattern)>,
     got: Vec<(ReceiveId, u64, Envelope)>,
 }
 
@@ -65,7 +65,7 @@ impl Model {
         }
     }
 
-    fn take(&mut self, wanted: Wanted) -> Option<u64> {
+    fn take(&mut self, wanted: ReceivePattern) -> Option<u64> {
         let index = self.unexpected.iter().position(|(_, envelope)| wanted.fits(envelope))?;
         let (order, envelope) = self.unexpected.remove(index);
         self.got.push((ReceiveId(u64::MAX), order, envelope));
@@ -94,7 +94,7 @@ proptest! {
                     });
                     prop_assert_eq!(matching.is_next(wanted), is_next);
                     let is_here = model.unexpected.iter().any(|(_, envelope)| wanted.fits(envelope));
-                    let left = if is_here { Oldest::Left } else { Oldest::Nothing };
+                    let left = if is_here { TakeOutcome::Left } else { TakeOutcome::Nothing };
                     prop_assert_eq!(matching.take_if(wanted, |_| false), left);
                     let got = matching.take(wanted);
                     prop_assert_eq!(got.as_ref().map(|matched| matched.message), model.take(wanted));
@@ -114,7 +114,7 @@ proptest! {
                 Step::PutBack(_) | Step::Cancel(_) => {}
                 Step::Die(dead) => {
                     let ended = matching.place_died(dead, |team| team == 0);
-                    let is_ended = |wanted: &Wanted| {
+                    let is_ended = |wanted: &ReceivePattern| {
                         wanted.source == Some(dead) || (wanted.source.is_none() && wanted.team == 0)
                     };
                     let expected: Vec<ReceiveId> = model.posted.iter()
@@ -177,7 +177,7 @@ proptest! {
 
 #[test]
 fn a_receive_whose_message_is_withdrawn_is_as_old_as_before() {
-    let wanted = Wanted { team: 0, tag: 0, source: None };
+    let wanted = ReceivePattern { team: 0, tag: 0, source: None };
     let of = |source| Envelope { team: 0, tag: 0, source: PlaceId(source) };
     let mut matching = Matching::default();
     let (first, second) = (matching.post(wanted), matching.post(wanted));

@@ -57,6 +57,6 @@ impl RegistrationTransfer {
 /// [`PhaserError::NotRegistered`](super::PhaserError::NotRegistered).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Party {
-    pub(super) seat: u32,
+    pub(super) record: u32,
     pub(super) generation: u32,
 }

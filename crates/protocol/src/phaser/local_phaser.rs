@@ -1,4 +1,4 @@
-//! One place's share of a phaser, and the seats of its parties.
+//! One place's share of a phaser, and the records of its parties.
 //!
 //! Counting only; what follows from a count is decided in `phasers`. The invariant: `active` counts the parties of
 //! the share that have not signalled in `phase`, and a phase ends only while it is zero.
@@ -22,13 +22,13 @@ pub(super) struct LocalPhaser {
     /// Parties here that wait for the next phase.
     pub(super) waiting: Vec<Party>,
     /// The home knows that all have signalled in `phase`.
-    pub(super) told: bool,
+    pub(super) is_reported: bool,
     /// Questions that are not answered.
     pub(super) unanswered: u32,
     /// Registrations exchanged since the last report.
     pub(super) tally: ExchangeCounts,
     /// A registration ever left this place.
-    pub(super) away: bool,
+    pub(super) has_sent_registrations: bool,
     /// The dead place that was named when `phase` began.
     pub(super) dead: Option<PlaceId>,
     pub(super) role: Role,
@@ -50,7 +50,7 @@ pub(super) enum Role {
 /// A party, as its place keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PartyRecord {
-    /// Number of times the seat was freed.
+    /// Number of times the record was freed.
     pub(super) generation: u32,
     pub(super) share: u32,
     /// The phase that the party is in; behind the share's if it has resumed and not advanced since.
@@ -80,10 +80,10 @@ impl LocalPhaser {
             parties: 0,
             active: 0,
             waiting: Vec::new(),
-            told: false,
+            is_reported: false,
             unanswered: 0,
             tally: ExchangeCounts::default(),
-            away: false,
+            has_sent_registrations: false,
             dead: None,
             role,
         }
@@ -91,7 +91,7 @@ impl LocalPhaser {
 
     /// Returns `true` if the home has to hear from this share.
     pub(super) fn is_report_due(&self) -> bool {
-        self.active == 0 && (!self.told || self.unanswered > 0 || !self.tally.is_zero())
+        self.active == 0 && (!self.is_reported || self.unanswered > 0 || !self.tally.is_zero())
     }
 
     /// All that the home does not know, in as many parts as needed.
@@ -107,7 +107,7 @@ impl LocalPhaser {
             more: index + 1 < parts,
         };
         let reports = (0..parts).map(part).collect();
-        self.told = true;
+        self.is_reported = true;
         self.unanswered = 0;
         self.tally.clear(0);
         reports
@@ -124,11 +124,11 @@ impl LocalPhaser {
     }
 
     /// Wakes all who wait, telling them `advanced`.
-    pub(super) fn wake(&mut self, seats: &mut [PartyRecord], advanced: Advanced, out: &mut Vec<Output>) {
+    pub(super) fn wake(&mut self, records: &mut [PartyRecord], advanced: Advanced, out: &mut Vec<Output>) {
         for party in self.waiting.drain(..) {
-            let seat = &mut seats[party.seat as usize];
-            seat.phase = advanced.phase;
-            seat.state = State::Active;
+            let record = &mut records[party.record as usize];
+            record.phase = advanced.phase;
+            record.state = State::Active;
             out.push(Output::Wake { party, advanced });
         }
     }

@@ -18,8 +18,8 @@ pub struct Phasers {
     membership: MembershipView,
     pub(super) shares: Vec<LocalPhaser>,
     free_shares: Vec<u32>,
-    seats: Vec<PartyRecord>,
-    free_seats: Vec<u32>,
+    records: Vec<PartyRecord>,
+    free_records: Vec<u32>,
     /// Shares of phasers of other, live homes.
     members: OrderedMap<(PlaceId, u64), u32>,
     /// The serial of the next phaser opened here.
@@ -36,8 +36,8 @@ impl Phasers {
             membership: MembershipView::new(here, places),
             shares: Vec::new(),
             free_shares: Vec::new(),
-            seats: Vec::new(),
-            free_seats: Vec::new(),
+            records: Vec::new(),
+            free_records: Vec::new(),
             members: OrderedMap::new(),
             serial: 0,
         }
@@ -50,7 +50,7 @@ impl Phasers {
         let share = LocalPhaser::new(PhaserId::NONE, 0, Role::Home(Box::new(Coordinator::new(home))));
         let slot = self.occupy(share);
         self.shares[slot].id = PhaserId { home, serial, slot: slot as u32 };
-        self.sit(slot)
+        self.add_party(slot)
     }
 
     /// Registers another task at this place, in the phase of `party`.
@@ -60,7 +60,7 @@ impl Phasers {
     /// [`PhaserError::DeadPlace`] of the home.
     pub fn register(&mut self, party: Party) -> Result<Party, PhaserError> {
         let share = self.active(party)?;
-        Ok(self.sit(share))
+        Ok(self.add_party(share))
     }
 
     /// Registers a task that travels to `to`; the registration goes with it. The phase cannot end before it has
@@ -77,7 +77,7 @@ impl Phasers {
         self.admit(to)?;
         let share = &mut self.shares[index];
         share.tally.send(to);
-        share.away = true;
+        share.has_sent_registrations = true;
         Ok(RegistrationTransfer { phaser: share.id, phase: share.phase, dead: share.dead })
     }
 
@@ -87,7 +87,7 @@ impl Phasers {
     /// As [`Phasers::register`].
     pub fn undo_depart(&mut self, party: Party, to: PlaceId) -> Result<(), PhaserError> {
         let share = self.active(party)?;
-        self.shares[share].tally.unsend(to);
+        self.shares[share].tally.undo_send(to);
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Phasers {
             None => self.join(ticket),
         };
         self.shares[index].tally.receive(from);
-        Ok(self.sit(index))
+        Ok(self.add_party(index))
     }
 
     /// Signals that `party` has done its part of the phase, without waiting. Again in the same phase: no effect.
@@ -126,7 +126,7 @@ impl Phasers {
     pub fn resume(&mut self, party: Party, out: &mut Vec<Output>) -> Result<(), PhaserError> {
         match self.active(party) {
             Ok(index) => {
-                self.seats[party.seat as usize].state = State::Resumed;
+                self.records[party.record as usize].state = State::Resumed;
                 self.signal(index, out);
                 Ok(())
             }
@@ -148,15 +148,15 @@ impl Phasers {
             Err(PhaserError::Resumed) => true,
             Err(error) => return Err(error),
         };
-        let seat = &mut self.seats[party.seat as usize];
-        let index = seat.share as usize;
+        let record = &mut self.records[party.record as usize];
+        let index = record.share as usize;
         let share = &mut self.shares[index];
-        if signalled && seat.phase < share.phase {
-            seat.phase = share.phase;
-            seat.state = State::Active;
+        if signalled && record.phase < share.phase {
+            record.phase = share.phase;
+            record.state = State::Active;
             return Ok(Some(share.advanced()));
         }
-        seat.state = State::Waiting;
+        record.state = State::Waiting;
         share.waiting.push(party);
         if !signalled {
             self.signal(index, out);
@@ -169,8 +169,8 @@ impl Phasers {
     /// # Errors
     /// [`PhaserError::NotRegistered`].
     pub fn leave(&mut self, party: Party, out: &mut Vec<Output>) -> Result<(), PhaserError> {
-        let seat = self.seat(party)?;
-        let (index, state, phase) = (seat.share as usize, seat.state, seat.phase);
+        let record = self.record(party)?;
+        let (index, state, phase) = (record.share as usize, record.state, record.phase);
         let share = &mut self.shares[index];
         share.parties -= 1;
         let signalled = state != State::Active && phase == share.phase;
@@ -180,10 +180,10 @@ impl Phasers {
         if state == State::Waiting {
             share.waiting.retain(|&waiting| waiting != party);
         }
-        let seat = &mut self.seats[party.seat as usize];
-        seat.generation = seat.generation.wrapping_add(1);
-        seat.state = State::Free;
-        self.free_seats.push(party.seat);
+        let record = &mut self.records[party.record as usize];
+        record.generation = record.generation.wrapping_add(1);
+        record.state = State::Free;
+        self.free_records.push(party.record);
         self.settle(index, out);
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Phasers {
     /// # Errors
     /// [`PhaserError::NotRegistered`].
     pub fn phase(&self, party: Party) -> Result<u64, PhaserError> {
-        Ok(self.seat(party)?.phase)
+        Ok(self.record(party)?.phase)
     }
 
     /// The places that the current phase waits for, as far as is known here: at other places than the home, only
@@ -202,7 +202,7 @@ impl Phasers {
     /// # Errors
     /// [`PhaserError::NotRegistered`].
     pub fn waiting_for(&self, party: Party) -> Result<Vec<PlaceId>, PhaserError> {
-        let share = &self.shares[self.seat(party)?.share as usize];
+        let share = &self.shares[self.record(party)?.share as usize];
         Ok(match &share.role {
             Role::Home(coordinator) => coordinator.laggards(share.phase),
             _ if share.active > 0 => vec![self.membership.here],
@@ -232,8 +232,8 @@ impl Phasers {
             return Ok(());
         }
         match control {
-            Control::Report(report) => self.hear(from, &report, out),
-            Control::Advance { phaser, phase, dead } => self.hear_advance(from, phaser, phase, dead, out),
+            Control::Report(report) => self.receive_report(from, &report, out),
+            Control::Advance { phaser, phase, dead } => self.receive_advance(from, phaser, phase, dead, out),
             Control::Ask { phaser, dead } => self.answer(from, phaser, dead, out),
         }
     }
@@ -264,20 +264,21 @@ impl Phasers {
         }
     }
 
-    fn seat(&self, party: Party) -> Result<&PartyRecord, PhaserError> {
-        let seat = self.seats.get(party.seat as usize);
-        let taken = |seat: &&PartyRecord| seat.generation == party.generation && seat.state != State::Free;
-        seat.filter(taken).ok_or(PhaserError::NotRegistered)
+    fn record(&self, party: Party) -> Result<&PartyRecord, PhaserError> {
+        let record = self.records.get(party.record as usize);
+        let taken =
+            |record: &&PartyRecord| record.generation == party.generation && record.state != State::Free;
+        record.filter(taken).ok_or(PhaserError::NotRegistered)
     }
 
     /// The share of `party`, if it has not signalled in its phase.
     fn active(&self, party: Party) -> Result<usize, PhaserError> {
-        let seat = self.seat(party)?;
-        if let Role::Orphan(home) = self.shares[seat.share as usize].role {
+        let record = self.record(party)?;
+        if let Role::Orphan(home) = self.shares[record.share as usize].role {
             return Err(PhaserError::DeadPlace(home));
         }
-        match seat.state {
-            State::Active => Ok(seat.share as usize),
+        match record.state {
+            State::Active => Ok(record.share as usize),
             State::Resumed => Err(PhaserError::Resumed),
             State::Waiting => Err(PhaserError::Waiting),
             State::Free => Err(PhaserError::NotRegistered),
@@ -285,21 +286,21 @@ impl Phasers {
     }
 
     /// Adds a party that has not signalled.
-    fn sit(&mut self, index: usize) -> Party {
+    fn add_party(&mut self, index: usize) -> Party {
         let share = &mut self.shares[index];
         share.parties += 1;
         share.active += 1;
         let (phase, state) = (share.phase, State::Active);
         let index = index as u32;
-        match self.free_seats.pop() {
-            Some(seat) => {
-                let generation = self.seats[seat as usize].generation;
-                self.seats[seat as usize] = PartyRecord { generation, share: index, phase, state };
-                Party { seat, generation }
+        match self.free_records.pop() {
+            Some(record) => {
+                let generation = self.records[record as usize].generation;
+                self.records[record as usize] = PartyRecord { generation, share: index, phase, state };
+                Party { record, generation }
             }
             None => {
-                self.seats.push(PartyRecord { generation: 0, share: index, phase, state });
-                Party { seat: self.seats.len() as u32 - 1, generation: 0 }
+                self.records.push(PartyRecord { generation: 0, share: index, phase, state });
+                Party { record: self.records.len() as u32 - 1, generation: 0 }
             }
         }
     }
@@ -390,9 +391,9 @@ impl Phasers {
         share.phase = phase;
         share.dead = dead;
         share.active = share.parties;
-        share.told = false;
+        share.is_reported = false;
         let advanced = share.advanced();
-        share.wake(&mut self.seats, advanced, out);
+        share.wake(&mut self.records, advanced, out);
         self.settle(index, out);
     }
 
@@ -425,7 +426,12 @@ impl Phasers {
     }
 
     /// Takes in a report to a phaser opened here.
-    fn hear(&mut self, from: PlaceId, report: &PhaserReport, out: &mut Vec<Output>) -> Result<(), Violation> {
+    fn receive_report(
+        &mut self,
+        from: PlaceId,
+        report: &PhaserReport,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Violation> {
         let id = report.phaser;
         if id.home != self.membership.here {
             return Err(Violation::NotItsHome(id));
@@ -446,7 +452,7 @@ impl Phasers {
     }
 
     /// Takes in the news of a phase.
-    fn hear_advance(
+    fn receive_advance(
         &mut self,
         from: PlaceId,
         id: PhaserId,
@@ -499,11 +505,12 @@ impl Phasers {
 
     /// Takes a dead place out of a phaser opened here, and asks the live places: they may hold parties that it sent.
     fn mark_dead(&mut self, index: usize, place: PlaceId, out: &mut Vec<Output>) {
-        let LocalPhaser { id, phase, away, role: Role::Home(coordinator), .. } = &mut self.shares[index]
+        let LocalPhaser { id, phase, has_sent_registrations, role: Role::Home(coordinator), .. } =
+            &mut self.shares[index]
         else {
             return;
         };
-        if !*away {
+        if !*has_sent_registrations {
             return;
         }
         coordinator.mark_dead(place, *phase);
@@ -521,7 +528,7 @@ impl Phasers {
         share.id = PhaserId::NONE;
         share.role = Role::Orphan(home);
         let advanced = Advanced { phase: share.phase, dead: Some(home) };
-        share.wake(&mut self.seats, advanced, out);
+        share.wake(&mut self.records, advanced, out);
         self.settle(index, out);
     }
 }

@@ -92,7 +92,7 @@ impl Holder {
 
     /// Returns `true` if a guard may show the copy: it is the value, and not poisoned.
     #[inline]
-    pub fn is_sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         self.is_current() && !self.is_poisoned
     }
 

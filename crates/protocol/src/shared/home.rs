@@ -110,7 +110,7 @@ impl Home {
         }
         if back.had_written {
             if back.generation > self.generation {
-                self.flag_others(place);
+                self.mark_others_stale(place);
             }
             self.generation = self.generation.max(back.generation);
             self.is_poisoned = back.is_poisoned;
@@ -136,7 +136,7 @@ impl Home {
         self.holders.get(place) == Some(&Token::Write)
     }
 
-    fn flag_others(&mut self, writer: PlaceId) {
+    fn mark_others_stale(&mut self, writer: PlaceId) {
         self.fresh.retain(|place| place == writer);
     }
 
@@ -178,7 +178,7 @@ impl Home {
         };
         self.fresh.insert(place);
         if request.mode == GuardMode::Write && self.controller == Controller::Overlapped {
-            self.flag_others(place);
+            self.mark_others_stale(place);
         }
         HomeStep::Grant { request, generation: self.generation, flushes, is_poisoned: self.is_poisoned }
     }

@@ -225,12 +225,12 @@ enum Action {
 
 /// Events that may happen beside guards that are taken and dropped.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mishaps {
+struct InjectedFaults {
     deaths: bool,
     unreadable: bool,
 }
 
-fn action(mishaps: Mishaps) -> impl Strategy<Value = Action> {
+fn action(mishaps: InjectedFaults) -> impl Strategy<Value = Action> {
     let place = 0..PLACES as usize;
     let mode = prop_oneof![Just(GuardMode::Read), Just(GuardMode::Write)];
     let [death, refusal] = [mishaps.deaths, mishaps.unreadable].map(u32::from);
@@ -276,7 +276,7 @@ proptest! {
     #[test]
     fn guards_exclude_each_other_see_the_last_write_and_all_come(
         controller in controller(),
-        actions in prop::collection::vec(action(Mishaps::default()), 0..200),
+        actions in prop::collection::vec(action(InjectedFaults::default()), 0..200),
     ) {
         let world = run(controller, &actions);
         prop_assert!(!world.home.is_poisoned());
@@ -285,7 +285,7 @@ proptest! {
     #[test]
     fn with_deaths_nobody_waits_for_ever(
         controller in controller(),
-        actions in prop::collection::vec(action(Mishaps { deaths: true, unreadable: false }), 0..200),
+        actions in prop::collection::vec(action(InjectedFaults { deaths: true, unreadable: false }), 0..200),
     ) {
         run(controller, &actions);
     }
@@ -294,7 +294,7 @@ proptest! {
     #[test]
     fn with_values_that_cannot_be_read_nobody_waits_for_ever(
         controller in controller(),
-        actions in prop::collection::vec(action(Mishaps { deaths: true, unreadable: true }), 0..200),
+        actions in prop::collection::vec(action(InjectedFaults { deaths: true, unreadable: true }), 0..200),
     ) {
         run(controller, &actions);
     }

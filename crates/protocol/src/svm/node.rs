@@ -41,7 +41,7 @@ pub enum PageAction {
 
 /// State of one page at a place: the access held, the access requested, and a pending revocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Holding {
+struct PageState {
     held: Option<PageAccess>,
     asked: Option<PageAccess>,
     /// A revocation that was asked and not yet reported; the value is `keeps_read`.
@@ -54,7 +54,7 @@ pub struct PermissionNode {
     here: PlaceId,
     places: u32,
     model: Consistency,
-    holdings: Vec<Holding>,
+    holdings: Vec<PageState>,
     /// Directories of the pages whose home is this place: that of page `here + i * places` at `i`.
     directories: Vec<PageDirectory>,
     dead: Option<PlaceId>,
@@ -73,7 +73,7 @@ impl PermissionNode {
             here,
             places,
             model,
-            holdings: vec![Holding::default(); pages as usize],
+            holdings: vec![PageState::default(); pages as usize],
             directories: vec![PageDirectory::default(); homes],
             dead: None,
         }

@@ -74,7 +74,7 @@ impl<L: Clone> AccessLog<L> {
     /// It conflicts with an earlier one, and is not noted.
     pub fn note(&mut self, access: WindowAccess<L>) -> Result<(), Box<Conflict<L>>> {
         for first in &self.0 {
-            if first.origin == access.origin || !meets(first, &access) {
+            if first.origin == access.origin || !is_conflict(first, &access) {
                 continue;
             }
             if let Some(overlap) = overlap(&first.elements, &access.elements) {
@@ -107,7 +107,7 @@ impl<L: Clone> AccessLog<L> {
 }
 
 /// Returns `true` if two accesses of different places conflict if they overlap.
-fn meets<L>(first: &WindowAccess<L>, second: &WindowAccess<L>) -> bool {
+fn is_conflict<L>(first: &WindowAccess<L>, second: &WindowAccess<L>) -> bool {
     // One that has passed a fence may come before the owner has passed it.
     first.fences == second.fences && (first.kind != second.kind || first.kind == AccessKind::Put)
 }

@@ -22,7 +22,7 @@ use isles_chip::topology::CoreId;
 use isles_chip::{Chip, Preset};
 use model::RankModel;
 use process::ProcessRank;
-pub use process::{TurnWords, be_served};
+pub use process::{TurnWords, run_with_remote_model};
 use rank::ChipRank;
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
@@ -70,7 +70,7 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     let (segment, memory) = RankMemory::create()?;
     let model = Rc::new(RankModel::new(segment, arguments.ranks, &chip, &preset));
     let ranks = load(&chip, &preset, arguments, (&memory, segment))?;
-    let json = arguments.json.as_deref().map(created).transpose()?;
+    let json = arguments.json.as_deref().map(create_file).transpose()?;
     if arguments.isolate == Isolation::Copy {
         watchdog::name_faults();
     }
@@ -89,7 +89,7 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
 /// A file that is to be written, with what it is called.
 type NamedFile = (File, String);
 
-fn created(path: &Path) -> Result<NamedFile, Failure> {
+fn create_file(path: &Path) -> Result<NamedFile, Failure> {
     let name = path.display().to_string();
     let file = File::create(path)
         .map_err(|cause| Failure::Usage(format!("--json: cannot write {name}: {cause}")))?;
@@ -165,7 +165,7 @@ fn run_ranks(
         let control = model.segment.control();
         let is_waiting = |rank: usize| deadlock.waiting.iter().any(|(core, _)| core.0 as usize == rank);
         let waiting: Vec<_> =
-            (0..count).filter(|rank| is_waiting(*rank)).map(|rank| control.whereabouts(rank)).collect();
+            (0..count).filter(|rank| is_waiting(*rank)).map(|rank| control.current_call(rank)).collect();
         let gone: Vec<_> =
             (0..count).filter(|rank| !is_waiting(*rank) && !control.is_finalized(*rank)).collect();
         Failure::Ended(deadlock_line(&waiting, &gone))

@@ -129,7 +129,7 @@ impl RankModel {
         self.idle.set(self.idle.get() + 1);
         let rank = core.id().0 as usize;
         if self.idle.get() > IDLE_MAX {
-            let place = self.segment.control().whereabouts(rank);
+            let place = self.segment.control().current_call(rank);
             self.fail(format!(
                 "no rank gets on: rank {rank} in {} looks again and again for what never comes",
                 place.call

@@ -38,7 +38,7 @@ pub struct TurnWords {
 }
 
 impl TurnWords {
-    fn hand_over(&self, to: u32) {
+    fn pass_turn(&self, to: u32) {
         self.turn.store(to, Ordering::SeqCst);
         let _ = futex::wake(&self.turn, futex::Flags::empty(), 1);
     }
@@ -87,7 +87,7 @@ impl ProcessRank {
         words: &[OsString],
     ) -> Result<ProcessRank, Failure> {
         let served =
-            Served { gigahertz: machine.gigahertz, domains: &machine.domains[..machine.ranks as usize] };
+            ModelFacts { gigahertz: machine.gigahertz, domains: &machine.domains[..machine.ranks as usize] };
         let child = start_rank(
             (machine.rank as usize, machine.ranks as usize),
             memory.0,
@@ -101,7 +101,7 @@ impl ProcessRank {
     /// Lets the rank go on with the answer to its last request, until the next one.
     pub fn resume(&mut self, answer: u64) -> PortRequest {
         self.words.answer.store(answer, Ordering::SeqCst);
-        self.words.hand_over(RANK);
+        self.words.pass_turn(RANK);
         while !self.words.wait(MODEL) {
             if let Ok(Some(status)) = self.child.try_wait() {
                 let code = status.code().filter(|code| *code != 0).unwrap_or(1);
@@ -128,12 +128,12 @@ fn end(code: u64) -> PortRequest {
 }
 
 /// Facts of the model for such a process, as a word of its command line: the clock, then the power domains.
-struct Served<'a> {
+struct ModelFacts<'a> {
     gigahertz: f64,
     domains: &'a [u32],
 }
 
-impl std::fmt::Display for Served<'_> {
+impl std::fmt::Display for ModelFacts<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{}", self.gigahertz)?;
         self.domains.iter().try_for_each(|domain| write!(out, ",{domain}"))
@@ -144,15 +144,15 @@ impl std::fmt::Display for Served<'_> {
 ///
 /// # Errors
 /// The words are not those of [`ProcessRank::start`], or the program cannot be loaded.
-pub fn be_served(
+pub fn run_with_remote_model(
     segment: RankMemory,
     (rank, ranks): (usize, usize),
-    told: &str,
+    model_facts: &str,
     program: &Path,
     words: &[OsString],
 ) -> Result<(), Failure> {
     let mut machine = describe(segment, rank, ranks);
-    let mut numbers = told.split(',');
+    let mut numbers = model_facts.split(',');
     machine.gigahertz = numbers.next().and_then(|number| number.parse().ok()).unwrap_or(1.0);
     for (domain, number) in machine.domains.iter_mut().zip(numbers) {
         *domain = number.parse().unwrap_or(0);
@@ -179,7 +179,7 @@ extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
         unsafe { libc::fflush(std::ptr::null_mut()) };
     }
     turns.set_request(request);
-    turns.hand_over(MODEL);
+    turns.pass_turn(MODEL);
     if is_end {
         std::process::exit(0);
     }

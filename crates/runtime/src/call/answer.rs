@@ -65,7 +65,7 @@ impl ReplyTo {
         let Some(slot) = self.slot else { return Ok(()) };
         let flags = value | if counted { COUNTED } else { 0 };
         let guess = HEAD_BYTES + guess;
-        local.send_about(self.caller, Class::Control, Handler::Reply.id(), guess, |writer| {
+        local.send_with_size_hint(self.caller, Class::Control, Handler::Reply.id(), guess, |writer| {
             slot.encode(writer);
             writer.put_u32(flags);
             writer.align(8);
@@ -235,6 +235,6 @@ pub(super) fn receive(
     // An answer to a call that nobody made here is a peer's fault; there is nobody to tell but the log.
     let conclusion =
         local.calls.pending.borrow_mut().answer(slot, source, answer).ok_or(Refused::UnknownCall)?;
-    conclusion.tell(local, flags & COUNTED != 0);
+    conclusion.report(local, flags & COUNTED != 0);
     Ok(())
 }

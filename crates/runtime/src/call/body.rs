@@ -128,11 +128,11 @@ where
 /// As for `check_roundtrip`; the value is then dropped, and if that panics, that is not told: a copy of it has most
 /// likely done the same before.
 pub(super) fn checked_value<S: Site, V>(value: V, check: impl FnOnce(&V) -> Result<()>) -> Result<V> {
-    match check_roundtrip::<S>(Direction::Back, || check(&value)) {
+    match check_roundtrip::<S>(Direction::Reply, || check(&value)) {
         Ok(()) => Ok(value),
         Err(error) => {
             // The panic is printed by the hook.
-            _ = panic::caught(|| drop(value));
+            _ = panic::catch_panic_text(|| drop(value));
             Err(error)
         }
     }

@@ -77,8 +77,8 @@ impl<F: Pointer> Serialize for Function<F> {
 impl<'de, F: Pointer> Deserialize<'de> for Function<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (offset, sent) = <(u32, u32)>::deserialize(deserializer)?;
-        let believed = (check::<F>(offset) == sent).then_some(offset);
-        let address = believed.and_then(|offset| code().address(offset)).ok_or_else(|| {
+        let checked = (check::<F>(offset) == sent).then_some(offset);
+        let address = checked.and_then(|offset| code().address(offset)).ok_or_else(|| {
             serde::de::Error::custom(format_args!(
                 "there is no such function at offset {offset:#x} of the program"
             ))

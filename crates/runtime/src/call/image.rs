@@ -235,8 +235,8 @@ mod tests {
         let entry = HERE.entry();
         let beyond = Entry { offset: u32::MAX, ..entry };
         assert_eq!(beyond.resolve(), Err(EntryFault::Outside(u32::MAX)));
-        let crooked = Entry { offset: entry.offset + 1, ..entry };
-        assert_eq!(crooked.resolve(), Err(EntryFault::Outside(entry.offset + 1)));
+        let misaligned = Entry { offset: entry.offset + 1, ..entry };
+        assert_eq!(misaligned.resolve(), Err(EntryFault::Outside(entry.offset + 1)));
         let shifted = Entry { offset: entry.offset + 8, ..entry };
         assert_eq!(shifted.resolve(), Err(EntryFault::Magic(entry.offset + 8)));
         let other = Entry { hash: entry.hash + 1, ..entry };

@@ -18,7 +18,7 @@ pub(crate) use answer::ReplyTo;
 pub(crate) use pending::CallId;
 
 use crate::call::answer::AnswerMemory;
-use crate::call::pending::{Answered, Calls};
+use crate::call::pending::{Calls, ReplyFuture};
 use crate::call::shipment::Shipment;
 use crate::call::site::{Direction, INTERNAL, Site, SiteCounts};
 use crate::capture::roundtrip_check::SHIPMENTS_MAX;
@@ -26,7 +26,7 @@ use crate::capture::{Ship, TaskOutcome, Travel};
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::{RemoteScope, Scope, ScopeKind};
 use crate::local::{Encode, Local};
-use crate::message::{Arrived, Head, Refused};
+use crate::message::{Arrived, BodyHeader, Refused};
 use crate::place::Place;
 use crate::task::Priority;
 use crate::task::coop::cooperate_call;
@@ -102,7 +102,7 @@ where
     B: Future<Output = Result<R>>,
     R: Ship,
 {
-    CheckResult(check_roundtrip::<S>(Direction::There, || captures.check_roundtrip()).map(|()| PhantomData))
+    CheckResult(check_roundtrip::<S>(Direction::Request, || captures.check_roundtrip()).map(|()| PhantomData))
 }
 
 /// Lets `check_roundtrip` see one of the first shipments of a site, in builds with debug assertions.
@@ -134,25 +134,25 @@ where
 
 /// A body that was asked for.
 #[must_use]
-pub struct Asked {
+pub struct CallFuture {
     /// Open until the answer is there, or nobody waits for it any more.
     _span: span::OpenSpan,
-    answered: Result<Answered>,
+    answered: Result<ReplyFuture>,
     to: PlaceId,
     site: &'static str,
 }
 
-impl Asked {
+impl CallFuture {
     /// Returns the result of the body, an `R`.
     pub async fn answer<R: Ship>(self) -> Result<R::Value> {
-        let Asked { _span, answered, to, site } = self;
+        let CallFuture { _span, answered, to, site } = self;
         let answer = answered?.await;
         answer.and_then(|answer| answer.decode::<R>()).map_err(|error| error.at(to, Some(site)))
     }
 }
 
 /// As [`at_there`], but asks before it returns, whatever the budget of the place.
-pub fn ask<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> Asked
+pub fn ask<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> CallFuture
 where
     S: Site,
     C: Travel,
@@ -164,10 +164,10 @@ where
     let to = place.id();
     Local::with(|local| {
         let _span = span_of_call::<S>(local, to);
-        let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
+        let checked = check_roundtrip::<S>(Direction::Request, || captures.check_roundtrip());
         let encode = |writer: &mut Writer<'_>| captures.encode(writer);
         let shipment = Shipment::from_site::<S>(to, descriptor, C::ROOM, &encode);
-        Asked { _span, answered: shipment.request(local, checked), to, site: S::LOCATION }
+        CallFuture { _span, answered: shipment.request(local, checked), to, site: S::LOCATION }
     })
 }
 
@@ -225,7 +225,7 @@ where
     B: Future<Output = Result<()>>,
 {
     let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
-    let checked = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip());
+    let checked = check_roundtrip::<S>(Direction::Request, || captures.check_roundtrip());
     let encode = |writer: &mut Writer<'_>| captures.encode(writer);
     Shipment::from_site::<S>(place, descriptor, C::ROOM, &encode).depart(local, checked, explain)
 }
@@ -299,7 +299,7 @@ where
     B: Future<Output = Result<()>>,
 {
     let scope = local.begin();
-    let landed = check_roundtrip::<S>(Direction::There, || captures.check_roundtrip())
+    let landed = check_roundtrip::<S>(Direction::Request, || captures.check_roundtrip())
         .and_then(|()| local.round_trip::<C>(captures))
         .or_else(|error| land_refused(local, captures, error));
     match landed {
@@ -339,7 +339,7 @@ pub(crate) fn receive_spawn(
     source: PlaceId,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
-    let head = Head::decode(reader)?;
+    let head = BodyHeader::decode(reader)?;
     start_spawned(local, source, head, reader)
 }
 
@@ -348,7 +348,7 @@ pub(crate) fn receive_spawn(
 pub fn start_spawned(
     local: &Local,
     source: PlaceId,
-    head: Head,
+    head: BodyHeader,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
     let scope = match head.finish {
@@ -368,7 +368,7 @@ pub(crate) fn receive_call(
     source: PlaceId,
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
-    let head = Head::decode(reader)?;
+    let head = BodyHeader::decode(reader)?;
     let answer = ReplyTo::decode(source, reader)?;
     let scope = match head.finish.zip(answer.slot()) {
         Some((finish, call)) => {
@@ -386,7 +386,7 @@ pub(crate) fn receive_call(
 
 /// Finds the function of an entry and lets it start its task.
 #[inline(always)]
-fn run_entry(local: &Local, head: Head, arrived: Arrived<'_, '_>) -> Result<()> {
+fn run_entry(local: &Local, head: BodyHeader, arrived: Arrived<'_, '_>) -> Result<()> {
     let run = head.entry.resolve().map_err(|fault| Error::new(ErrorKind::Undecodable, fault.to_string()))?;
     let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         // NEED: descriptors hold unsafe functions.
@@ -431,7 +431,7 @@ pub(crate) fn receive_abandon(
 /// Answers all calls to a place that died. They count: their bodies may have started tasks that live elsewhere.
 pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let concluded = local.calls.pending.borrow_mut().place_died(place);
-    concluded.into_iter().for_each(|conclusion| conclusion.tell(local, true));
+    concluded.into_iter().for_each(|conclusion| conclusion.report(local, true));
 }
 
 impl Local {
@@ -456,7 +456,7 @@ impl Local {
         }
         drop(writing);
         self.parts.borrow_mut().roll_back_sent();
-        Ok(Written::Longer(self.written_for_here(len, encode)?))
+        Ok(Written::Longer(self.encode_for_self(len, encode)?))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::attachment::Attachment;
 use crate::call::site::SiteCell;
 use crate::error::{Error, Result};
 use crate::finish::Scope;
-use crate::limits::ANSWER_LOOKS;
+use crate::limits::REPLY_SPIN_POLLS;
 use crate::local::Local;
 use crate::message::Handler;
 use crate::wire::{DecodeError, Reader, Writer};
@@ -73,7 +73,7 @@ pub(super) struct CallCompletion {
 
 impl CallCompletion {
     /// Tells the finish, and wakes the caller. `counted` is whether the body was counted by it.
-    pub(super) fn tell(self, local: &Local, counted: bool) {
+    pub(super) fn report(self, local: &Local, counted: bool) {
         if let Some(key) = self.key {
             if counted {
                 // The caller may be a body that is not counted itself.
@@ -171,26 +171,26 @@ impl Calls {
 }
 
 /// The wait for the answer of one call.
-pub(super) struct Answered {
+pub(super) struct ReplyFuture {
     /// `None` once the answer is taken.
     slot: Option<CallId>,
     /// Run and place at which the call is noted.
     attachment: Attachment,
 }
 
-impl Answered {
+impl ReplyFuture {
     pub(crate) fn new(local: &Local, slot: CallId) -> Self {
-        Answered { slot: Some(slot), attachment: local.attachment() }
+        ReplyFuture { slot: Some(slot), attachment: local.attachment() }
     }
 }
 
-impl Future for Answered {
+impl Future for ReplyFuture {
     type Output = Result<Answer>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let slot = self.slot.expect("an answer is taken once");
         let taken = self.attachment.with(|local| {
-            look_for(local, slot);
+            spin_for_reply(local, slot);
             local.calls.pending.borrow_mut().take(slot, context)
         });
         match taken {
@@ -204,7 +204,7 @@ impl Future for Answered {
     }
 }
 
-impl Drop for Answered {
+impl Drop for ReplyFuture {
     fn drop(&mut self) {
         let Some(slot) = self.slot.take() else { return };
         self.attachment.try_with(|local| abandon(local, slot));
@@ -213,19 +213,19 @@ impl Drop for Answered {
 
 /// Looks for messages while nothing else is ready to run here: the answer to a short call comes sooner than the way
 /// through the place's queue takes.
-fn look_for(local: &Local, slot: CallId) {
+fn spin_for_reply(local: &Local, slot: CallId) {
     if local.shares_processors || local.has_ready() {
         return;
     }
-    let mut was_in_vain = false;
-    for _ in 0..ANSWER_LOOKS {
-        if local.take_in(Inbound::All) == 0 {
-            was_in_vain = true;
+    let mut was_empty = false;
+    for _ in 0..REPLY_SPIN_POLLS {
+        if local.poll_messages(Inbound::All) == 0 {
+            was_empty = true;
         } else if local.has_ready() {
             return;
         } else if !local.calls.pending.borrow_mut().is_waiting(slot) {
-            if was_in_vain {
-                local.measure_turn_anew();
+            if was_empty {
+                local.restart_turn_clock();
             }
             return;
         }
@@ -285,7 +285,7 @@ mod tests {
             let (index, slot) = nested_call(&local);
             let answer = Ok(Answer::Bytes(Vec::new()));
             let conclusion = local.calls.pending.borrow_mut().answer(slot, PlaceId(2), answer).unwrap();
-            conclusion.tell(&local, counted);
+            conclusion.report(&local, counted);
             assert_eq!(local.calls.borrowed.borrow()[index as usize].counted, counted);
         }
     }

@@ -6,12 +6,12 @@
 
 use super::CallId;
 use super::image::Descriptor;
-use super::pending::Answered;
+use super::pending::ReplyFuture;
 use super::site::{Site, SiteCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::Scope;
 use crate::local::{Encode, Local};
-use crate::message::{Handler, Head};
+use crate::message::{BodyHeader, Handler};
 use crate::service::RefusedBody;
 use crate::wire::Writer;
 use isles_protocol::PlaceId;
@@ -56,9 +56,9 @@ impl<'a> Shipment<'a> {
             Err(TaskRefusal::Cancelled) => return false,
             Err(refusal) => return self.fail(local, key, explain(refused(refusal))),
         };
-        let head = Head { entry: self.descriptor.entry(), finish };
-        let guess = Head::BYTES + self.room;
-        let sent = local.send_about(self.to, Class::Data, Handler::Spawn.id(), guess, |writer| {
+        let head = BodyHeader { entry: self.descriptor.entry(), finish };
+        let guess = BodyHeader::BYTES + self.room;
+        let sent = local.send_with_size_hint(self.to, Class::Data, Handler::Spawn.id(), guess, |writer| {
             head.encode(writer);
             (self.encode)(writer)
         });
@@ -91,7 +91,7 @@ impl<'a> Shipment<'a> {
     }
 
     /// Sends a body whose answer is awaited; `checked` is what a trial of its captures found.
-    pub(super) fn request(&self, local: &Local, checked: Result<()>) -> Result<Answered> {
+    pub(super) fn request(&self, local: &Local, checked: Result<()>) -> Result<ReplyFuture> {
         let scope = local.scope();
         let key = local.visiting_key(scope);
         let located = |error: Error| error.at(self.to, Some(self.site.location()));
@@ -99,18 +99,23 @@ impl<'a> Shipment<'a> {
         let finish = key.map(|key| local.finishes.request(key, self.to)).transpose();
         let finish = finish.map_err(|refusal| located(refused(refusal)))?;
         let slot = local.calls.pending.borrow_mut().open(self.to, scope, key, self.site);
-        let head = Head { entry: self.descriptor.entry(), finish };
-        let guess = Head::BYTES + size_of::<CallId>() + self.room;
-        let sent =
-            local.send_about(self.to, Class::Data, Handler::Call.id(), guess, |writer: &mut Writer<'_>| {
+        let head = BodyHeader { entry: self.descriptor.entry(), finish };
+        let guess = BodyHeader::BYTES + size_of::<CallId>() + self.room;
+        let sent = local.send_with_size_hint(
+            self.to,
+            Class::Data,
+            Handler::Call.id(),
+            guess,
+            |writer: &mut Writer<'_>| {
                 head.encode(writer);
                 slot.encode(writer);
                 (self.encode)(writer)
-            });
+            },
+        );
         match sent {
             Ok(sent) => {
                 local.calls.site_counts.borrow_mut().add(self.site, sent.bytes);
-                Ok(Answered::new(local, slot))
+                Ok(ReplyFuture::new(local, slot))
             }
             Err(error) => {
                 local.calls.pending.borrow_mut().forget(slot);

@@ -39,9 +39,9 @@ pub struct SiteCell {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Direction {
     /// Captures.
-    There,
+    Request,
     /// Values.
-    Back,
+    Reply,
 }
 
 /// The number of a site that was used: half the size of a reference to it.

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a trial leaves nothing behind. Handles ask [`is_on`] and count nothing for it.
 
-use crate::error::panic::caught;
+use crate::error::panic::catch_panic_text;
 use crate::error::{Error, ErrorKind, Result};
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use serde::Serialize;
@@ -65,7 +65,7 @@ fn run<T: Serialize + DeserializeOwned>(
         let finished = reader.finish().map_err(unreadable);
         let again = written(|writer| writer.put_value(&copy), |bytes| Writer::new(bytes));
         // Its destructor runs for the trial only, so a panic of that is no matter of the shipment.
-        let _ = caught(|| drop(copy));
+        let _ = catch_panic_text(|| drop(copy));
         finished?;
         if is_same(sent, again?) { Ok(()) } else { Err(Error::new(ErrorKind::Undecodable, DIFFERENT)) }
     }));

@@ -193,7 +193,7 @@ impl Error {
     }
 
     /// This error and those of `other`, as one list.
-    pub(crate) fn beside(self, other: Error) -> Self {
+    pub(crate) fn merged_with(self, other: Error) -> Self {
         let mut several =
             if other.0.kind == ErrorKind::Several { other } else { Error::several(vec![other], 0) };
         several.0.causes.insert(0, *self.0);
@@ -209,7 +209,7 @@ impl Error {
 
     /// The wire form, at most `len_max` bytes: what is said is cut to make it fit, where it happened is kept.
     pub fn to_wire(&self, len_max: usize) -> Vec<u8> {
-        let mut body = self.0.cut(ERROR_TEXT_BYTES_MAX);
+        let mut body = self.0.truncated(ERROR_TEXT_BYTES_MAX);
         loop {
             // An error holds strings and numbers only, which always encode.
             let bytes = postcard::to_allocvec(&body).unwrap_or_default();
@@ -269,13 +269,13 @@ pub fn catch_panic<R>(code: impl FnOnce() -> R) -> Result<R> {
 
 impl Body {
     /// A copy whose texts are at most `len_max` bytes each.
-    fn cut(&self, len_max: usize) -> Body {
+    fn truncated(&self, len_max: usize) -> Body {
         Body {
             kind: self.kind.clone(),
-            text: text::cut(&self.text, len_max),
+            text: text::truncate_middle(&self.text, len_max),
             place: self.place,
             site: self.site.clone(),
-            causes: self.causes.iter().map(|cause| cause.cut(len_max)).collect(),
+            causes: self.causes.iter().map(|cause| cause.truncated(len_max)).collect(),
             uncounted: self.uncounted,
         }
     }
@@ -311,7 +311,7 @@ impl Body {
         if text.len() > ERROR_TEXT_BYTES_MIN {
             // A half at most, so that several long texts share the loss.
             let half = ERROR_TEXT_BYTES_MIN.max(text.len() / 2);
-            *text = text::cut(text, half.max(text.len().saturating_sub(excess)));
+            *text = text::truncate_middle(text, half.max(text.len().saturating_sub(excess)));
         } else if self.causes.pop().is_some() {
             self.uncounted += 1;
         } else if let Some(site) = &mut self.site {
@@ -378,11 +378,11 @@ fn flattened(errors: Vec<Error>, mut uncounted: u64) -> (Vec<Error>, u64) {
         uncounted += list.0.uncounted;
         all.extend(list.0.causes.into_iter().map(|cause| Error(Box::new(cause))));
     }
-    let is_met = |error: &Error| {
+    let is_duplicate = |error: &Error| {
         let is_death = matches!(error.0.kind, ErrorKind::DeadPlace(_));
         is_death && is_bare(error) && all.iter().any(|other| other.0.kind == error.0.kind)
     };
-    own.retain(|error| !is_met(error));
+    own.retain(|error| !is_duplicate(error));
     all.extend(own);
     (all, uncounted)
 }
@@ -409,7 +409,7 @@ impl fmt::Display for BodyText<'_> {
             }
             ErrorKind::Several => {
                 write!(f, "{} errors", body.causes.len() as u64 + body.uncounted)?;
-                alike(&body.causes).into_iter().try_for_each(|alike| write_alike(f, &alike))?;
+                group_similar(&body.causes).into_iter().try_for_each(|similar| write_similar(f, &similar))?;
                 if body.uncounted > 0 {
                     write!(f, "\n  and {} more", body.uncounted)?;
                 }
@@ -423,7 +423,7 @@ impl fmt::Display for BodyText<'_> {
 }
 
 /// The causes in groups that differ in their places only, in the order of the first of each.
-fn alike(causes: &[Body]) -> Vec<Vec<&Body>> {
+fn group_similar(causes: &[Body]) -> Vec<Vec<&Body>> {
     let mut group_of = HashMap::new();
     let mut groups: Vec<Vec<&Body>> = Vec::new();
     for cause in causes {
@@ -437,9 +437,10 @@ fn alike(causes: &[Body]) -> Vec<Vec<&Body>> {
 }
 
 /// One line for errors that differ in their places only.
-fn write_alike(f: &mut fmt::Formatter<'_>, alike: &[&Body]) -> fmt::Result {
-    let places: OrderedSet<u32> = alike.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
-    let times = match alike.len() {
+fn write_similar(f: &mut fmt::Formatter<'_>, similar: &[&Body]) -> fmt::Result {
+    let places: OrderedSet<u32> =
+        similar.iter().filter_map(|cause| cause.place).map(|place| place.0).collect();
+    let times = match similar.len() {
         number if number <= places.len().max(1) => String::new(),
         2 => "twice".to_owned(),
         number => format!("{number} times"),
@@ -447,7 +448,7 @@ fn write_alike(f: &mut fmt::Formatter<'_>, alike: &[&Body]) -> fmt::Result {
     let at = if places.is_empty() { String::new() } else { format!("at {}", named(&places)) };
     let words = [times, at].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
     let colon = if words.is_empty() { "" } else { ": " };
-    write!(f, "\n  {words}{colon}{}", BodyText(alike[0]))
+    write!(f, "\n  {words}{colon}{}", BodyText(similar[0]))
 }
 
 /// Places by name: `place 3`, `62 places (0, 2, 4-63)`.

@@ -45,7 +45,7 @@ fn lock() -> MutexGuard<'static, PanicHook> {
 
 impl PanicHook {
     /// Sets our hook if the program may have set its own, and no other run can panic meanwhile.
-    fn look(&mut self) {
+    fn reinstall_if_replaced(&mut self) {
         if self.address == 0 || self.runs <= 1 {
             self.set();
         }
@@ -85,7 +85,7 @@ impl WatchedRun {
     pub(crate) fn begin() -> WatchedRun {
         let mut hook = lock();
         hook.runs += 1;
-        hook.look();
+        hook.reinstall_if_replaced();
         WatchedRun(())
     }
 }
@@ -98,7 +98,7 @@ impl Drop for WatchedRun {
 
 /// Notes the lines of panics again after the program may have set a hook of its own.
 pub(crate) fn watch() {
-    lock().look();
+    lock().reinstall_if_replaced();
 }
 
 /// As [`watch`], once a process: for a place that serves, beside which others may run already. In the process of the
@@ -120,7 +120,7 @@ fn address(hook: &Hook) -> usize {
 /// # Errors
 /// The description of the panic, see [`describe`].
 #[inline]
-pub(crate) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
+pub(crate) fn catch_panic_text<R>(code: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| describe(payload).into())
 }
 
@@ -131,12 +131,12 @@ pub fn drop_caught<T>(value: T) {
         return;
     }
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        tell_failed_drop(payload);
+        report_failed_drop(payload);
     }
 }
 
 #[cold]
-fn tell_failed_drop(payload: Box<dyn Any + Send>) {
+fn report_failed_drop(payload: Box<dyn Any + Send>) {
     let error = Error::panicked(payload);
     // As of a detached task: nobody reads what the destructor prints, which is no fault.
     if *error.kind() != ErrorKind::OutputClosed {

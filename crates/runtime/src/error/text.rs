@@ -24,7 +24,7 @@ impl BoundedText {
     /// The text, at most `len_max` bytes.
     pub(super) fn into_string(self) -> String {
         match self.left_out {
-            0 => cut(&(self.head + &self.tail), self.len_max),
+            0 => truncate_middle(&(self.head + &self.tail), self.len_max),
             left_out => joined(&self.head, &self.tail, left_out, self.len_max),
         }
     }
@@ -53,7 +53,7 @@ impl fmt::Write for BoundedText {
 }
 
 /// The text, cut in its middle to at most `len_max` bytes. One that was cut before has one mark, which counts all.
-pub(super) fn cut(text: &str, len_max: usize) -> String {
+pub(super) fn truncate_middle(text: &str, len_max: usize) -> String {
     if text.len() <= len_max {
         return text.to_owned();
     }
@@ -119,13 +119,13 @@ mod tests {
     fn a_text_is_cut_in_its_middle_and_its_mark_counts_what_is_gone() {
         for pad in ["", "x", "xy"] {
             let whole = format!("{pad}{}", "€".repeat(400));
-            let once = cut(&whole, 200);
+            let once = truncate_middle(&whole, 200);
             assert!((190..=200).contains(&once.len()), "{}", once.len());
-            let twice = cut(&once, 100);
+            let twice = truncate_middle(&once, 100);
             assert!((90..=100).contains(&twice.len()), "{}", twice.len());
             assert!(left_out(&whole, &once) < left_out(&whole, &twice));
         }
-        assert_eq!(cut("short", 5), "short");
+        assert_eq!(truncate_middle("short", 5), "short");
     }
 
     #[test]

@@ -196,7 +196,7 @@ where
         };
         // Tasks of the same place may all run in one turn, in which no time of a modelled core passes.
         if is_first || this.opened.is_some() && this.opened == Local::with(modelled_time) {
-            coop::spend(coop::OPERATION);
+            coop::spend_budget(coop::OPERATION);
         }
         this.key.set(None);
         this.span = OpenSpan::NONE;
@@ -227,7 +227,7 @@ fn join<V>(body: Result<V>, tasks: Result<()>) -> Result<V> {
         }
         // The body took the death as an error of a call; the finish has nothing to add.
         (Err(body), Err(tasks)) if tasks.is_death() && body.kind() == tasks.kind() => Err(body),
-        (Err(body), Err(tasks)) => Err(body.beside(tasks)),
+        (Err(body), Err(tasks)) => Err(body.merged_with(tasks)),
     }
 }
 

@@ -12,43 +12,43 @@ use std::collections::VecDeque;
 pub struct OutputQueue<O> {
     waiting: RefCell<VecDeque<O>>,
     /// True while the outputs are being carried out.
-    carrying: Cell<bool>,
+    is_processing: Cell<bool>,
 }
 
 impl<O> Default for OutputQueue<O> {
     fn default() -> Self {
-        OutputQueue { waiting: RefCell::default(), carrying: Cell::new(false) }
+        OutputQueue { waiting: RefCell::default(), is_processing: Cell::new(false) }
     }
 }
 
 /// Somebody carries out; ends also if that unwinds.
-struct Carrying<'a>(&'a Cell<bool>);
+struct ProcessingGuard<'a>(&'a Cell<bool>);
 
-impl Drop for Carrying<'_> {
+impl Drop for ProcessingGuard<'_> {
     fn drop(&mut self) {
         self.0.set(false);
     }
 }
 
 impl<O> OutputQueue<O> {
-    /// Carries out `outputs` with `carry_out`, after what waits; or leaves them to the caller who does so already.
+    /// Carries out `outputs` with `execute`, after what waits; or leaves them to the caller who does so already.
     /// Takes all of them.
-    pub fn carry(&self, outputs: &mut Vec<O>, mut carry_out: impl FnMut(O)) {
+    pub fn process(&self, outputs: &mut Vec<O>, mut execute: impl FnMut(O)) {
         if outputs.is_empty() {
             return;
         }
-        if self.carrying.replace(true) {
+        if self.is_processing.replace(true) {
             return self.waiting.borrow_mut().extend(outputs.drain(..));
         }
-        let _carrying = Carrying(&self.carrying);
+        let _guard = ProcessingGuard(&self.is_processing);
         // A single one, as mostly, need not stand in a queue that is empty.
         let is_single = outputs.len() == 1 && self.waiting.borrow().is_empty();
         match outputs.pop_if(|_| is_single) {
-            Some(output) => carry_out(output),
+            Some(output) => execute(output),
             None => self.waiting.borrow_mut().extend(outputs.drain(..)),
         }
         while let Some(output) = self.next() {
-            carry_out(output);
+            execute(output);
         }
     }
 
@@ -64,14 +64,14 @@ mod tests {
     #[test]
     fn what_comes_while_outputs_are_carried_out_comes_after_them() {
         let (outputs, done) = (OutputQueue::default(), RefCell::new(Vec::new()));
-        let carry_out = |number| {
+        let execute = |number| {
             if number == 1 {
-                outputs.carry(&mut vec![3, 4], |_| unreachable!("the outer caller carries out"));
+                outputs.process(&mut vec![3, 4], |_| unreachable!("the outer caller carries out"));
             }
             done.borrow_mut().push(number);
         };
-        outputs.carry(&mut vec![1, 2], carry_out);
-        outputs.carry(&mut vec![5], carry_out);
+        outputs.process(&mut vec![1, 2], execute);
+        outputs.process(&mut vec![5], execute);
         assert_eq!(done.take(), [1, 2, 3, 4, 5]);
     }
 }

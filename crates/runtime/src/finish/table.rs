@@ -89,14 +89,14 @@ impl FinishTable {
     /// Counts the end of one task here.
     #[inline(always)]
     pub(crate) fn end(&self, local: &Local, key: Key, fault: Option<Fault>) {
-        if fault.is_none() && self.machine.borrow_mut().end_one_of_many(key) {
+        if fault.is_none() && self.machine.borrow_mut().end_unless_last(key) {
             return;
         }
-        self.end_rare(local, key, fault);
+        self.end_slow(local, key, fault);
     }
 
     /// Counts the end of the last task here, or of one with a fault.
-    fn end_rare(&self, local: &Local, key: Key, fault: Option<Fault>) {
+    fn end_slow(&self, local: &Local, key: Key, fault: Option<Fault>) {
         self.drive(local, |machine, outputs| machine.end(key, fault, outputs));
     }
 
@@ -121,13 +121,13 @@ impl FinishTable {
     #[inline]
     pub(crate) fn settle(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
         // Whoever waits for the call is a live task itself, so most calls end here.
-        if !counted && self.machine.borrow_mut().end_one_of_many(key) {
+        if !counted && self.machine.borrow_mut().end_unless_last(key) {
             return;
         }
-        self.settle_rare(local, key, to, counted);
+        self.settle_slow(local, key, to, counted);
     }
 
-    fn settle_rare(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
+    fn settle_slow(&self, local: &Local, key: Key, to: PlaceId, counted: bool) {
         self.drive(local, |machine, outputs| machine.settle(key, to, counted, outputs));
     }
 
@@ -173,10 +173,10 @@ impl FinishTable {
             input(&mut machine, &mut outputs);
             self.holds_back.set(machine.holds_back());
         }
-        self.outputs.carry(&mut outputs, |output| self.carry_out(local, output));
+        self.outputs.process(&mut outputs, |output| self.execute_output(local, output));
     }
 
-    fn carry_out(&self, local: &Local, output: Output) {
+    fn execute_output(&self, local: &Local, output: Output) {
         match output {
             Output::Send { to, control } => {
                 self.controls_sent.set(self.controls_sent.get() + 1);
@@ -275,7 +275,7 @@ impl FinishTable {
     }
 
     /// Returns the time at which the place has rested, if nothing happens, and may ask what was held back.
-    pub(crate) fn next_rest(&self) -> Option<Duration> {
+    pub(crate) fn next_deferred_ask(&self) -> Option<Duration> {
         self.idle_since.get().map(|since| since + REST)
     }
 
@@ -286,7 +286,7 @@ impl FinishTable {
             self.idle_since.set(None);
             self.busy_steps.set(self.busy_steps.get() + 1);
             if self.busy_steps.get() > BUSY_STEPS_MAX {
-                self.rest(local);
+                self.ask_deferred(local);
             }
         }
     }
@@ -301,15 +301,15 @@ impl FinishTable {
         self.idle_since.set(Some(since));
         let is_resting = now.saturating_sub(since) >= REST;
         if is_resting {
-            self.rest(local);
+            self.ask_deferred(local);
         }
         is_resting
     }
 
-    fn rest(&self, local: &Local) {
+    fn ask_deferred(&self, local: &Local) {
         self.idle_since.set(None);
         self.busy_steps.set(0);
-        self.drive(local, Finishes::rest);
+        self.drive(local, Finishes::ask_deferred);
     }
 
     /// Cancels a finish whose deadline has passed.

@@ -1,7 +1,7 @@
 //! A number that all places count with.
 
 use crate::call;
-use crate::call::Asked;
+use crate::call::CallFuture;
 use crate::capture::form::OwnedCapture;
 use crate::capture::{Handle, Land, Ship};
 use crate::error::{Error, Result};
@@ -234,7 +234,7 @@ impl Counter {
     }
 
     /// Asks the home, before it returns.
-    fn ask(&self, operation: Operation) -> Asked {
+    fn ask(&self, operation: Operation) -> CallFuture {
         let wanted = (self.share.clone(), operation);
         let captures = (SerdeCapture(&wanted), ());
         let body = |mut landed: (OwnedCapture<(PartRef, Operation)>, ())| async move {

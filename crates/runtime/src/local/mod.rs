@@ -10,10 +10,10 @@ mod backlog;
 mod clock;
 mod death;
 mod outbox;
+pub mod output;
 mod probe;
 mod queue;
 mod send;
-pub mod told;
 mod turn;
 mod unsent;
 mod worker;
@@ -59,7 +59,7 @@ pub struct Local {
     /// Places share processors: who waits gives way at once.
     pub(crate) shares_processors: bool,
     /// Some places are on other hosts.
-    pub(crate) has_far: bool,
+    pub(crate) has_remote_hosts: bool,
     /// The machine wants to know of spans.
     pub(crate) draws_spans: bool,
     /// The machine can bring one message to several places at once.
@@ -100,7 +100,7 @@ pub struct Local {
     /// Time since the place last looked at its messages.
     turn: Turn,
     /// True if the running task has given way of its own accord, so that messages are looked at before more tasks.
-    pub(crate) gave_way: Cell<bool>,
+    pub(crate) has_yielded: Cell<bool>,
     pub(crate) run: RunState,
     /// The places that this one was told are dead.
     pub(crate) deaths: RefCell<Vec<PlaceId>>,
@@ -189,7 +189,7 @@ impl Local {
             places: endpoint.places(),
             limits: endpoint.limits(),
             shares_processors: endpoint.shares_processors(),
-            has_far: endpoint.other_hosts().is_some(),
+            has_remote_hosts: endpoint.other_hosts().is_some(),
             draws_spans: endpoint.span_sink().is_some(),
             offers_multicast: endpoint
                 .multicast()
@@ -220,7 +220,7 @@ impl Local {
             regions: RefCell::default(),
             spent: Cell::new(0),
             turn: Turn::default(),
-            gave_way: Cell::new(false),
+            has_yielded: Cell::new(false),
             deaths: RefCell::default(),
             others: OnceCell::new(),
             probe: OnceCell::new(),

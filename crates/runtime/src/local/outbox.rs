@@ -25,22 +25,22 @@ pub(super) struct WaitingMessage {
 /// Sends waiting messages. A message to a dead place is dropped: its sender learns of the death.
 pub(super) trait Transmit {
     /// Transmits to one place.
-    fn one(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
+    fn unicast(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 
     /// Transmits to several places at once.
-    fn several(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
+    fn multicast(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent>;
 }
 
 /// Entry in the queue of one receiver.
-enum Waiting {
+enum QueueEntry {
     One(WaitingMessage),
     /// Its part in the multicast of this number.
     Part(u64),
-    /// A message that its sender still holds, with the number of its turn.
+    /// A message that its sender still holds, with the number of its ticket.
     OutboxTicket(u64),
 }
 
-/// The turn of one send, from when it found no room until its message is sent or put aside.
+/// The ticket of one send, from when it found no room until its message is sent or put aside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutboxTicket {
     to: PlaceId,
@@ -64,7 +64,7 @@ struct Multicast {
 }
 
 /// Queue of one receiver.
-type ReceiverQueue = VecDeque<Waiting>;
+type ReceiverQueue = VecDeque<QueueEntry>;
 
 /// Both, in the order of their numbers.
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
@@ -78,7 +78,7 @@ pub(crate) struct Outbox {
     next: [u32; 2],
     /// In the order in which they came, with how many came before.
     multicasts: VecDeque<Multicast>,
-    /// Number of multicasts and turns so far.
+    /// Number of multicasts and tickets so far.
     numbers: u64,
 }
 
@@ -92,44 +92,43 @@ impl Outbox {
         self.is_crowded(class) || self.queues[class as usize].contains_key(to)
     }
 
-    /// Returns a turn for a message to `to`, behind what waits already; it counts as a message until it is given up.
+    /// Returns a ticket for a message to `to`, behind what waits already; it counts as a message until it is given up.
     pub(super) fn enqueue(&mut self, to: PlaceId, class: Class) -> OutboxTicket {
         self.numbers += 1;
-        let turn = OutboxTicket { to, class, number: self.numbers };
-        self.queues[class as usize].get_or_default(to).push_back(Waiting::OutboxTicket(turn.number));
-        turn
+        let ticket = OutboxTicket { to, class, number: self.numbers };
+        self.queues[class as usize].get_or_default(to).push_back(QueueEntry::OutboxTicket(ticket.number));
+        ticket
     }
 
-    /// Returns `true` if nothing waits before `turn`.
-    pub(super) fn is_next(&self, turn: OutboxTicket) -> bool {
-        let line = self.queues[turn.class as usize].get(turn.to);
-        matches!(line.and_then(VecDeque::front), Some(Waiting::OutboxTicket(number)) if *number == turn.number)
+    /// Returns `true` if nothing waits before `ticket`.
+    pub(super) fn is_next(&self, ticket: OutboxTicket) -> bool {
+        let queue = self.queues[ticket.class as usize].get(ticket.to);
+        matches!(queue.and_then(VecDeque::front), Some(QueueEntry::OutboxTicket(number)) if *number == ticket.number)
     }
 
-    /// Puts a message where its turn stands.
-    pub(super) fn fill(&mut self, turn: OutboxTicket, message: WaitingMessage) {
-        if let Some((line, index)) = self.position(turn) {
-            line[index] = Waiting::One(message);
+    /// Puts a message where its ticket stands.
+    pub(super) fn fill(&mut self, ticket: OutboxTicket, message: WaitingMessage) {
+        if let Some((queue, index)) = self.position(ticket) {
+            queue[index] = QueueEntry::One(message);
         }
     }
 
-    /// Forgets a turn: its message is sent, or never will be.
-    pub(super) fn give_up(&mut self, turn: OutboxTicket) {
-        if let Some((line, index)) = self.position(turn) {
-            line.remove(index);
-            if line.is_empty() {
-                self.queues[turn.class as usize].remove(turn.to);
+    /// Forgets a ticket: its message is sent, or never will be.
+    pub(super) fn give_up(&mut self, ticket: OutboxTicket) {
+        if let Some((queue, index)) = self.position(ticket) {
+            queue.remove(index);
+            if queue.is_empty() {
+                self.queues[ticket.class as usize].remove(ticket.to);
             }
         }
     }
 
-    fn position(&mut self, turn: OutboxTicket) -> Option<(&mut ReceiverQueue, usize)> {
-        let line = self.queues[turn.class as usize].get_mut(turn.to)?;
-        let is_it =
-            |waiting: &Waiting| matches!(waiting, Waiting::OutboxTicket(number) if *number == turn.number);
-        // From the back: behind a turn stands only what was sent since.
-        let index = line.iter().rposition(is_it)?;
-        Some((line, index))
+    fn position(&mut self, ticket: OutboxTicket) -> Option<(&mut ReceiverQueue, usize)> {
+        let queue = self.queues[ticket.class as usize].get_mut(ticket.to)?;
+        let is_it = |waiting: &QueueEntry| matches!(waiting, QueueEntry::OutboxTicket(number) if *number == ticket.number);
+        // From the back: behind a ticket stands only what was sent since.
+        let index = queue.iter().rposition(is_it)?;
+        Some((queue, index))
     }
 
     /// The same for several receivers at once; counts as one message to each.
@@ -137,35 +136,35 @@ impl Outbox {
         self.numbers += 1;
         let number = self.numbers;
         for to in to {
-            self.queues[class as usize].get_or_default(*to).push_back(Waiting::Part(number));
+            self.queues[class as usize].get_or_default(*to).push_back(QueueEntry::Part(number));
         }
         self.multicasts.push_back(Multicast { number, to: to.to_vec(), class, message });
     }
 
     /// Offers what waits to `send`, each queue until it refuses: by receiver, then by class; then what goes to several.
-    /// Gives how many messages are gone.
-    pub(super) fn flush(&mut self, post: &mut dyn Transmit) -> usize {
+    /// Gives how many messages are removed.
+    pub(super) fn flush(&mut self, transmit: &mut dyn Transmit) -> usize {
         let is_one_class = self.queues.iter().any(OrderedMap::is_empty);
-        let gone = if is_one_class || CLASSES.into_iter().any(|class| self.is_crowded(class)) {
-            CLASSES.into_iter().map(|class| self.flush_class(class, post)).sum()
+        let removed = if is_one_class || CLASSES.into_iter().any(|class| self.is_crowded(class)) {
+            CLASSES.into_iter().map(|class| self.flush_class(class, transmit)).sum()
         } else {
-            self.flush_in_turn(post)
+            self.flush_in_turn(transmit)
         };
-        gone + self.flush_multicasts(post)
+        removed + self.flush_multicasts(transmit)
     }
 
     /// Control and data of a receiver before those of the next.
-    fn flush_in_turn(&mut self, post: &mut dyn Transmit) -> usize {
-        let (mut from, mut gone) = (Some(PlaceId(0)), 0);
+    fn flush_in_turn(&mut self, transmit: &mut dyn Transmit) -> usize {
+        let (mut from, mut removed) = (Some(PlaceId(0)), 0);
         while let Some(to) = from.and_then(|from| self.first_receiver(from)) {
             for class in CLASSES {
-                let line = self.queues[class as usize].get_mut(to);
-                gone += line.map_or(0, |line| offer(to, class, line, post));
+                let queue = self.queues[class as usize].get_mut(to);
+                removed += queue.map_or(0, |queue| offer(to, class, queue, transmit));
             }
             from = to.0.checked_add(1).map(PlaceId);
         }
-        self.queues.iter_mut().for_each(|queues| queues.retain(|_, line| !line.is_empty()));
-        gone
+        self.queues.iter_mut().for_each(|queues| queues.retain(|_, queue| !queue.is_empty()));
+        removed
     }
 
     /// The first place from this one on for which something waits.
@@ -173,33 +172,33 @@ impl Outbox {
         self.queues.iter().filter_map(|queues| queues.first_from(from)).map(|(to, _)| to).min()
     }
 
-    fn flush_class(&mut self, class: Class, post: &mut dyn Transmit) -> usize {
+    fn flush_class(&mut self, class: Class, transmit: &mut dyn Transmit) -> usize {
         if self.is_crowded(class) {
-            return self.flush_crowd(class, post);
+            return self.flush_crowd(class, transmit);
         }
-        let (queues, mut is_any_over, mut gone) = (&mut self.queues[class as usize], false, 0);
-        queues.for_each_mut(|to, line| {
-            gone += offer(to, class, line, post);
-            is_any_over |= line.is_empty();
+        let (queues, mut is_any_over, mut removed) = (&mut self.queues[class as usize], false, 0);
+        queues.for_each_mut(|to, queue| {
+            removed += offer(to, class, queue, transmit);
+            is_any_over |= queue.is_empty();
         });
         if is_any_over {
-            queues.retain(|_, line| !line.is_empty());
+            queues.retain(|_, queue| !queue.is_empty());
         }
-        gone
+        removed
     }
 
     /// As `flush`, until some have refused; the next time goes on with the others.
     #[cold]
-    fn flush_crowd(&mut self, class: Class, post: &mut dyn Transmit) -> usize {
+    fn flush_crowd(&mut self, class: Class, transmit: &mut dyn Transmit) -> usize {
         let (queues, next) = (&mut self.queues[class as usize], &mut self.next[class as usize]);
-        let (mut refusals, mut gone) = (0, 0);
+        let (mut refusals, mut removed) = (0, 0);
         for _ in 0..queues.len() {
             let from = PlaceId(*next);
             let Some((to, _)) = queues.first_from(from).or_else(|| queues.first()) else { break };
             *next = to.0 + 1;
-            let Some(line) = queues.get_mut(to) else { break };
-            gone += offer(to, class, line, post);
-            if line.is_empty() {
+            let Some(queue) = queues.get_mut(to) else { break };
+            removed += offer(to, class, queue, transmit);
+            if queue.is_empty() {
                 queues.remove(to);
                 continue;
             }
@@ -208,21 +207,21 @@ impl Outbox {
                 break;
             }
         }
-        gone
+        removed
     }
 
     /// Offers each multicast that is the first at all of its receivers.
-    fn flush_multicasts(&mut self, post: &mut dyn Transmit) -> usize {
-        let mut gone = 0;
+    fn flush_multicasts(&mut self, transmit: &mut dyn Transmit) -> usize {
+        let mut removed = 0;
         for mut multicast in std::mem::take(&mut self.multicasts) {
             if self.is_first(&multicast) {
-                gone += self.offer_multicast(&mut multicast, post);
+                removed += self.offer_multicast(&mut multicast, transmit);
             }
             if !multicast.to.is_empty() {
                 self.multicasts.push_back(multicast);
             }
         }
-        gone
+        removed
     }
 
     fn is_first(&self, multicast: &Multicast) -> bool {
@@ -231,26 +230,26 @@ impl Outbox {
         multicast
             .to
             .iter()
-            .all(|to| matches!(first(to), Some(Waiting::Part(number)) if *number == multicast.number))
+            .all(|to| matches!(first(to), Some(QueueEntry::Part(number)) if *number == multicast.number))
     }
 
     /// Offers a multicast, without those who have died since; returns how many do not wait for it any more.
-    fn offer_multicast(&mut self, multicast: &mut Multicast, post: &mut dyn Transmit) -> usize {
-        let mut gone = 0;
+    fn offer_multicast(&mut self, multicast: &mut Multicast, transmit: &mut dyn Transmit) -> usize {
+        let mut removed = 0;
         loop {
             let Multicast { to, class, message, .. } = &mut *multicast;
             let result = match to[..] {
-                [] => return gone,
-                [one] => post.one(one, *class, message),
-                _ => post.several(to, *class, message),
+                [] => return removed,
+                [one] => transmit.unicast(one, *class, message),
+                _ => transmit.multicast(to, *class, message),
             };
             match result {
-                Err(Unsent::Full) => return gone,
+                Err(Unsent::Full) => return removed,
                 Err(Unsent::DeadPlace(dead)) => {
                     to.retain(|place| *place != dead);
-                    gone += self.pop_first([dead], *class);
+                    removed += self.pop_first([dead], *class);
                 }
-                _ => return gone + self.pop_first(to.drain(..), *class),
+                _ => return removed + self.pop_first(to.drain(..), *class),
             }
         }
     }
@@ -261,9 +260,9 @@ impl Outbox {
         let mut count = 0;
         for place in places {
             count += 1;
-            if let Some(line) = queues.get_mut(place) {
-                line.pop_front();
-                if line.is_empty() {
+            if let Some(queue) = queues.get_mut(place) {
+                queue.pop_front();
+                if queue.is_empty() {
                     queues.remove(place);
                 }
             }
@@ -272,32 +271,32 @@ impl Outbox {
     }
 }
 
-/// Offers what waits for `to` alone to `send` until it refuses; returns how much is gone.
-fn offer(to: PlaceId, class: Class, line: &mut ReceiverQueue, post: &mut dyn Transmit) -> usize {
-    let mut gone = 0;
-    while let Some(Waiting::One(message)) = line.front()
-        && !matches!(post.one(to, class, message), Err(Unsent::Full))
+/// Offers what waits for `to` alone to `send` until it refuses; returns how much is removed.
+fn offer(to: PlaceId, class: Class, queue: &mut ReceiverQueue, transmit: &mut dyn Transmit) -> usize {
+    let mut removed = 0;
+    while let Some(QueueEntry::One(message)) = queue.front()
+        && !matches!(transmit.unicast(to, class, message), Err(Unsent::Full))
     {
-        line.pop_front();
-        gone += 1;
+        queue.pop_front();
+        removed += 1;
     }
-    gone
+    removed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Notes who got what, by the one byte of each message, and refuses where there is no room.
+    /// RecordingTransmit who got what, by the one byte of each message, and refuses where there is no room.
     #[derive(Default)]
-    struct Notes {
+    struct RecordingTransmit {
         full: Vec<PlaceId>,
         dead: Vec<PlaceId>,
         got: Vec<(Vec<u32>, u8)>,
     }
 
-    impl Notes {
-        fn post(&mut self, to: &[PlaceId], message: &WaitingMessage) -> Result<(), Unsent> {
+    impl RecordingTransmit {
+        fn transmit(&mut self, to: &[PlaceId], message: &WaitingMessage) -> Result<(), Unsent> {
             if let Some(dead) = to.iter().find(|place| self.dead.contains(place)) {
                 return Err(Unsent::DeadPlace(*dead));
             }
@@ -309,13 +308,13 @@ mod tests {
         }
     }
 
-    impl Transmit for Notes {
-        fn one(&mut self, to: PlaceId, _: Class, message: &WaitingMessage) -> Result<(), Unsent> {
-            self.post(&[to], message)
+    impl Transmit for RecordingTransmit {
+        fn unicast(&mut self, to: PlaceId, _: Class, message: &WaitingMessage) -> Result<(), Unsent> {
+            self.transmit(&[to], message)
         }
 
-        fn several(&mut self, to: &[PlaceId], _: Class, message: &WaitingMessage) -> Result<(), Unsent> {
-            self.post(to, message)
+        fn multicast(&mut self, to: &[PlaceId], _: Class, message: &WaitingMessage) -> Result<(), Unsent> {
+            self.transmit(to, message)
         }
     }
 
@@ -325,8 +324,8 @@ mod tests {
 
     /// Puts message `number` behind what waits for `to`.
     fn put(outbox: &mut Outbox, to: u32, class: Class, number: u8) {
-        let turn = outbox.enqueue(PlaceId(to), class);
-        outbox.fill(turn, message(number));
+        let ticket = outbox.enqueue(PlaceId(to), class);
+        outbox.fill(ticket, message(number));
     }
 
     fn places(numbers: &[u32]) -> Vec<PlaceId> {
@@ -335,35 +334,35 @@ mod tests {
 
     #[test]
     fn a_multicast_keeps_its_place_between_other_messages_of_each_receiver() {
-        let (mut outbox, mut notes) = (Outbox::default(), Notes::default());
+        let (mut outbox, mut recorder) = (Outbox::default(), RecordingTransmit::default());
         put(&mut outbox, 1, Class::Control, 1);
         outbox.put_multicast(&places(&[1, 2]), Class::Control, message(2));
         put(&mut outbox, 2, Class::Control, 3);
-        notes.full = places(&[1]);
-        assert_eq!(outbox.flush(&mut notes), 0, "what is behind the multicast waits, too");
-        notes.full.clear();
-        assert_eq!(outbox.flush(&mut notes), 3);
-        assert_eq!(notes.got, [(vec![1], 1), (vec![1, 2], 2)]);
-        assert_eq!(outbox.flush(&mut notes), 1);
-        assert_eq!(notes.got.last(), Some(&(vec![2], 3)));
+        recorder.full = places(&[1]);
+        assert_eq!(outbox.flush(&mut recorder), 0, "what is behind the multicast waits, too");
+        recorder.full.clear();
+        assert_eq!(outbox.flush(&mut recorder), 3);
+        assert_eq!(recorder.got, [(vec![1], 1), (vec![1, 2], 2)]);
+        assert_eq!(outbox.flush(&mut recorder), 1);
+        assert_eq!(recorder.got.last(), Some(&(vec![2], 3)));
         assert!(!outbox.holds(PlaceId(1), Class::Control) && !outbox.holds(PlaceId(2), Class::Control));
     }
 
     #[test]
     fn what_is_put_aside_later_waits_for_the_turn_of_a_send_that_waits() {
-        let (mut outbox, mut notes) = (Outbox::default(), Notes::default());
+        let (mut outbox, mut recorder) = (Outbox::default(), RecordingTransmit::default());
         put(&mut outbox, 1, Class::Data, 1);
         let (first, second) =
             (outbox.enqueue(PlaceId(1), Class::Data), outbox.enqueue(PlaceId(1), Class::Data));
         put(&mut outbox, 1, Class::Data, 4);
         assert!(!outbox.is_next(first), "a message waits before it");
-        assert_eq!(outbox.flush(&mut notes), 1);
+        assert_eq!(outbox.flush(&mut recorder), 1);
         assert!(outbox.is_next(first) && !outbox.is_next(second));
         outbox.fill(second, message(3));
-        assert_eq!(outbox.flush(&mut notes), 0);
+        assert_eq!(outbox.flush(&mut recorder), 0);
         outbox.give_up(first);
-        assert_eq!(outbox.flush(&mut notes), 2);
-        assert_eq!(notes.got, [(vec![1], 1), (vec![1], 3), (vec![1], 4)]);
+        assert_eq!(outbox.flush(&mut recorder), 2);
+        assert_eq!(recorder.got, [(vec![1], 1), (vec![1], 3), (vec![1], 4)]);
         let last = outbox.enqueue(PlaceId(1), Class::Data);
         outbox.give_up(last);
         assert!(!outbox.holds(PlaceId(1), Class::Data), "no queue is empty");
@@ -371,14 +370,14 @@ mod tests {
 
     #[test]
     fn who_dies_does_not_keep_a_multicast_from_the_others() {
-        let (mut outbox, mut notes) = (Outbox::default(), Notes::default());
+        let (mut outbox, mut recorder) = (Outbox::default(), RecordingTransmit::default());
         outbox.put_multicast(&places(&[1, 2, 3]), Class::Control, message(1));
         outbox.put_multicast(&places(&[2, 3]), Class::Control, message(2));
-        notes.dead = places(&[2]);
-        notes.full = places(&[3]);
-        assert_eq!(outbox.flush(&mut notes), 1, "the part of the dead place is gone");
-        notes.full.clear();
-        assert_eq!(outbox.flush(&mut notes) + outbox.flush(&mut notes), 4);
-        assert_eq!(notes.got, [(vec![1, 3], 1), (vec![3], 2)]);
+        recorder.dead = places(&[2]);
+        recorder.full = places(&[3]);
+        assert_eq!(outbox.flush(&mut recorder), 1, "the part of the dead place is gone");
+        recorder.full.clear();
+        assert_eq!(outbox.flush(&mut recorder) + outbox.flush(&mut recorder), 4);
+        assert_eq!(recorder.got, [(vec![1, 3], 1), (vec![3], 2)]);
     }
 }

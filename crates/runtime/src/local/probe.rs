@@ -43,8 +43,8 @@ pub(crate) struct Probe {
     writer: RefCell<PlaceWriter>,
     /// Steps since the last copy.
     steps: Cell<u32>,
-    /// The beat of the run at the last busy step.
-    beat: Cell<u64>,
+    /// The heartbeat of the run at the last busy step.
+    heartbeat: Cell<u64>,
     /// Activity of the place at the last copy.
     liveness: Cell<Liveness>,
     /// Time since which the place does not wait, by its clock; `None` while it waits.
@@ -52,8 +52,8 @@ pub(crate) struct Probe {
     /// Time for which it did not wait before that.
     busy: Cell<Duration>,
     /// Time of the last report of open finishes, their number, and when each of them was first seen.
-    told: Cell<Duration>,
-    told_count: Cell<usize>,
+    reported_at: Cell<Duration>,
+    reported_count: Cell<usize>,
     first_seen: RefCell<OrderedMap<u64, u64>>,
 }
 
@@ -66,12 +66,12 @@ impl Local {
         let probe = Probe {
             writer: RefCell::new(writer),
             steps: Cell::new(0),
-            beat: Cell::new(0),
+            heartbeat: Cell::new(0),
             liveness: Cell::new(Liveness::Idle),
             awake_since: Cell::new(Some(self.clock.now())),
             busy: Cell::new(Duration::ZERO),
-            told: Cell::new(Duration::ZERO),
-            told_count: Cell::new(0),
+            reported_at: Cell::new(Duration::ZERO),
+            reported_count: Cell::new(0),
             first_seen: RefCell::default(),
         };
         assert!(self.probe.set(Box::new(probe)).is_ok(), "the place is observed already");
@@ -96,9 +96,9 @@ impl Local {
                 probe.awake_since.set(begun);
             }
             probe.steps.set(probe.steps.get() + 1);
-            let beat = probe.writer.borrow().alive_ms();
-            // Steps may be long, so a beat of the run counts as well.
-            if beat != probe.beat.replace(beat) || probe.steps.get() >= STEPS {
+            let heartbeat = probe.writer.borrow().alive_ms();
+            // Steps may be long, so a heartbeat of the run counts as well.
+            if heartbeat != probe.heartbeat.replace(heartbeat) || probe.steps.get() >= STEPS {
                 self.copy_counters(Liveness::Busy);
             }
         }
@@ -236,10 +236,10 @@ impl Local {
         let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         writer.copy(liveness, nanoseconds, &values);
         let open = values[CounterId::FinishesOpen.index()] as usize;
-        let is_due = now.saturating_sub(probe.told.get()) >= FINISHES_EVERY;
-        if (is_due && open > 0) || (open != probe.told_count.get() && liveness != Liveness::Busy) {
-            probe.told.set(now);
-            probe.told_count.set(open);
+        let is_due = now.saturating_sub(probe.reported_at.get()) >= FINISHES_EVERY;
+        if (is_due && open > 0) || (open != probe.reported_count.get() && liveness != Liveness::Busy) {
+            probe.reported_at.set(now);
+            probe.reported_count.set(open);
             writer.finishes(&self.open_finishes(now, &mut probe.first_seen.borrow_mut()));
         }
     }

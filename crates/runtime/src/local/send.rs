@@ -53,12 +53,12 @@ impl Local {
         handler: HandlerId,
         encode: impl Fn(&mut Writer<'_>) -> Result<(), EncodeError>,
     ) -> Result<Sent, Unsent> {
-        self.send_about(to, class, handler, ROOM_GUESS, encode)
+        self.send_with_size_hint(to, class, handler, ROOM_GUESS, encode)
     }
 
     /// As [`Local::send`], for a message of probably `guess` bytes: if so, it is written once.
     #[inline]
-    pub fn send_about(
+    pub fn send_with_size_hint(
         &self,
         to: PlaceId,
         class: Class,
@@ -69,7 +69,7 @@ impl Local {
         self.send_encoded(to, class, handler, guess, &encode)
     }
 
-    /// As [`Local::send_about`], for any kind of body.
+    /// As [`Local::send_with_size_hint`], for any kind of body.
     fn send_encoded(
         &self,
         to: PlaceId,
@@ -79,7 +79,7 @@ impl Local {
         encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
         if self.writing.get().is_some() {
-            return self.put_aside_meanwhile(to, class, handler, encode);
+            return self.defer_nested(to, class, handler, encode);
         }
         let behind = self.outbox_len.get() > 0 && self.outbox.borrow().holds(to, class);
         match self.attempt_in_turn(behind, to, class, handler, guess, encode) {
@@ -117,12 +117,12 @@ impl Local {
         guess: usize,
         encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
-        let turn = OutboxTicketGuard::new(self, to, class);
+        let ticket = OutboxTicketGuard::new(self, to, class);
         loop {
             if !self.may_wait() || !self.make_room() {
-                return self.put_aside(turn, handler, encode);
+                return self.defer_send(ticket, handler, encode);
             }
-            let behind = !self.outbox.borrow().is_next(turn.turn);
+            let behind = !self.outbox.borrow().is_next(ticket.ticket);
             match self.attempt_in_turn(behind, to, class, handler, guess, encode) {
                 Err(Unsent::Full) => {}
                 done => return done,
@@ -268,7 +268,7 @@ impl Local {
     }
 
     /// Returns the `len` bytes that `encode` writes for this place itself.
-    pub fn written_for_here(&self, len: usize, encode: &Encode<'_>) -> Result<Vec<u8>, Unsent> {
+    pub fn encode_for_self(&self, len: usize, encode: &Encode<'_>) -> Result<Vec<u8>, Unsent> {
         let mut bytes = vec![0; len];
         let _writing = self.begin_writing(self.here);
         self.settle_sent(encode_again(&mut bytes, encode))?;
@@ -276,13 +276,13 @@ impl Local {
     }
 
     /// Keeps a message on the heap until there is room.
-    fn put_aside(
+    fn defer_send(
         &self,
-        turn: OutboxTicketGuard<'_>,
+        ticket: OutboxTicketGuard<'_>,
         handler: HandlerId,
         encode: &Encode<'_>,
     ) -> Result<Sent, Unsent> {
-        let _writing = self.begin_writing(turn.turn.to());
+        let _writing = self.begin_writing(ticket.ticket.to());
         let mut measure = Writer::new(&mut []);
         let measured = encode(&mut measure);
         let len = measure.written();
@@ -294,14 +294,14 @@ impl Local {
         }
         let mut bytes = vec![0; len];
         self.settle_sent(encode_again(&mut bytes, encode))?;
-        turn.fill(WaitingMessage { handler, bytes });
+        ticket.fill(WaitingMessage { handler, bytes });
         self.tally.add(CounterId::PutAside, 1);
         Ok(Sent { bytes: len })
     }
 
     /// Keeps a message on the heap because another one is being written.
     #[cold]
-    fn put_aside_meanwhile(
+    fn defer_nested(
         &self,
         to: PlaceId,
         class: Class,
@@ -311,8 +311,8 @@ impl Local {
         if self.endpoint.is_dead(to) {
             return Err(Unsent::DeadPlace(to));
         }
-        let lent = self.parts.borrow_mut().begin_another();
-        let sent = self.put_aside(OutboxTicketGuard::new(self, to, class), handler, encode);
+        let lent = self.parts.borrow_mut().begin_nested();
+        let sent = self.defer_send(OutboxTicketGuard::new(self, to, class), handler, encode);
         self.parts.borrow_mut().resume(lent);
         sent
     }
@@ -392,7 +392,7 @@ impl Local {
     fn make_room(&self) -> bool {
         let bound = self.is_full();
         let inbound = if bound { Inbound::Control } else { Inbound::All };
-        let arrived = self.take_in(inbound);
+        let arrived = self.poll_messages(inbound);
         self.flush_outbox();
         if bound && arrived == 0 {
             return false;
@@ -412,11 +412,11 @@ impl Local {
             return 0;
         }
         let mut outbox = self.outbox.take();
-        let gone = outbox.flush(&mut Retry(self));
+        let removed = outbox.flush(&mut Retry(self));
         // Nothing was put aside meanwhile: sending tries once, and comes back.
         self.outbox.replace(outbox);
-        self.outbox_len.set(self.outbox_len.get() - gone);
-        gone
+        self.outbox_len.set(self.outbox_len.get() - removed);
+        removed
     }
 
     /// Returns `true` if tasks wait until what was sent before them is on its way, as they do on a host, where the send
@@ -424,7 +424,7 @@ impl Local {
     /// what is written piece by piece would go meanwhile. As there, not at the bound of the backlog, where nothing is
     /// taken in that could make room.
     #[inline]
-    pub fn keeps_tasks_back(&self) -> bool {
+    pub fn tasks_wait_for_sends(&self) -> bool {
         matches!(self.clock, Clock::Modelled(_)) && self.is_sending() && !self.is_full()
     }
 
@@ -456,7 +456,7 @@ impl Local {
     pub(crate) fn settle_outbox(&self, to: PlaceId, class: Class, limit: Duration) {
         let until = self.clock.now() + limit;
         while self.outbox.borrow().holds(to, class) && self.clock.now() < until {
-            if self.attend() == Step::Idle {
+            if self.progress_messages() == Step::Idle {
                 self.endpoint.wait(Some(ROOM_WAIT));
             }
         }
@@ -466,26 +466,26 @@ impl Local {
 /// A [`OutboxTicket`] in the outbox of a place, given up when it is dropped.
 struct OutboxTicketGuard<'a> {
     local: &'a Local,
-    turn: OutboxTicket,
+    ticket: OutboxTicket,
 }
 
 impl<'a> OutboxTicketGuard<'a> {
     fn new(local: &'a Local, to: PlaceId, class: Class) -> Self {
-        let turn = local.outbox.borrow_mut().enqueue(to, class);
+        let ticket = local.outbox.borrow_mut().enqueue(to, class);
         local.outbox_len.set(local.outbox_len.get() + 1);
-        OutboxTicketGuard { local, turn }
+        OutboxTicketGuard { local, ticket }
     }
 
-    /// Leaves a message where the turn stands.
+    /// Leaves a message where the ticket stands.
     fn fill(self, message: WaitingMessage) {
-        self.local.outbox.borrow_mut().fill(self.turn, message);
+        self.local.outbox.borrow_mut().fill(self.ticket, message);
         std::mem::forget(self);
     }
 }
 
 impl Drop for OutboxTicketGuard<'_> {
     fn drop(&mut self) {
-        self.local.outbox.borrow_mut().give_up(self.turn);
+        self.local.outbox.borrow_mut().give_up(self.ticket);
         self.local.outbox_len.set(self.local.outbox_len.get() - 1);
     }
 }
@@ -502,7 +502,7 @@ fn encode_again(room: &mut [u8], encode: &Encode<'_>) -> Result<(), EncodeError>
 struct Retry<'a>(&'a Local);
 
 impl Transmit for Retry<'_> {
-    fn one(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent> {
+    fn unicast(&mut self, to: PlaceId, class: Class, message: &WaitingMessage) -> Result<(), Unsent> {
         let encode = |writer: &mut Writer<'_>| {
             writer.put_bytes(&message.bytes);
             Ok(())
@@ -510,7 +510,7 @@ impl Transmit for Retry<'_> {
         self.0.attempt(to, class, message.handler, ROOM_GUESS, &encode).map(drop)
     }
 
-    fn several(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent> {
+    fn multicast(&mut self, to: &[PlaceId], class: Class, message: &WaitingMessage) -> Result<(), Unsent> {
         self.0.attempt_multicast(to, class, message)
     }
 }

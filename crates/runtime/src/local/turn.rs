@@ -18,10 +18,10 @@
 use super::{Clock, Local};
 use crate::limits::{
     AWAITED_OPERATION_MIN, LONG_TURN_LOOKS, LOOK_EFFORT, TURN_PART, TURN_TIME_MAX, TURN_WAIT_MAX,
-    TURNS_IN_VAIN_MAX,
+    UNAWAITED_TURNS_MAX,
 };
 use crate::task::TaskRef;
-use crate::task::coop::{LOOK, spend_of};
+use crate::task::coop::{LOOK, spend_budget_of};
 use isles_protocol::PlaceId;
 use isles_telemetry::CounterId;
 use isles_transport::Next;
@@ -43,9 +43,9 @@ pub(crate) struct Turn {
     /// True if an operation of this turn has found it long.
     is_long: Cell<bool>,
     /// True if its time begins at the next operation.
-    begins_anew: Cell<bool>,
+    restarts_clock: Cell<bool>,
     /// True if the last look of an operation found nothing anywhere.
-    looked_in_vain: Cell<bool>,
+    last_look_was_empty: Cell<bool>,
     /// True if an operation has given way because of the time, and none has proceeded since.
     ended_early: Cell<bool>,
     /// The task that gave way and is held, and whether that was because of the time.
@@ -55,7 +55,7 @@ pub(crate) struct Turn {
     due: Cell<Option<Duration>>,
     latest: Cell<Duration>,
     /// Messages that have come while it is held; and as many as are waited for, by what came after the last long turns.
-    heard: Cell<usize>,
+    arrivals: Cell<usize>,
     /// Values that tasks of other places have asked for, and how much the place had served when that was last compared.
     requests: Cell<u64>,
     served: Cell<u64>,
@@ -64,7 +64,7 @@ pub(crate) struct Turn {
     held_turn: Cell<Duration>,
     longest: Cell<Duration>,
     /// Successive long turns for whose end none waited.
-    in_vain: Cell<u32>,
+    unawaited_turns: Cell<u32>,
 }
 
 /// Returns after how many operations a turn looks at the clock again, of which `operations` have taken `elapsed`: when
@@ -83,18 +83,18 @@ impl Turn {
 
     /// Learns from the messages that have come for the end of a long turn. On a modelled core, where others are late
     /// by no accident, it `forgives` nothing.
-    fn note_heard(&self, heard: usize, forgives: bool) {
-        if heard > 0 {
-            self.expected.set(heard);
+    fn record_arrivals(&self, arrivals: usize, forgives: bool) {
+        if arrivals > 0 {
+            self.expected.set(arrivals);
             if forgives {
                 self.longest.set(self.longest.get().max(self.held_turn.get()));
             }
-            self.in_vain.set(0);
+            self.unawaited_turns.set(0);
             self.looks.set(LONG_TURN_LOOKS);
         } else if self.expected.get() > 0 && !self.is_brief() {
-            self.in_vain.set(self.in_vain.get() + 1);
-            if !forgives || self.in_vain.get() == TURNS_IN_VAIN_MAX {
-                self.in_vain.set(0);
+            self.unawaited_turns.set(self.unawaited_turns.get() + 1);
+            if !forgives || self.unawaited_turns.get() == UNAWAITED_TURNS_MAX {
+                self.unawaited_turns.set(0);
                 self.expected.set(self.expected.get() / 2);
                 self.longest.set(Duration::ZERO);
             }
@@ -102,7 +102,7 @@ impl Turn {
     }
 
     /// Counts operations anew.
-    fn count_anew(&self) {
+    fn reset_counts(&self) {
         self.operations.set(0);
         self.next_look.set(0);
     }
@@ -116,7 +116,7 @@ impl Local {
         let is_long = match self.clock {
             // No time passes within a turn.
             Clock::Steps(_) => false,
-            Clock::Host(_) if !self.has_far && turn.looks.get() == 0 => {
+            Clock::Host(_) if !self.has_remote_hosts && turn.looks.get() == 0 => {
                 self.spent.get().is_multiple_of(LOOK_EFFORT)
                     && self.endpoint.is_ready()
                     && self.have_messages_waited()
@@ -153,16 +153,16 @@ impl Local {
         // If a program's code is measured, the code before the first operation of a turn may take longer than a turn
         // should: so after a turn that ended early an operation proceeds whatever the time.
         let proceeds = turn.ended_early.take();
-        if turn.begins_anew.take() {
+        if turn.restarts_clock.take() {
             turn.start.set(self.clock.now());
-            turn.count_anew();
+            turn.reset_counts();
             return false;
         }
-        !proceeds && self.has_turn_lasted()
+        !proceeds && self.has_turn_expired()
     }
 
     /// Returns `true` if this turn has lasted too long by the clock; on a host, only some operations look at it.
-    fn has_turn_lasted(&self) -> bool {
+    fn has_turn_expired(&self) -> bool {
         let turn = &self.turn;
         let elapsed = || self.clock.now().saturating_sub(turn.start.get());
         let Clock::Host(_) = self.clock else { return elapsed() >= TURN_TIME_MAX };
@@ -182,7 +182,7 @@ impl Local {
     pub fn measure_shared_turn(&self) {
         let turn = &self.turn;
         if let Clock::Host(_) = self.clock {
-            if turn.looks.replace(LONG_TURN_LOOKS) == 0 && !self.has_far {
+            if turn.looks.replace(LONG_TURN_LOOKS) == 0 && !self.has_remote_hosts {
                 // This turn was not measured, and may have been long.
                 turn.start.set(self.clock.now().saturating_sub(TURN_TIME_MAX));
                 turn.operations.set(0);
@@ -197,14 +197,18 @@ impl Local {
         let turn = &self.turn;
         turn.sightings.set(0);
         turn.is_long.set(false);
-        turn.begins_anew.set(false);
-        turn.count_anew();
+        turn.restarts_clock.set(false);
+        turn.reset_counts();
         let is_held = turn.held.get().is_some();
-        if self.has_far || turn.looks.get() > 0 || is_held || matches!(self.clock, Clock::Modelled(_)) {
+        if self.has_remote_hosts
+            || turn.looks.get() > 0
+            || is_held
+            || matches!(self.clock, Clock::Modelled(_))
+        {
             turn.start.set(self.clock.now());
         }
         if is_held {
-            self.let_go_on(arrived);
+            self.resume_held(arrived);
         }
     }
 
@@ -213,37 +217,37 @@ impl Local {
     /// A look in vain for one of another host has also asked whether anything else came.
     pub(super) fn note_look(&self, source: PlaceId, found: Next) {
         let is_far = self.endpoint.other_hosts().is_some_and(|hosts| hosts.is_far(source));
-        let was_in_vain = self.turn.looked_in_vain.replace(is_far && found == Next::Nothing);
-        if was_in_vain && found == Next::Taken {
-            self.measure_turn_anew();
+        let was_empty = self.turn.last_look_was_empty.replace(is_far && found == Next::Nothing);
+        if was_empty && found == Next::Taken {
+            self.restart_turn_clock();
         }
     }
 
     /// Measures the turn from the next operation on where there are other hosts: this one has looked at all that may
     /// have come, and found nothing before it found what it waits for.
-    pub(crate) fn measure_turn_anew(&self) {
-        if self.has_far {
-            self.turn.begins_anew.set(true);
-            spend_of(self, LOOK);
+    pub(crate) fn restart_turn_clock(&self) {
+        if self.has_remote_hosts {
+            self.turn.restarts_clock.set(true);
+            spend_budget_of(self, LOOK);
         }
     }
 
-    fn let_go_on(&self, arrived: usize) {
+    fn resume_held(&self, arrived: usize) {
         let turn = &self.turn;
         if turn.after_long.get() {
             let now = turn.start.get();
             let served = self.served();
             let arrived = if turn.served.replace(served) == served { 0 } else { arrived };
-            let heard = turn.heard.get() + arrived;
-            turn.heard.set(heard);
-            if arrived > 0 && heard >= turn.expected.get() {
+            let arrivals = turn.arrivals.get() + arrived;
+            turn.arrivals.set(arrivals);
+            if arrived > 0 && arrivals >= turn.expected.get() {
                 // A message may be the first of several.
                 turn.due.set(turn.due.get().map(|_| turn.latest.get().min(now + TURN_TIME_MAX)));
             }
             if turn.due.get().is_some_and(|due| now < due) {
                 return;
             }
-            turn.note_heard(heard, matches!(self.clock, Clock::Host(_)));
+            turn.record_arrivals(arrivals, matches!(self.clock, Clock::Host(_)));
         }
         self.release_held();
     }
@@ -268,20 +272,20 @@ impl Local {
     }
 
     /// Queues a task that is to run again, or holds it if it has given way to messages.
-    pub(super) fn run_again(&self, task: TaskRef) {
+    pub(super) fn requeue(&self, task: TaskRef) {
         let turn = &self.turn;
-        let gave_way = self.gave_way.get();
-        let after_long = gave_way && turn.is_long.get();
+        let has_yielded = self.has_yielded.get();
+        let after_long = has_yielded && turn.is_long.get();
         if after_long {
             turn.held_turn.set(self.clock.now().saturating_sub(turn.start.get()));
         }
         // If there are other hosts, only this place serves them: so whatever gives way goes on after them.
-        if turn.held.get().is_some() || !(after_long || gave_way && self.has_far) {
+        if turn.held.get().is_some() || !(after_long || has_yielded && self.has_remote_hosts) {
             return self.ready(task, task.header().priority());
         }
         turn.held.set(Some(task));
         turn.after_long.set(after_long);
-        turn.heard.set(0);
+        turn.arrivals.set(0);
         turn.served.set(self.served());
         if after_long && turn.expected.get() > 0 {
             let elapsed = turn.held_turn.get();

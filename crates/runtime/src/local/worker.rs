@@ -4,11 +4,11 @@ use super::{Clock, FlagGuard, Local};
 use crate::call::span::TASK;
 use crate::error::ErrorKind;
 use crate::finish::{Scope, ScopeKind, fault_of};
-use crate::limits::{READY_BATCH, REST_LOOKS, ROOM_WAIT, WAIT_MAX};
+use crate::limits::{READY_BATCH, ROOM_WAIT, SPIN_POLLS, WAIT_MAX};
 use crate::message;
 use crate::part;
 use crate::run::process;
-use crate::task::{Ended, TaskRef};
+use crate::task::{PollOutcome, TaskRef};
 use isles_protocol::PlaceId;
 use isles_telemetry::CounterId;
 use isles_transport::{Class, HandlerId, Inbound, Next, Source, notice};
@@ -27,10 +27,10 @@ impl Local {
     /// Takes in what has arrived and runs a batch of ready tasks; never blocks.
     pub fn step(&self) -> Step {
         let begun = self.step_begin();
-        let arrived = self.take_in_patiently(if self.is_full() { Inbound::Control } else { Inbound::All });
+        let arrived = self.poll_with_spin(if self.is_full() { Inbound::Control } else { Inbound::All });
         let woken = self.take_woken();
         self.begin_turn(arrived);
-        if self.keeps_tasks_back() && self.flush_outbox() == 0 && self.keeps_tasks_back() {
+        if self.tasks_wait_for_sends() && self.flush_outbox() == 0 && self.tasks_wait_for_sends() {
             return if arrived + woken + self.timers.expire(self) > 0 { Step::Busy } else { Step::Idle };
         }
         let ran = self.run_ready();
@@ -47,9 +47,9 @@ impl Local {
     }
 
     /// Takes in what has arrived and sends what waits, but runs no task; for the time when the program is over.
-    pub fn attend(&self) -> Step {
+    pub fn progress_messages(&self) -> Step {
         // Data, too, whatever is queued already: its senders may wait for room, and end only then.
-        match self.take_in(Inbound::All) + self.flush_outbox() {
+        match self.poll_messages(Inbound::All) + self.flush_outbox() {
             0 => Step::Idle,
             _ => Step::Busy,
         }
@@ -88,26 +88,26 @@ impl Local {
     }
 
     /// Delivers a batch of arrivals; returns how many.
-    pub fn take_in(&self, inbound: Inbound) -> usize {
+    pub fn poll_messages(&self, inbound: Inbound) -> usize {
         let _delivering = FlagGuard::new(&self.delivering);
         self.endpoint.progress(inbound, &mut |arrival| message::deliver(self, arrival))
-            + if self.is_watching.get() { self.services().look(self) } else { 0 }
+            + if self.is_watching.get() { self.services().poll_values(self) } else { 0 }
     }
 
-    /// As [`Local::take_in`]; where nothing has arrived and no task is ready, looks for a while.
+    /// As [`Local::poll_messages`]; where nothing has arrived and no task is ready, looks for a while.
     #[inline]
-    fn take_in_patiently(&self, inbound: Inbound) -> usize {
-        let arrived = self.take_in(inbound);
-        if arrived > 0 || self.has_ready() || !self.may_look() {
+    fn poll_with_spin(&self, inbound: Inbound) -> usize {
+        let arrived = self.poll_messages(inbound);
+        if arrived > 0 || self.has_ready() || !self.may_spin() {
             return arrived;
         }
-        (1..REST_LOOKS).map(|_| self.take_in(inbound)).find(|arrived| *arrived > 0).unwrap_or(0)
+        (1..SPIN_POLLS).map(|_| self.poll_messages(inbound)).find(|arrived| *arrived > 0).unwrap_or(0)
     }
 
     /// Returns `true` if a place that has nothing to do may keep its processor to look for messages.
     #[inline]
-    pub fn may_look(&self) -> bool {
-        !self.shares_processors && !self.has_far && matches!(self.clock, Clock::Host(_))
+    pub fn may_spin(&self) -> bool {
+        !self.shares_processors && !self.has_remote_hosts && matches!(self.clock, Clock::Host(_))
     }
 
     /// Shows the oldest message from `source`, if it is a small one for `handler`, to `read`, and takes it if that
@@ -131,7 +131,7 @@ impl Local {
         if next == Next::Taken {
             self.tally.received(len);
         }
-        if self.has_far {
+        if self.has_remote_hosts {
             self.note_look(source, next);
         }
         next
@@ -151,18 +151,18 @@ impl Local {
     /// Runs a batch of ready tasks, up to one that gives way; returns how many.
     fn run_ready(&self) -> usize {
         for ran in 0..READY_BATCH {
-            if self.keeps_tasks_back() {
+            if self.tasks_wait_for_sends() {
                 return ran;
             }
             let Some(task) = self.ready.borrow_mut().pop() else {
                 return ran;
             };
             // Messages of earlier tasks do not wait for this one, which may compute for long.
-            if self.has_far {
-                self.endpoint.other_hosts().inspect(|hosts| hosts.push_out());
+            if self.has_remote_hosts {
+                self.endpoint.other_hosts().inspect(|hosts| hosts.flush_coalesced());
             }
             self.run(task);
-            if self.gave_way.take() {
+            if self.has_yielded.take() {
                 return ran + 1;
             }
         }
@@ -186,18 +186,18 @@ impl Local {
         self.set_scope(before);
         match ended {
             None => {}
-            Some(Ended::Again) => {
+            Some(PollOutcome::Again) => {
                 self.suspended.borrow_mut().insert(task);
-                self.run_again(task);
+                self.requeue(task);
             }
-            Some(Ended::Suspended) => {
+            Some(PollOutcome::Suspended) => {
                 self.suspended.borrow_mut().insert(task);
                 // The news may have come while it ran.
                 if self.is_cancelled(scope) {
                     task.wake();
                 }
             }
-            Some(Ended::Over(result)) => {
+            Some(PollOutcome::Over(result)) => {
                 if let Some(listed) = listed {
                     self.suspended.borrow_mut().remove(listed);
                 }
@@ -209,7 +209,7 @@ impl Local {
 
     /// Polls a task of this place.
     #[inline]
-    fn poll(&self, task: TaskRef) -> Option<Ended> {
+    fn poll(&self, task: TaskRef) -> Option<PollOutcome> {
         // NEED: a task gives its memory back to the pool of its place.
         // SOUND: the tasks in the queues of a place are its own, and so is the thread.
         unsafe { task.run(self.pool()) }

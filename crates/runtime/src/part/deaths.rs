@@ -50,7 +50,7 @@ struct Round {
 impl Deaths {
     /// Handles the death of `place`, of which this place has learned. `homes` are those of the parts that were lent to
     /// it from here, and `living` all other places that live.
-    pub(super) fn learn(
+    pub(super) fn record_death(
         &mut self,
         place: PlaceId,
         homes: OrderedSet<PlaceId>,
@@ -72,7 +72,12 @@ impl Deaths {
 
     /// Handles the report of another place that it has lent parts of this home to these places, which it knows to be
     /// dead.
-    pub(super) fn inquired(&mut self, by: PlaceId, dead: Vec<PlaceId>, living: &[PlaceId]) -> Vec<DeathStep> {
+    pub(super) fn receive_inquiry(
+        &mut self,
+        by: PlaceId,
+        dead: Vec<PlaceId>,
+        living: &[PlaceId],
+    ) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         // A death that is not known here yet begins a new round when it is.
         self.begin((OrderedSet::from_iter([by]), dead.into_iter().collect()), living, &mut steps);

@@ -168,7 +168,7 @@ impl Drop for PartRef {
         self.attachment.try_with(|local| {
             let freed = local.parts.borrow_mut().release((self.id(), self.slot), local.here());
             if let Some(id) = freed {
-                free_all(local, id);
+                free_part(local, id);
             }
         });
     }
@@ -258,8 +258,8 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let others: Vec<PlaceId> = local.others().collect();
     let steps = {
         let mut parts = local.parts.borrow_mut();
-        let homes = parts.homes_of_lent_to(&OrderedSet::from_iter([place]));
-        parts.deaths.learn(place, homes, (local.here(), &others))
+        let homes = parts.homes_with_handles_at(&OrderedSet::from_iter([place]));
+        parts.deaths.record_death(place, homes, (local.here(), &others))
     };
     settle_deaths(local, steps);
 }
@@ -268,11 +268,11 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
 #[inline]
 pub(crate) fn run_due(local: &Local) -> bool {
     let is_due = local.parts.borrow().is_due();
-    is_due && settle_in_time(local)
+    is_due && settle_if_due(local)
 }
 
 /// Gives back what this place owes, if it is time to; says whether it was.
-fn settle_in_time(local: &Local) -> bool {
+fn settle_if_due(local: &Local) -> bool {
     let is_return_due = local.parts.borrow_mut().is_return_due(local.clock().now());
     if is_return_due {
         settle(local);
@@ -281,10 +281,10 @@ fn settle_in_time(local: &Local) -> bool {
 }
 
 /// Frees a part of this home that is out of use everywhere.
-fn free_all(local: &Local, id: PartId) {
+fn free_part(local: &Local, id: PartId) {
     let mut settled = Settled::default();
-    local.parts.borrow_mut().free_all(id, &mut settled);
-    carry_out(local, settled);
+    local.parts.borrow_mut().free_part(id, &mut settled);
+    execute_settled(local, settled);
 }
 
 /// Gives back what this place owes.
@@ -292,11 +292,11 @@ fn free_all(local: &Local, id: PartId) {
 pub(crate) fn settle(local: &Local) {
     if local.parts.borrow().is_due() {
         let settled = local.parts.borrow_mut().settle(local.here());
-        carry_out(local, settled);
+        execute_settled(local, settled);
     }
 }
 
-fn carry_out(local: &Local, settled: Settled) {
+fn execute_settled(local: &Local, settled: Settled) {
     // The values are dropped here, when nothing is borrowed: their own drops may come back, or panic.
     settled.freed.into_iter().for_each(panic::drop_caught);
     for (to, message) in settled.messages {
@@ -313,7 +313,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             if let Some(id) =
                 freed.map_err(|NotLent| Refused::of_service("it gives back handles that were not lent"))?
             {
-                free_all(local, id);
+                free_part(local, id);
             }
             Ok(())
         }),
@@ -334,7 +334,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }
         PartMessage::Inquire(dead) => {
             let others: Vec<PlaceId> = local.others().collect();
-            let steps = local.parts.borrow_mut().deaths.inquired(source, dead, &others);
+            let steps = local.parts.borrow_mut().deaths.receive_inquiry(source, dead, &others);
             settle_deaths(local, steps);
             Ok(())
         }
@@ -374,5 +374,5 @@ fn settle_deaths(local: &Local, steps: Vec<DeathStep>) {
 /// Forgets what was lent from here to the dead, of parts of `home`.
 fn forget_lent(local: &Local, home: PlaceId, dead: &OrderedSet<PlaceId>) {
     let unused = local.parts.borrow_mut().forget_lent(home, dead, local.here());
-    unused.into_iter().for_each(|id| free_all(local, id));
+    unused.into_iter().for_each(|id| free_part(local, id));
 }

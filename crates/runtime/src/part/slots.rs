@@ -36,14 +36,14 @@ pub(super) struct PartSlots<E> {
 const RECENT: usize = 4;
 
 /// Returns the entry at the index of `id` if nothing is remembered there: a name that belongs to another index.
-fn nothing_beside(id: PartId) -> (PartId, u32) {
+fn vacant_entry(id: PartId) -> (PartId, u32) {
     (PartId { serial: id.serial.wrapping_add(1), ..id }, 0)
 }
 
 impl<E> Default for PartSlots<E> {
     fn default() -> Self {
         let id = |index| PartId { home: PlaceId(0), serial: index as u64 };
-        let recent = std::array::from_fn(|index| Cell::new(nothing_beside(id(index))));
+        let recent = std::array::from_fn(|index| Cell::new(vacant_entry(id(index))));
         PartSlots { slots: Slab::new(), names: HashMap::default(), recent }
     }
 }
@@ -124,7 +124,7 @@ impl<E> PartSlots<E> {
     pub(super) fn remove(&mut self, id: PartId) -> Option<E> {
         let slot = self.names.remove(&id)?;
         if self.recent(id).get().0 == id {
-            self.recent(id).set(nothing_beside(id));
+            self.recent(id).set(vacant_entry(id));
         }
         Some(self.slots.remove(slot as usize).1)
     }

@@ -35,7 +35,7 @@ struct Entry {
     /// Handles alive at this place.
     handles: usize,
     /// Handles that were sent from here and are not given back, by where they went.
-    lent: LentCounts,
+    lent: OutstandingHandles,
     /// The place whose count keeps the part for this one, and how many handles this one owes to it. None at the home,
     /// and none where the part is not in use.
     parent: Option<(PlaceId, u64)>,
@@ -49,9 +49,9 @@ struct Entry {
 
 /// Handles that were sent from a place and are not given back, by where they went: hardly ever to many places.
 #[derive(Debug, Default)]
-struct LentCounts(Vec<(PlaceId, u64)>);
+struct OutstandingHandles(Vec<(PlaceId, u64)>);
 
-impl LentCounts {
+impl OutstandingHandles {
     #[inline]
     fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -67,7 +67,7 @@ impl LentCounts {
 
     /// Subtracts `count`; returns `false` if there are fewer.
     #[inline]
-    fn take_off(&mut self, to: PlaceId, count: u64) -> bool {
+    fn subtract(&mut self, to: PlaceId, count: u64) -> bool {
         let Some(at) = self.0.iter().position(|(place, known)| *place == to && *known >= count) else {
             return false;
         };
@@ -101,13 +101,13 @@ impl Entry {
         match &mut self.parent {
             Some((parent, count)) if *parent == lender => *count += 1,
             None if here != home => self.parent = Some((lender, 1)),
-            _ => self.owe_beside(lender, home),
+            _ => self.add_debt_to_other(lender, home),
         }
     }
 
     /// Owes as [`Entry::owe`] does, if the lender is not the parent, and a parent exists or is not needed.
     #[cold]
-    fn owe_beside(&mut self, lender: PlaceId, home: PlaceId) {
+    fn add_debt_to_other(&mut self, lender: PlaceId, home: PlaceId) {
         match &mut self.parent {
             // The home is the best parent: it waits for nobody.
             Some((parent, count)) if lender == home => {
@@ -170,7 +170,7 @@ impl PartTable {
     }
 
     /// One handle less here; returns the part if it is at home and this was the last one anywhere, for
-    /// [`PartTable::free_all`].
+    /// [`PartTable::free_part`].
     #[inline]
     pub(super) fn release(&mut self, (id, slot): (PartId, SlotHint), here: PlaceId) -> Option<PartId> {
         let entry = self.entries.get_at(slot, id)?;
@@ -199,7 +199,7 @@ impl PartTable {
     }
 
     /// Begins another message while one is being written; returns what that one takes along, for [`PartTable::resume`].
-    pub(crate) fn begin_another(&mut self) -> Vec<(PartId, PlaceId)> {
+    pub(crate) fn begin_nested(&mut self) -> Vec<(PartId, PlaceId)> {
         std::mem::take(&mut self.lent)
     }
 
@@ -220,7 +220,7 @@ impl PartTable {
     pub(crate) fn roll_back_sent(&mut self) {
         while let Some((id, to)) = self.lent.pop() {
             if let Some(entry) = self.entries.get_mut(id) {
-                entry.lent.take_off(to, 1);
+                entry.lent.subtract(to, 1);
                 // The written handle may be gone: an encoding can make the handle that it writes.
                 if !entry.is_in_use() {
                     note_due(entry, &mut self.due, id);
@@ -242,7 +242,7 @@ impl PartTable {
         entry.handles += 1;
         match lender {
             None => {}
-            Some(lender) if lender == here => _ = entry.lent.take_off(here, 1),
+            Some(lender) if lender == here => _ = entry.lent.subtract(here, 1),
             Some(lender) => {
                 entry.owe(lender, id.home, here);
                 if !entry.owed.is_empty() {
@@ -262,7 +262,7 @@ impl PartTable {
     ) -> Result<Option<PartId>, NotLent> {
         // The place may have cleared its parts meanwhile, for its end.
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
-        if !entry.lent.take_off(from, count) {
+        if !entry.lent.subtract(from, count) {
             return Err(NotLent);
         }
         if entry.is_in_use() {
@@ -304,7 +304,7 @@ impl PartTable {
             let mut owed = std::mem::take(&mut entry.owed);
             if !entry.is_in_use() {
                 if id.home == here {
-                    self.free_all(id, &mut settled);
+                    self.free_part(id, &mut settled);
                     continue;
                 }
                 owed.extend(entry.parent.take());
@@ -322,7 +322,7 @@ impl PartTable {
     }
 
     /// Frees a part of this home that is out of use everywhere.
-    pub(super) fn free_all(&mut self, id: PartId, settled: &mut Settled) {
+    pub(super) fn free_part(&mut self, id: PartId, settled: &mut Settled) {
         let Some(entry) = self.entries.remove(id) else { return };
         let members = entry.members.iter().flat_map(Members::iter);
         let others = members.filter(|place| *place != id.home);
@@ -336,7 +336,7 @@ impl PartTable {
     }
 
     /// The homes of the parts of which handles were lent to one of these places.
-    pub(super) fn homes_of_lent_to(&self, places: &OrderedSet<PlaceId>) -> OrderedSet<PlaceId> {
+    pub(super) fn homes_with_handles_at(&self, places: &OrderedSet<PlaceId>) -> OrderedSet<PlaceId> {
         let lent = self.entries.iter().filter(|(_, entry)| entry.lent.are_at(places));
         lent.map(|(id, _)| id.home).collect()
     }
@@ -365,7 +365,7 @@ impl PartTable {
     }
 
     /// All that had parts of `home` from one of the `dead` have left them: what was lent to these is gone. Returns the
-    /// parts of this home that are out of use, for [`PartTable::free_all`].
+    /// parts of this home that are out of use, for [`PartTable::free_part`].
     pub(super) fn forget_lent(
         &mut self,
         home: PlaceId,

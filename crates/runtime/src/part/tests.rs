@@ -97,17 +97,17 @@ impl World {
     fn free(&mut self, here: PlaceId, freed: Option<PartId>) {
         let mut settled = Settled::default();
         if let Some(id) = freed {
-            self.books[here.index()].free_all(id, &mut settled);
+            self.books[here.index()].free_part(id, &mut settled);
         }
-        self.carry_out(here, settled);
+        self.execute_settled(here, settled);
     }
 
     fn settle(&mut self, here: PlaceId) {
         let settled = self.books[here.index()].settle(here);
-        self.carry_out(here, settled);
+        self.execute_settled(here, settled);
     }
 
-    fn carry_out(&mut self, here: PlaceId, settled: Settled) {
+    fn execute_settled(&mut self, here: PlaceId, settled: Settled) {
         for (to, message) in settled.messages {
             self.returns += 1;
             if !self.is_dead[to.index()] {
@@ -137,7 +137,7 @@ impl World {
                 self.forget_lent(to, from, &dead.into_iter().collect())
             }
             Message::Part(PartMessage::Inquire(dead)) => {
-                let steps = book.deaths.inquired(from, dead, &others(to));
+                let steps = book.deaths.receive_inquiry(from, dead, &others(to));
                 self.settle_deaths(to, steps);
             }
             Message::Part(PartMessage::Ask(round, dead)) => {
@@ -148,7 +148,7 @@ impl World {
                 let steps = book.deaths.answered(from, round);
                 self.settle_deaths(to, steps);
             }
-            Message::Died => self.learn(to, from),
+            Message::Died => self.record_death(to, from),
         }
         true
     }
@@ -165,10 +165,10 @@ impl World {
     }
 
     /// Makes `here` learn that `dead` is dead.
-    fn learn(&mut self, here: PlaceId, dead: PlaceId) {
+    fn record_death(&mut self, here: PlaceId, dead: PlaceId) {
         let book = &mut self.books[here.index()];
-        let homes = book.homes_of_lent_to(&OrderedSet::from_iter([dead]));
-        let steps = book.deaths.learn(dead, homes, (here, &others(here)));
+        let homes = book.homes_with_handles_at(&OrderedSet::from_iter([dead]));
+        let steps = book.deaths.record_death(dead, homes, (here, &others(here)));
         self.settle_deaths(here, steps);
     }
 
@@ -188,7 +188,7 @@ impl World {
                 }
             };
             let messages = Settled { messages: told, ..Settled::default() };
-            self.carry_out(here, messages);
+            self.execute_settled(here, messages);
         }
     }
 
@@ -318,7 +318,7 @@ fn a_part_that_all_places_have_is_freed_at_all() {
     let (mut home, mut settled) = (PartTable::default(), Settled::default());
     let (id, slot) = home.make(HOME, Rc::new(7), Some(Members::All(3)));
     assert_eq!(home.release((id, slot), HOME), Some(id));
-    home.free_all(id, &mut settled);
+    home.free_part(id, &mut settled);
     let told = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
     assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, told.to_vec(), 0));
 }

@@ -9,7 +9,7 @@ use crate::capture::TaskOutcome;
 use crate::error::Result;
 use crate::error::panic::{self, WatchedRun};
 use crate::finish::{Scope, finish_at};
-use crate::limits::{COMPARE_WAIT, EXPLAIN_WAIT, FAREWELL_WAIT, LAST_LOOKS};
+use crate::limits::{COMPARE_WAIT, EXPLAIN_WAIT, FINAL_POLLS, FINAL_REPORT_WAIT};
 use crate::local::{Local, Step};
 use crate::part;
 use crate::run::report::{RunMessage, RunReport};
@@ -136,9 +136,9 @@ where
             _ => Ok(()),
         });
         let report = shut_down(local);
-        let unheard = local.unheard();
+        let unreported = local.check_unreported_faults();
         leave(local);
-        (root.take().unwrap_or(driven).and(unheard), report)
+        (root.take().unwrap_or(driven).and(unreported), report)
     })
 }
 
@@ -147,15 +147,15 @@ pub fn serve(local: &Rc<Local>) {
     local.enter(|| {
         panic::watch_once();
         // Only the first place judges silence.
-        let _ = drive(local, Local::step, Stall::default(), || local.run.dismissed.get());
+        let _ = drive(local, Local::step, Stall::default(), || local.run.is_shut_down.get());
         // Messages of teams that came before the word of the first place may lie in other queues.
-        (0..LAST_LOOKS).take_while(|_| local.attend() == Step::Busy).for_each(drop);
+        (0..FINAL_POLLS).take_while(|_| local.progress_messages() == Step::Busy).for_each(drop);
         part::settle(local);
         let report = Box::new(local.report());
         if !local.is_dead(PlaceId(0)) {
-            let unheard = local.unheard().err();
-            report::tell(local, PlaceId(0), &RunMessage::Farewell(report, unheard));
-            local.settle_outbox(PlaceId(0), Class::Control, FAREWELL_WAIT);
+            let unreported = local.check_unreported_faults().err();
+            report::send(local, PlaceId(0), &RunMessage::FinalReport(report, unreported));
+            local.settle_outbox(PlaceId(0), Class::Control, FINAL_REPORT_WAIT);
         }
         leave(local);
     });
@@ -168,10 +168,17 @@ fn drive(
     stall: Stall,
     mut over: impl FnMut() -> bool,
 ) -> Result<()> {
-    let mut silence = StallWatch { stall, since: None, compared: false, told: None, judged: false, heard: 0 };
+    let mut silence = StallWatch {
+        stall,
+        since: None,
+        compared: false,
+        reported_at: None,
+        has_named_unresponsive: false,
+        wait_reports: 0,
+    };
     while !over() {
         if step(local) == Step::Busy {
-            silence.interrupt(local);
+            silence.note_progress(local);
             continue;
         }
         if over() {
@@ -207,27 +214,27 @@ struct StallWatch {
     /// True if the places have told each other in which collectives they wait.
     compared: bool,
     /// Time at which it was reported; once is enough.
-    told: Option<Duration>,
+    reported_at: Option<Duration>,
     /// True if those that did not answer then have been named.
-    judged: bool,
-    /// Number of reports of waits by other places before, as [`Local::heard_of_waits`] counts them.
-    heard: usize,
+    has_named_unresponsive: bool,
+    /// Number of reports of waits by other places before, as [`Local::wait_reports_received`] counts them.
+    wait_reports: usize,
 }
 
 impl StallWatch {
     /// Returns the longest time the place may sleep: the first one looks again when something is due.
     fn longest_wait(&self, local: &Local) -> Option<Duration> {
-        let judges = local.here() == PlaceId(0);
-        judges.then(|| self.stall.soonest().map_or(COMPARE_WAIT, |soonest| soonest.min(COMPARE_WAIT)))
+        let is_first_place = local.here() == PlaceId(0);
+        is_first_place.then(|| self.stall.soonest().map_or(COMPARE_WAIT, |soonest| soonest.min(COMPARE_WAIT)))
     }
 
     /// Ends the silence, because something has happened. A report of another place about what it waits for does not
     /// count.
     #[inline]
-    fn interrupt(&mut self, local: &Local) {
+    fn note_progress(&mut self, local: &Local) {
         if self.since.is_some() {
-            let heard = local.heard_of_waits();
-            if std::mem::replace(&mut self.heard, heard) == heard {
+            let wait_reports = local.wait_reports_received();
+            if std::mem::replace(&mut self.wait_reports, wait_reports) == wait_reports {
                 self.since = None;
             }
         }
@@ -239,8 +246,8 @@ impl StallWatch {
             return Ok(());
         }
         let Some(since) = self.since else {
-            (self.since, self.told, self.compared) = (Some(Duration::MAX), None, false);
-            self.heard = local.heard_of_waits();
+            (self.since, self.reported_at, self.compared) = (Some(Duration::MAX), None, false);
+            self.wait_reports = local.wait_reports_received();
             return Ok(());
         };
         let now = local.clock().now();
@@ -252,23 +259,23 @@ impl StallWatch {
         if silence >= COMPARE_WAIT && !std::mem::replace(&mut self.compared, true) {
             local.services().compare_waits(local);
             for place in local.others().filter(|place| !local.is_dead(*place)) {
-                report::tell(local, place, &RunMessage::CompareWaits);
+                report::send(local, place, &RunMessage::CompareWaits);
             }
         }
         let Some(earliest) = self.stall.soonest() else { return Ok(()) };
-        let Some(told) = self.told else {
+        let Some(reported_at) = self.reported_at else {
             if silence >= earliest {
-                (self.told, self.judged) = (Some(now), false);
+                (self.reported_at, self.has_named_unresponsive) = (Some(now), false);
                 report::print_stall(local, silence);
-                self.heard = local.heard_of_waits();
+                self.wait_reports = local.wait_reports_received();
             }
             return Ok(());
         };
-        if now.saturating_sub(told) < EXPLAIN_WAIT {
+        if now.saturating_sub(reported_at) < EXPLAIN_WAIT {
             return Ok(());
         }
-        if !std::mem::replace(&mut self.judged, true) {
-            report::print_unheard(local);
+        if !std::mem::replace(&mut self.has_named_unresponsive, true) {
+            report::print_unresponsive(local);
         }
         match self.stall.limit {
             Some(limit) if silence >= limit => Err(report::stalled(local, silence)),
@@ -282,17 +289,19 @@ impl StallWatch {
 fn shut_down(local: &Local) -> RunReport {
     part::settle(local);
     for place in local.others() {
-        report::tell(local, place, &RunMessage::Dismiss);
+        report::send(local, place, &RunMessage::ShutDown);
     }
-    let until = local.clock().now() + FAREWELL_WAIT;
+    let until = local.clock().now() + FINAL_REPORT_WAIT;
     let answered = || {
-        let farewells = local.run.farewells.borrow();
-        local.others().all(|place| farewells.contains_key(place) || local.is_dead(place))
+        let final_reports = local.run.final_reports.borrow();
+        local.others().all(|place| final_reports.contains_key(place) || local.is_dead(place))
     };
-    let _ = drive(local, Local::attend, Stall::default(), || answered() || local.clock().now() > until);
-    let mut farewells = local.run.farewells.take();
-    farewells.insert(local.here(), local.report());
-    let places = (0..local.places()).map(|place| farewells.remove(PlaceId(place)));
+    let _ = drive(local, Local::progress_messages, Stall::default(), || {
+        answered() || local.clock().now() > until
+    });
+    let mut final_reports = local.run.final_reports.take();
+    final_reports.insert(local.here(), local.report());
+    let places = (0..local.places()).map(|place| final_reports.remove(PlaceId(place)));
     RunReport { places: places.collect() }
 }
 

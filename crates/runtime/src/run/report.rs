@@ -183,14 +183,14 @@ impl Local {
     /// # Errors
     /// Tasks waited for each other without end, say members of a team in different collectives, and no call of the
     /// program has ended with that error.
-    pub fn unheard(&self) -> crate::Result<()> {
+    pub fn check_unreported_faults(&self) -> crate::Result<()> {
         self.services().take_fault().map_or(Ok(()), Err)
     }
 
     /// Returns the time by the place's clock at which there will be something to do, if nothing happens.
     pub fn next_due(&self) -> Option<Duration> {
         let due = earlier(self.timers.next(), self.turn_due());
-        let due = earlier(earlier(due, self.finishes.next_rest()), self.services().next_due());
+        let due = earlier(earlier(due, self.finishes.next_deferred_ask()), self.services().next_due());
         earlier(due, self.parts.borrow().next_settling())
     }
 }
@@ -234,14 +234,14 @@ impl RunReport {
 
     /// The table of `ISLES_REPORT=messages`: what tasks have said to other tasks over channels and as members of teams.
     pub fn task_messages(&self) -> String {
-        let is_told =
+        let is_listed =
             |counter: &&CounterInfo| matches!(counter.group, CounterGroup::Channels | CounterGroup::Members);
         let line = |counter: &CounterInfo| {
             let mut what = counter.description.trim_end_matches('.').to_owned();
             what[..1].make_ascii_lowercase();
             format!("{:>12}  {what}\n", self.count(counter.id))
         };
-        let lines: String = COUNTERS.iter().filter(is_told).map(line).collect();
+        let lines: String = COUNTERS.iter().filter(is_listed).map(line).collect();
         format!("{:>12}  messages between tasks\n", "count") + &lines
     }
 
@@ -283,9 +283,9 @@ impl fmt::Display for RunReport {
 #[derive(Serialize, Deserialize)]
 pub(crate) enum RunMessage {
     /// From the first place: the program has ended.
-    Dismiss,
+    ShutDown,
     /// To the first place: this place has ended, what it did, and the fault of a team that no call there ended with.
-    Farewell(Box<PlaceReport>, Option<Error>),
+    FinalReport(Box<PlaceReport>, Option<Error>),
     /// From the first place, where nothing happens: say to the members of your teams in which collectives you wait.
     CompareWaits,
     /// Say what you wait for, and whether you have begun what the sender waits for.
@@ -298,9 +298,9 @@ pub(crate) enum RunMessage {
 #[derive(Default)]
 pub(crate) struct RunState {
     /// True once the first place has told this one to end.
-    pub(crate) dismissed: Cell<bool>,
+    pub(crate) is_shut_down: Cell<bool>,
     /// Reports of the other places at the end of the run; used at the first place only.
-    pub(crate) farewells: RefCell<OrderedMap<PlaceId, PlaceReport>>,
+    pub(crate) final_reports: RefCell<OrderedMap<PlaceId, PlaceReport>>,
     /// Explanations by the other places of what they wait for, since they were last asked; used at the first place
     /// only.
     explanations: RefCell<OrderedMap<PlaceId, Vec<String>>>,
@@ -309,34 +309,34 @@ pub(crate) struct RunState {
 impl Local {
     /// Returns the number of reports by other places of what they wait for: explanations since the last request, and
     /// waits in teams.
-    pub(crate) fn heard_of_waits(&self) -> usize {
-        self.run.explanations.borrow().len() + self.services().waits_heard()
+    pub(crate) fn wait_reports_received(&self) -> usize {
+        self.run.explanations.borrow().len() + self.services().wait_reports()
     }
 }
 
 /// Sends a message about the run; to a dead place it is dropped.
-pub(crate) fn tell(local: &Local, to: PlaceId, message: &RunMessage) {
+pub(crate) fn send(local: &Local, to: PlaceId, message: &RunMessage) {
     let _ = local.send(to, Class::Control, Handler::Run.id(), |writer| writer.put_serde(message));
 }
 
 /// Receives a message about the run.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
-        RunMessage::Dismiss if source == PlaceId(0) => local.run.dismissed.set(true),
-        RunMessage::Farewell(report, unheard) if local.here() == PlaceId(0) => {
-            local.run.farewells.borrow_mut().insert(source, *report);
-            unheard.into_iter().for_each(|fault| local.services().keep_fault(fault));
+        RunMessage::ShutDown if source == PlaceId(0) => local.run.is_shut_down.set(true),
+        RunMessage::FinalReport(report, unreported) if local.here() == PlaceId(0) => {
+            local.run.final_reports.borrow_mut().insert(source, *report);
+            unreported.into_iter().for_each(|fault| local.services().keep_fault(fault));
         }
         RunMessage::CompareWaits => _ = local.services().compare_waits(local),
         RunMessage::Explain(query) => {
             let lines = explanation(local, &Inquiry { asker: source, query: &query });
-            tell(local, source, &RunMessage::Explained(lines));
+            send(local, source, &RunMessage::Explained(lines));
         }
         RunMessage::Explained(lines) => {
             print(&lines);
             local.run.explanations.borrow_mut().insert(source, lines);
         }
-        RunMessage::Dismiss | RunMessage::Farewell(..) => return Err(Refused::NotItsHome),
+        RunMessage::ShutDown | RunMessage::FinalReport(..) => return Err(Refused::NotItsHome),
     }
     Ok(())
 }
@@ -386,11 +386,11 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         None => "the whole run".to_owned(),
     };
     let cancelled = if *cancelled { " (cancelled)" } else { "" };
-    let mut alike: OrderedMap<(u64, u8), OrderedSet<u32>> = OrderedMap::new();
+    let mut groups: OrderedMap<(u64, u8), OrderedSet<u32>> = OrderedMap::new();
     for Waiting { place, tasks, asked, .. } in waiting {
-        alike.get_or_default((*tasks, u8::from(*asked))).insert(place.0);
+        groups.get_or_default((*tasks, u8::from(*asked))).insert(place.0);
     }
-    let others = alike.into_iter().map(|((tasks, asked), places)| {
+    let others = groups.into_iter().map(|((tasks, asked), places)| {
         let asked = if asked > 0 { ", not said since whether they are over" } else { "" };
         let each = if places.len() == 1 { "" } else { "each of " };
         format!("{tasks} at {each}{}{asked}", named(&places))
@@ -416,18 +416,18 @@ pub fn together(lines: impl IntoIterator<Item = (PlaceId, String)>) -> Vec<Strin
 }
 
 /// The places that have not explained themselves, one line each.
-fn unheard(local: &Local) -> Vec<String> {
+fn unresponsive_places(local: &Local) -> Vec<String> {
     let explanations = local.run.explanations.borrow();
     let others = local.others();
-    let unheard = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(*place));
-    unheard
+    let unresponsive = others.filter(|place| !local.is_dead(*place) && !explanations.contains_key(*place));
+    unresponsive
         .map(|place| format!("{place}: does not answer: it computes without an `await`, or is stopped"))
         .collect()
 }
 
 /// Prints which places have not answered [`print_stall`].
-pub(crate) fn print_unheard(local: &Local) {
-    print(&unheard(local));
+pub(crate) fn print_unresponsive(local: &Local) {
+    print(&unresponsive_places(local));
 }
 
 fn print(lines: &[String]) {
@@ -436,10 +436,10 @@ fn print(lines: &[String]) {
 
 /// The error of a run that is given up: what every place waits for, as far as they answered [`print_stall`].
 pub(crate) fn stalled(local: &Local, silence: Duration) -> Error {
-    let unheard = unheard(local);
+    let unresponsive = unresponsive_places(local);
     let heard = local.run.explanations.take().into_iter().flat_map(|(_, lines)| lines);
     let own = explanation(local, &Inquiry { asker: local.here(), query: &[] });
-    let lines: Vec<String> = own.into_iter().chain(heard).chain(unheard).collect();
+    let lines: Vec<String> = own.into_iter().chain(heard).chain(unresponsive).collect();
     let seconds = silence.as_secs_f64();
     let text = format!("nothing has happened for {seconds:.1} s; waiting for:\n  {}", lines.join("\n  "));
     Error::new(ErrorKind::Misused, text)
@@ -469,7 +469,7 @@ pub(crate) fn print_stall(local: &Local, silence: Duration) {
     local.run.explanations.borrow_mut().clear();
     for place in local.others() {
         if !local.is_dead(place) {
-            tell(local, place, &RunMessage::Explain(local.services().query(place)));
+            send(local, place, &RunMessage::Explain(local.services().query(place)));
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A task belongs to the place that made it: only that place's thread polls or drops the future. Wakers may
 //! live on any thread; they hold the memory, never the future. What runs the task, and when, is the business
-//! of `worker`; what its end means to a finish is the business of whoever reads [`Ended`].
+//! of `worker`; what its end means to a finish is the business of whoever reads [`PollOutcome`].
 
 use super::injector::Injector;
 use super::pool::Pool;
@@ -100,7 +100,7 @@ pub(crate) struct TaskRef(NonNull<TaskHeader>);
 unsafe impl Send for TaskRef {}
 
 /// Outcome of a poll.
-pub(crate) enum Ended {
+pub(crate) enum PollOutcome {
     /// The task waits to be woken.
     Suspended,
     /// The task was woken meanwhile: queue it again.
@@ -148,7 +148,7 @@ impl TaskRef {
     /// # Safety
     /// `pool` is that of the task's place, whose thread calls.
     #[inline]
-    pub(crate) unsafe fn run(self, pool: &Pool) -> Option<Ended> {
+    pub(crate) unsafe fn run(self, pool: &Pool) -> Option<PollOutcome> {
         if !self.header().state.start() {
             self.release();
             return None;
@@ -167,11 +167,11 @@ impl TaskRef {
                     // SOUND: the future is dropped and the reference is the last; the rest by the contract.
                     unsafe { self.free_to(pool) };
                 }
-                Some(Ended::Over(result))
+                Some(PollOutcome::Over(result))
             }
             Poll::Pending => Some(match self.header().state.suspend() {
-                AfterPoll::Again => Ended::Again,
-                AfterPoll::Suspended => Ended::Suspended,
+                AfterPoll::Again => PollOutcome::Again,
+                AfterPoll::Suspended => PollOutcome::Suspended,
             }),
         }
     }
@@ -220,7 +220,7 @@ impl TaskRef {
     }
 
     /// Drops the place's reference to a task that is over and was to be queued.
-    pub(super) fn let_go(self) {
+    pub(super) fn drop_reference(self) {
         debug_assert!(self.is_over());
         self.release();
     }

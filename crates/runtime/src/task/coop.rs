@@ -44,7 +44,7 @@ const FAILED_CALL: u32 = BUDGET;
 
 /// Lets other tasks and messages of the place have their turn.
 pub async fn yield_now() {
-    Local::try_with(|local| local.gave_way.set(true));
+    Local::try_with(|local| local.has_yielded.set(true));
     let mut yielded = false;
     poll_fn(|context| {
         if std::mem::replace(&mut yielded, true) {
@@ -63,7 +63,7 @@ pub async fn yield_now() {
 /// to members and over channels, puts and accumulates end only when they are on their way. A task that has sent much by
 /// `spawn_at!`, which waits for nothing, and is about to compute for long waits here, as with `MPI_Wait` for an
 /// `MPI_Isend`. Elsewhere it is over at once.
-pub async fn sent() {
+pub async fn flush_sends() {
     poll_fn(|context| {
         Local::with(|local| {
             if !local.is_sending() {
@@ -79,21 +79,21 @@ pub async fn sent() {
 /// Waits until what this place has sent is on its way, where its send could not wait, so that what the task computes
 /// next keeps nothing back.
 #[inline]
-pub async fn let_leave() {
-    poll_fn(poll_leave).await;
+pub async fn wait_until_sent() {
+    poll_fn(poll_until_sent).await;
 }
 
 /// Polls until what this place has sent is on its way; if its send could not wait, the task goes on when it is.
 ///
 /// Asks again at each poll: it may be part of a future that its task polls twice in one turn.
 #[inline]
-pub fn poll_leave(context: &mut Context<'_>) -> Poll<()> {
+pub fn poll_until_sent(context: &mut Context<'_>) -> Poll<()> {
     Local::with(|local| {
-        if !local.keeps_tasks_back() {
+        if !local.tasks_wait_for_sends() {
             return Poll::Ready(());
         }
         // The place runs no task meanwhile.
-        local.gave_way.set(true);
+        local.has_yielded.set(true);
         context.waker().wake_by_ref();
         Poll::Pending
     })
@@ -103,7 +103,7 @@ pub fn poll_leave(context: &mut Context<'_>) -> Poll<()> {
 /// budget.
 #[inline]
 pub fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
-    if Local::with(must_give_way) {
+    if Local::with(must_yield) {
         context.waker().wake_by_ref();
         return Poll::Pending;
     }
@@ -114,7 +114,7 @@ pub fn poll_proceed(context: &mut Context<'_>) -> Poll<()> {
 ///
 /// Counted by place, so that a simulated run does not depend on the runs before it on the same thread.
 #[inline]
-pub fn must_give_way(local: &Local) -> bool {
+pub fn must_yield(local: &Local) -> bool {
     let budget = match local.clock() {
         Clock::Host(_) => BUDGET,
         Clock::Modelled(_) => BUDGET_MODELLED,
@@ -125,8 +125,8 @@ pub fn must_give_way(local: &Local) -> bool {
     if is_over {
         local.spent.set(0);
         // On a host another thread may serve the place's peers meanwhile; a batch of tasks costs less than a look.
-        if is_long || local.has_far || !matches!(local.clock(), Clock::Host(_)) {
-            local.gave_way.set(true);
+        if is_long || local.has_remote_hosts || !matches!(local.clock(), Clock::Host(_)) {
+            local.has_yielded.set(true);
         }
     }
     is_over
@@ -134,13 +134,13 @@ pub fn must_give_way(local: &Local) -> bool {
 
 /// Notes that an operation has ended in its first poll.
 #[inline]
-pub fn spend(effort: u32) {
-    Local::with(|local| spend_of(local, effort));
+pub fn spend_budget(effort: u32) {
+    Local::with(|local| spend_budget_of(local, effort));
 }
 
-/// As [`spend`], of a place that is known.
+/// As [`spend_budget`], of a place that is known.
 #[inline]
-pub fn spend_of(local: &Local, effort: u32) {
+pub fn spend_budget_of(local: &Local, effort: u32) {
     local.spent.set(local.spent.get() + effort);
 }
 
@@ -168,7 +168,7 @@ async fn cooperate_by<F: Future>(effort: impl Fn(&F::Output) -> u32, operation: 
         has_begun = true;
         let polled = operation.as_mut().poll(context);
         if let Poll::Ready(output) = &polled {
-            spend(effort(output));
+            spend_budget(effort(output));
         }
         polled
     })
@@ -176,20 +176,20 @@ async fn cooperate_by<F: Future>(effort: impl Fn(&F::Output) -> u32, operation: 
 }
 
 /// A future that goes on.
-type Slow<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
+type SlowFuture<'a, R> = Pin<Box<dyn Future<Output = Result<R>> + 'a>>;
 
 /// Outcome of the first attempt of an operation.
 pub enum Attempt<'a, R> {
     /// It has its value.
     Done(R),
     /// It has to wait.
-    Slow(Slow<'a, R>),
+    Slow(SlowFuture<'a, R>),
 }
 
 /// An attempt that has to wait for `operation`. Apart, so that what one that is over needs stays in registers.
 #[cold]
 #[inline(never)]
-pub fn slowly<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
+pub fn slow_path<'a, R, F>(operation: impl FnOnce() -> F) -> Attempt<'a, R>
 where
     F: Future<Output = Result<R>> + 'a,
 {
@@ -199,29 +199,29 @@ where
 /// An operation that is mostly over in its first poll, and then without the states of nested `async` functions.
 ///
 /// It begins when the budget allows it; `attempt` spends what it costs.
-pub struct AtOnce<'a, R, F> {
+pub struct FastPath<'a, R, F> {
     /// The line of the program that errors name.
     line: Option<&'static Location<'static>>,
     /// Called once.
     attempt: F,
-    slow: Option<Slow<'a, R>>,
+    slow: Option<SlowFuture<'a, R>>,
 }
 
-impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> AtOnce<'a, R, F> {
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>>> FastPath<'a, R, F> {
     /// Returns an operation that `attempt` begins.
     #[inline]
     pub fn new(attempt: F) -> Self {
-        AtOnce { line: None, attempt, slow: None }
+        FastPath { line: None, attempt, slow: None }
     }
 
     /// Its errors name `line`.
     #[inline]
     pub fn named(line: &'static Location<'static>, attempt: F) -> Self {
-        AtOnce { line: Some(line), attempt, slow: None }
+        FastPath { line: Some(line), attempt, slow: None }
     }
 }
 
-impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>> + Unpin> Future for AtOnce<'a, R, F> {
+impl<'a, R, F: FnMut() -> Result<Attempt<'a, R>> + Unpin> Future for FastPath<'a, R, F> {
     type Output = Result<R>;
 
     #[inline]

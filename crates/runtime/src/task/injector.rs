@@ -122,7 +122,7 @@ impl Injector {
             // The place has ended, and with it the task; as it was marked before that, its place has left the
             // reference to the queue that it was to come to.
             drop(inbox);
-            return task.let_go();
+            return task.drop_reference();
         };
         open.tasks.push(task);
         let unpark = Arc::clone(&open.unpark);
@@ -188,7 +188,7 @@ impl Injector {
     /// As for `take`; and every task of the place is over.
     pub(crate) unsafe fn close(&self, pool: &Pool) {
         let left = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
-        left.into_iter().flat_map(|inbox| inbox.tasks).for_each(TaskRef::let_go);
+        left.into_iter().flat_map(|inbox| inbox.tasks).for_each(TaskRef::drop_reference);
         // NEED: the pool takes raw memory.
         // SOUND: by the contract.
         unsafe { self.take_back(pool) };

@@ -12,6 +12,6 @@ mod sync;
 mod tests;
 
 pub use cell::Priority;
-pub(crate) use cell::{Ended, TaskRef};
+pub(crate) use cell::{PollOutcome, TaskRef};
 pub(crate) use injector::{Injector, TaskMemory};
 pub(crate) use pool::Pool;

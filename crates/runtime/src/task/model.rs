@@ -5,7 +5,7 @@
 //! what was woken and sleeps otherwise. Loom tells of a wake that is lost (everybody sleeps), of memory that is left or
 //! given back twice, and of accesses that nothing orders.
 
-use super::cell::{Ended, Priority, TaskRef};
+use super::cell::{PollOutcome, Priority, TaskRef};
 use super::injector::Injector;
 use super::pool::Pool;
 use super::state::{AfterPoll, TaskState};
@@ -165,12 +165,12 @@ impl Bare {
             // NEED: a task gives its memory back to its pool.
             // SOUND: task and pool are of this thread.
             match unsafe { task.run(&self.pool) }.expect("a task is queued once") {
-                Ended::Over(result) => {
+                PollOutcome::Over(result) => {
                     result.unwrap();
                     over += 1;
                 }
-                Ended::Again => ready.push_back(task),
-                Ended::Suspended => {}
+                PollOutcome::Again => ready.push_back(task),
+                PollOutcome::Suspended => {}
             }
         }
     }
@@ -262,7 +262,7 @@ fn end_while_waking<const BALLAST: usize>() {
         let task = bare.task(Signal::wait::<BALLAST>(event.clone()));
         // NEED: as in `complete`.
         // SOUND: as there.
-        assert!(matches!(unsafe { task.run(&bare.pool) }, Some(Ended::Suspended)));
+        assert!(matches!(unsafe { task.run(&bare.pool) }, Some(PollOutcome::Suspended)));
         let waking = thread::spawn(move || event.happen().into_iter().for_each(Waker::wake));
         task.conclude();
         bare.close();

@@ -1,6 +1,6 @@
 //! Tasks without a place around them: what other threads do to them, and what is left when their place ends.
 
-use super::cell::{Ended, Priority, TaskRef};
+use super::cell::{PollOutcome, Priority, TaskRef};
 use super::injector::Injector;
 use super::pool::Pool;
 use crate::call::site::INTERNAL;
@@ -46,12 +46,12 @@ impl Bare {
         // NEED: tasks are made of any lifetime.
         // SOUND: the future owns all it has.
         let task = unsafe { TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, memory) };
-        assert!(matches!(self.run(task), Some(Ended::Suspended)));
+        assert!(matches!(self.run(task), Some(PollOutcome::Suspended)));
         let waker = left.lock().unwrap().clone().unwrap();
         (task, waker)
     }
 
-    fn run(&self, task: TaskRef) -> Option<Ended> {
+    fn run(&self, task: TaskRef) -> Option<PollOutcome> {
         // NEED: a task gives its memory back to its pool.
         // SOUND: the tasks are of this pool and of this thread.
         unsafe { task.run(&self.pool) }
@@ -82,7 +82,7 @@ fn a_task_woken_by_another_thread_comes_back_once_and_ends_the_wait() {
     .unwrap();
     assert_eq!(bare.waits.0.load(Ordering::Relaxed), 1);
     assert!(bare.take() == [task]);
-    assert!(matches!(bare.run(task), Some(Ended::Over(Ok(())))));
+    assert!(matches!(bare.run(task), Some(PollOutcome::Over(Ok(())))));
     assert!(bare.take().is_empty() && bare.pool.live() == 0);
 }
 

@@ -242,7 +242,7 @@ impl<'a> Writer<'a> {
     /// [`EncodeError`]: the value does not travel; what was written so far is of no use.
     #[inline]
     pub fn put_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
-        panic::caught(|| writing::Values::new(self).put(value)).map_err(EncodeError::Panicked)?
+        panic::catch_panic_text(|| writing::Values::new(self).put(value)).map_err(EncodeError::Panicked)?
     }
 
     /// Appends the elements of a slice as [`Writer::put_value`] does a vector of them.
@@ -254,7 +254,7 @@ impl<'a> Writer<'a> {
         let mut values = writing::Values::new(self);
         match numbers::of_slice(slice) {
             Some(block) => values.put_block(block),
-            None => panic::caught(|| values.put(slice)).map_err(EncodeError::Panicked)?,
+            None => panic::catch_panic_text(|| values.put(slice)).map_err(EncodeError::Panicked)?,
         }
     }
 
@@ -510,7 +510,8 @@ impl<'a> Reader<'a> {
     /// [`DecodeError`]: the bytes end too early, or are no such value.
     #[inline]
     pub fn take_value<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
-        panic::caught(|| reading::Values::new(self).take(PhantomData)).map_err(DecodeError::Panicked)?
+        panic::catch_panic_text(|| reading::Values::new(self).take(PhantomData))
+            .map_err(DecodeError::Panicked)?
     }
 
     /// Takes numbers that [`Writer::put_numbers`] wrote.

@@ -57,7 +57,7 @@ where
 /// The same for a list that may be absent: `#[serde(with = "isles::plain::optional")]`.
 pub mod optional {
     use super::{
-        AnyBitPattern, Deref, Deserialize, Deserializer, List, NoUninit, Serialize, Serializer, Shown,
+        AnyBitPattern, Deref, Deserialize, Deserializer, List, ListAsBytes, NoUninit, Serialize, Serializer,
     };
 
     /// Writes the list, if there is one.
@@ -70,7 +70,7 @@ pub mod optional {
         T: NoUninit,
         S: Serializer,
     {
-        list.as_ref().map(Shown).serialize(serializer)
+        list.as_ref().map(ListAsBytes).serialize(serializer)
     }
 
     /// Reads the list, if there is one.
@@ -88,9 +88,9 @@ pub mod optional {
 }
 
 /// A list that is written as bytes.
-struct Shown<'a, L>(&'a L);
+struct ListAsBytes<'a, L>(&'a L);
 
-impl<L: Deref<Target = [T]>, T: NoUninit> Serialize for Shown<'_, L> {
+impl<L: Deref<Target = [T]>, T: NoUninit> Serialize for ListAsBytes<'_, L> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize(self.0, serializer)
     }

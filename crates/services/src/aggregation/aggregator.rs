@@ -84,7 +84,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
                 *left -= 1;
             }
         };
-        Aggregator::made(options, state, ByBucket, apply_each)
+        Aggregator::build(options, state, ByBucket, apply_each)
     }
 
     /// As [`Aggregator::with`], with a function that takes all items of a bucket that are for its place at once. A
@@ -104,7 +104,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
         F: Fn(&mut S, Vec<T>) + Copy + 'static,
     {
         let apply_all = move |state: &mut S, items: Vec<T>, _: &mut usize| apply(state, items);
-        Aggregator::made(options, state, ByBucket, apply_all)
+        Aggregator::build(options, state, ByBucket, apply_all)
     }
 
     /// As [`Aggregator::batched`], of items that say where they go: `target` names the place of an item, at any place.
@@ -131,12 +131,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
             );
         }
         let apply_all = move |state: &mut S, items: Vec<T>, _: &mut usize| apply(state, items);
-        Aggregator::made(options, state, ByItem(target), apply_all)
+        Aggregator::build(options, state, ByItem(target), apply_all)
     }
 
     /// As [`Aggregator::batched`]; `apply` counts down how many items are not applied yet.
     #[track_caller]
-    fn made<S, G, F>(
+    fn build<S, G, F>(
         options: AggregatorOptions,
         state: &PlaceLocal<S>,
         target: G,
@@ -184,7 +184,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     pub async fn push(&self, to: Place, item: T) -> Result<()> {
         match self.here.store_within(to.id(), item) {
             Ok(()) => Ok(()),
-            Err(item) => self.push_slowly(to, item).await,
+            Err(item) => self.push_slow(to, item).await,
         }
     }
 
@@ -195,13 +195,13 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     pub async fn push_all(&self, items: impl IntoIterator<Item = (Place, T)>) -> Result<()> {
         let mut items = items.into_iter();
         while let Some((to, item)) = self.here.store_while(&mut items) {
-            self.push_slowly(to, item).await?;
+            self.push_slow(to, item).await?;
         }
         Ok(())
     }
 
     /// Stores the first item of a bucket, or the last.
-    async fn push_slowly(&self, to: Place, item: T) -> Result<()> {
+    async fn push_slow(&self, to: Place, item: T) -> Result<()> {
         self.share.attachment().with(|_| ())?;
         let mut item = Some(item);
         let store = poll_fn(|context| self.here.poll_store((&self.share, to.id()), &mut item, context));

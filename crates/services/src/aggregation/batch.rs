@@ -82,7 +82,7 @@ where
     let lost = |error: Error| error.with(|| format!("the {} items of a bucket are lost", batch.items.len()));
     call::spawn_there(local, InternalSite, peer, &captures, &lost, move |mut landed| async move {
         let (arrived, ()): (Arrived<T>, ()) = isles_runtime::capture::Land::bind(&mut landed);
-        arrived.hand_on().await
+        arrived.forward().await
     })
 }
 
@@ -91,7 +91,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Arrived<T> {
     ///
     /// # Errors
     /// The first: an item's next place is dead, or what applies items panicked.
-    async fn hand_on(self) -> Result<()> {
+    async fn forward(self) -> Result<()> {
         let Arrived { mut receipt, aggregator, items, to } = self;
         let to = if to.is_empty() { aggregator.targets(&items) } else { to };
         let here = Local::with(Local::here);

@@ -1,7 +1,7 @@
 //! The fetching form: many small questions travel together, and so do the answers.
 
 use isles_runtime::capture::Handle;
-use isles_runtime::service::call::Asked;
+use isles_runtime::service::call::CallFuture;
 use isles_runtime::service::{InternalSite, Members, PartRef, SerdeCapture, SerdeReturn, call, replicate};
 use isles_runtime::{Error, ErrorKind, Local, Place, PlaceLocal, Result};
 use serde::de::DeserializeOwned;
@@ -18,22 +18,22 @@ const ASKED_MAX: usize = 2;
 
 /// Asks places for small values, many in one message: what an `at!` for each would give, in the order of the questions.
 pub struct Gatherer<Q: 'static, A: 'static> {
-    answer: Rc<Answerer<Q, A>>,
+    answer: Rc<QueryHandler<Q, A>>,
     share: PartRef,
 }
 
 /// Answers the questions that a place gets.
-struct Answerer<Q, A>(Box<dyn Fn(Vec<Q>) -> Vec<A>>);
+struct QueryHandler<Q, A>(Box<dyn Fn(Vec<Q>) -> Vec<A>>);
 
 /// Queries to one place.
-struct Exchange<Q> {
+struct QueryBatch<Q> {
     questions: Vec<Q>,
     /// The number of each in the order of all.
     numbers: Vec<usize>,
-    asked: VecDeque<(Vec<usize>, Asked)>,
+    asked: VecDeque<(Vec<usize>, CallFuture)>,
 }
 
-impl<Q> Exchange<Q> {
+impl<Q> QueryBatch<Q> {
     fn take(&mut self) -> (Vec<Q>, Vec<usize>) {
         let numbers = std::mem::replace(&mut self.numbers, Vec::with_capacity(BATCH));
         (std::mem::replace(&mut self.questions, Vec::with_capacity(BATCH)), numbers)
@@ -71,7 +71,7 @@ where
                     let state = state.read();
                     questions.into_iter().map(|question| answer(&state, question)).collect()
                 };
-                Answerer(Box::new(answer_all))
+                QueryHandler(Box::new(answer_all))
             };
             let here = Rc::new(make(state.clone()));
             let share = replicate(caller, members, state, Rc::clone(&here), make).await?;
@@ -133,8 +133,8 @@ where
         mut take: impl FnMut(usize, A),
     ) -> Result<usize> {
         let (here, places) = Local::with(|local| (local.here(), local.places()));
-        let exchange = || Exchange { questions: Vec::new(), numbers: Vec::new(), asked: VecDeque::new() };
-        let mut exchanges: Vec<Exchange<Q>> = (0..places).map(|_| exchange()).collect();
+        let exchange = || QueryBatch { questions: Vec::new(), numbers: Vec::new(), asked: VecDeque::new() };
+        let mut exchanges: Vec<QueryBatch<Q>> = (0..places).map(|_| exchange()).collect();
         let mut count = 0;
         for (place, question) in questions {
             let to = &mut exchanges[place.index()];
@@ -167,7 +167,7 @@ where
         &self,
         is_here: bool,
         place: Place,
-        to: &mut Exchange<Q>,
+        to: &mut QueryBatch<Q>,
         take: &mut impl FnMut(usize, A),
     ) -> Result<()> {
         let (questions, numbers) = to.take();
@@ -212,7 +212,7 @@ impl<Q: 'static, A: 'static> Serialize for Gatherer<Q, A> {
 impl<'de, Q: 'static, A: 'static> Deserialize<'de> for Gatherer<Q, A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (share, value) = PartRef::with_value(deserializer)?;
-        match value.map(Rc::downcast::<Answerer<Q, A>>) {
+        match value.map(Rc::downcast::<QueryHandler<Q, A>>) {
             Some(Ok(answer)) => Ok(Gatherer { answer, share }),
             _ => Err(serde::de::Error::custom("the handle's part is not at this place")),
         }

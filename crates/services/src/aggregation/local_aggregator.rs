@@ -5,7 +5,7 @@ use super::batch::{self, ItemBatch};
 use crate::aggregation::Aggregations;
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
-use isles_protocol::aggregation::{Buckets, Departure};
+use isles_protocol::aggregation::{Buckets, OutgoingBucket};
 use isles_runtime::service::{PartRef, Scope, call};
 use isles_runtime::{Error, ErrorKind, Local, Place, Result};
 use isles_telemetry::CounterId;
@@ -116,7 +116,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
         Local::with(|local| {
             let scope = local.counting_key(local.scope()).map_or(Scope::DETACHED, Scope::counted);
             let Some(hop) = self.buckets.borrow().router().hop(to) else {
-                return Poll::Ready(Err(no_way(local.here(), to)));
+                return Poll::Ready(Err(no_route(local.here(), to)));
             };
             if local.is_dead(hop.peer) {
                 return Poll::Ready(Err(Error::dead(hop.peer)));
@@ -130,7 +130,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
                         Aggregations::of(local).begin(scope);
                         self.keep.borrow_mut().get_or_insert_with(|| share.clone());
                     }
-                    self.depart(local, stored.departures);
+                    self.send_buckets(local, stored.outgoing);
                     Poll::Ready(Ok(()))
                 }
                 Err(refused) => {
@@ -144,15 +144,15 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
     }
 
     /// Lets buckets leave, and what may leave after one that cannot be sent.
-    fn depart(&self, local: &Local, departures: impl IntoIterator<Item = Departure<T, Scope>>) {
+    fn send_buckets(&self, local: &Local, outgoing: impl IntoIterator<Item = OutgoingBucket<T, Scope>>) {
         // Sending may take in messages, by which the last bucket leaves meanwhile.
         let Some(share) = self.keep.borrow().clone() else { return };
-        for departure in departures {
-            let mut next = Some(departure);
-            while let Some(departure) = next.take() {
-                let (scope, peer) = (departure.key, departure.peer);
+        for outgoing_bucket in outgoing {
+            let mut next = Some(outgoing_bucket);
+            while let Some(outgoing_bucket) = next.take() {
+                let (scope, peer) = (outgoing_bucket.key, outgoing_bucket.peer);
                 let before = local.set_scope(scope);
-                let sent = self.send(local, &share, departure);
+                let sent = self.send(local, &share, outgoing_bucket);
                 local.set_scope(before);
                 // The bucket counts no more: what left with it does.
                 Aggregations::of(local).end(scope);
@@ -167,8 +167,8 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
     }
 
     /// Sends a bucket, or lets a task apply it if it is for this place; false if it could not be sent.
-    fn send(&self, local: &Local, share: &PartRef, departure: Departure<T, Scope>) -> bool {
-        let Departure { peer, items, to, .. } = departure;
+    fn send(&self, local: &Local, share: &PartRef, outgoing_bucket: OutgoingBucket<T, Scope>) -> bool {
+        let OutgoingBucket { peer, items, to, .. } = outgoing_bucket;
         local.add_count(CounterId::ItemsPushed, items.len() as u64);
         if peer == local.here() {
             // The handle keeps the part until all is applied.
@@ -206,22 +206,22 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
 
 impl<T: Serialize + DeserializeOwned + 'static> Held for LocalAggregator<T> {
     fn flush(&self, local: &Local, due: &dyn Fn(Scope) -> bool) {
-        let departures = self.buckets.borrow_mut().flush(due);
-        self.depart(local, departures);
+        let outgoing = self.buckets.borrow_mut().flush(due);
+        self.send_buckets(local, outgoing);
     }
 
     fn acknowledged(&self, local: &Local, peer: PlaceId) -> bool {
         let acknowledged = self.buckets.borrow_mut().acknowledged(peer);
-        let Ok(departure) = acknowledged else { return false };
+        let Ok(outgoing_bucket) = acknowledged else { return false };
         self.wake();
-        self.depart(local, departure);
+        self.send_buckets(local, outgoing_bucket);
         true
     }
 
     fn place_died(&self, local: &Local, place: PlaceId) {
-        let departure = self.buckets.borrow_mut().died(place);
+        let outgoing_bucket = self.buckets.borrow_mut().died(place);
         self.wake();
-        self.depart(local, departure);
+        self.send_buckets(local, outgoing_bucket);
     }
 
     fn waiting(&self) -> usize {
@@ -230,7 +230,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Held for LocalAggregator<T> {
 }
 
 /// An item that nothing takes where it goes.
-fn no_way(here: PlaceId, to: PlaceId) -> Error {
+fn no_route(here: PlaceId, to: PlaceId) -> Error {
     let text = format!(
         "an item at {here} for {to}: with roles, items go from the first place of a group to the last one of a group"
     );

@@ -2,15 +2,17 @@
 //!
 //! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
 
-use super::control_block::AnyEnd;
-use super::end::End;
+use super::control_block::AnyChannel;
+use super::local_channel::LocalChannel;
 use super::message::{ChannelId, ChannelMessage};
 use super::ring::TakeFrom;
 use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use crate::channel::message::CHANNEL;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, Choice, Offered, OperationId, Wanted};
+use isles_protocol::channel::{
+    Cancelled, ChannelHome, ChannelStep, Choice, OfferOutcome, OperationId, WantOutcome,
+};
 use isles_runtime::capture::CanSend;
 use isles_runtime::service::{Refused, drop_caught, refuse};
 use isles_runtime::wire::{DecodeError, Reader};
@@ -28,7 +30,7 @@ const RING_VIOLATION: &str = "it uses a value ring of a channel as no place may"
 /// The refusal of a message that puts back more values than have gone to its sender.
 const PUT_BACK_VIOLATION: &str = "it puts back values of a channel that it does not have";
 
-impl<T: CanSend> End<T> {
+impl<T: CanSend> LocalChannel<T> {
     /// A message to the home.
     pub(super) fn receive_at_home(
         self: &Rc<Self>,
@@ -62,7 +64,7 @@ impl<T: CanSend> End<T> {
             ChannelMessage::Ask { operation: number, waits } => {
                 ask(home, id(number), None, waits, &mut steps)
             }
-            ChannelMessage::AskAs { operation: number, waits, choice } => {
+            ChannelMessage::AskSelect { operation: number, waits, choice } => {
                 ask(home, id(number), Some(choice), waits, &mut steps)
             }
             ChannelMessage::Chosen { operation: number } => {
@@ -71,7 +73,7 @@ impl<T: CanSend> End<T> {
             ChannelMessage::Want { operation: number, waits } => {
                 self.want(local, home, id(number), (None, waits), &mut steps)
             }
-            ChannelMessage::WantAs { operation: number, waits, choice } => {
+            ChannelMessage::WantSelect { operation: number, waits, choice } => {
                 self.want(local, home, id(number), (Some(choice), waits), &mut steps)
             }
             ChannelMessage::PutBack | ChannelMessage::Taken { .. } | ChannelMessage::NotTaken { .. } => {
@@ -82,9 +84,9 @@ impl<T: CanSend> End<T> {
         };
         if let Some(answer) = answer {
             // A dead place needs no answer.
-            let _ = self.control.tell(local, source, &answer);
+            let _ = self.control.send_message(local, source, &answer);
         }
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         Ok(())
     }
 
@@ -140,7 +142,7 @@ impl<T: CanSend> End<T> {
     fn empty_used_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
         let mut steps = self.new_steps();
         while self.take_from_rings(local, home, TakeFrom::Place(place), &mut steps) {}
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
     }
 
     /// Takes the next value of a ring as an item of its place; whether there was one.
@@ -171,7 +173,7 @@ impl<T: CanSend> End<T> {
         steps: &mut Vec<ChannelStep<T>>,
     ) {
         if self.control.inward.are_used.get() && home.borrow().is_empty() {
-            while self.take_from_rings(local, home, TakeFrom::Any { may_look: false }, steps) {}
+            while self.take_from_rings(local, home, TakeFrom::Any { may_spin: false }, steps) {}
         }
     }
 
@@ -186,7 +188,7 @@ impl<T: CanSend> End<T> {
         if !home.borrow().may_pass() {
             return None;
         }
-        match self.control.inward.take(TakeFrom::Any { may_look: local.may_look() }) {
+        match self.control.inward.take(TakeFrom::Any { may_spin: local.may_spin() }) {
             Ok(Some((source, Ok(value)))) => match home.borrow_mut().pass(source, steps) {
                 Ok(()) => Some(value),
                 Err(_) => self.refuse_ring(local, source, SLOT_VIOLATION),
@@ -210,7 +212,7 @@ impl<T: CanSend> End<T> {
     /// Lets the place look into the rings as long as tasks wait for values.
     pub(super) fn watch_rings(self: &Rc<Self>, local: &Local) {
         if self.control.inward.are_used.get() && !self.control.inward.are_watched.get() {
-            ChannelTable::of(local).borrow_mut().watch(Rc::clone(self) as Rc<dyn AnyEnd>);
+            ChannelTable::of(local).borrow_mut().watch(Rc::clone(self) as Rc<dyn AnyChannel>);
             local.set_watching(true);
         }
     }
@@ -248,21 +250,21 @@ impl<T: CanSend> End<T> {
         (choice, waits): (Choice, bool),
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Option<ChannelMessage> {
-        self.control.note_far_receiver();
+        self.control.note_remote_receiver();
         local.note_request();
         self.fill_from_rings(local, home, steps);
         let wanted = home.borrow_mut().want(id, choice, waits, steps);
         match wanted {
-            Wanted::Value(value) => {
+            WantOutcome::Value(value) => {
                 self.deliver(local, id, value);
                 None
             }
-            Wanted::Waits => {
+            WantOutcome::Waits => {
                 self.watch_rings(local);
                 None
             }
-            Wanted::Ended => Some(ChannelMessage::Ended { operation: id.number }),
-            Wanted::Empty => Some(ChannelMessage::Empty { operation: id.number }),
+            WantOutcome::Ended => Some(ChannelMessage::Ended { operation: id.number }),
+            WantOutcome::Empty => Some(ChannelMessage::Empty { operation: id.number }),
         }
     }
 
@@ -282,7 +284,7 @@ impl<T: CanSend> End<T> {
                 let cancelled = home.borrow_mut().cancel(id, steps);
                 drop_caught(cancelled);
                 if !waits {
-                    self.tell_lost(id.place, &fault);
+                    self.report_lost(id.place, &fault);
                 }
                 return Ok(
                     waits.then(|| ChannelMessage::Faulty { operation: id.number, text: fault.to_string() })
@@ -291,15 +293,15 @@ impl<T: CanSend> End<T> {
         };
         let chosen = home.borrow_mut().choose(id, value, steps);
         match chosen.map_err(|_| Refused::of_service(SLOT_VIOLATION))? {
-            Offered::Accepted(_) | Offered::Waits => Ok(None),
-            Offered::Refused(value) | Offered::Full(value) => {
+            OfferOutcome::Accepted(_) | OfferOutcome::Waits => Ok(None),
+            OfferOutcome::Refused(value) | OfferOutcome::Full(value) => {
                 drop_caught(value);
                 Ok(waits.then_some(ChannelMessage::Refused { operation: id.number }))
             }
         }
     }
 
-    fn tell_lost(&self, source: PlaceId, fault: &DecodeError) {
+    fn report_lost(&self, source: PlaceId, fault: &DecodeError) {
         let here = self.control.here;
         notice(format_args!("isles: {here}: a value of {source} for a channel is lost: {fault}"));
     }
@@ -315,7 +317,7 @@ impl<T: CanSend> End<T> {
         let received = match value {
             Ok(value) => home.borrow_mut().item(source, value, steps),
             Err(fault) => {
-                self.tell_lost(source, &fault);
+                self.report_lost(source, &fault);
                 home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
             }
         };
@@ -349,8 +351,11 @@ impl<T: CanSend> End<T> {
     fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
         if self.control.is_rendezvous() {
             // A dead home has no sender that waits.
-            let _ =
-                self.control.tell(local, self.control.id.home, &ChannelMessage::Taken { operation: number });
+            let _ = self.control.send_message(
+                local,
+                self.control.id.home,
+                &ChannelMessage::Taken { operation: number },
+            );
         }
         self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
     }
@@ -365,24 +370,24 @@ fn ask<T>(
     steps: &mut Vec<ChannelStep<T>>,
 ) -> Option<ChannelMessage> {
     match home.borrow_mut().ask(id, choice, waits, steps) {
-        Offered::Accepted(_) => Some(ChannelMessage::Granted { operation: id.number }),
-        Offered::Waits => None,
-        Offered::Refused(()) => Some(ChannelMessage::Refused { operation: id.number }),
-        Offered::Full(()) => Some(ChannelMessage::Full { operation: id.number }),
+        OfferOutcome::Accepted(_) => Some(ChannelMessage::Granted { operation: id.number }),
+        OfferOutcome::Waits => None,
+        OfferOutcome::Refused(()) => Some(ChannelMessage::Refused { operation: id.number }),
+        OfferOutcome::Full(()) => Some(ChannelMessage::Full { operation: id.number }),
     }
 }
 
 /// The answer to an offer; none if it waits.
-fn offered<V>(number: u64, outcome: Offered<V>) -> Option<ChannelMessage> {
+fn offered<V>(number: u64, outcome: OfferOutcome<V>) -> Option<ChannelMessage> {
     match outcome {
-        Offered::Accepted(slots) => Some(ChannelMessage::Accepted { operation: number, slots }),
-        Offered::Waits => None,
+        OfferOutcome::Accepted(slots) => Some(ChannelMessage::Accepted { operation: number, slots }),
+        OfferOutcome::Waits => None,
         // The value here is a copy; its sender has kept the original.
-        Offered::Refused(copy) => {
+        OfferOutcome::Refused(copy) => {
             drop_caught(copy);
             Some(ChannelMessage::Refused { operation: number })
         }
-        Offered::Full(copy) => {
+        OfferOutcome::Full(copy) => {
             drop_caught(copy);
             Some(ChannelMessage::Full { operation: number })
         }

@@ -1,10 +1,10 @@
 //! The part of a channel at one place that touches no value.
 //!
-//! Apart from [`End`](super::end::End), so that it is compiled once, with this crate, and not for each type of values.
+//! Apart from [`LocalChannel`](super::local_channel::LocalChannel), so that it is compiled once, with this crate, and not for each type of values.
 //! It keeps who waits, what they wait for and what became of it; values are kept by the end.
 //! Invariant: nothing is borrowed while a message is sent or a task is woken.
 
-use super::message::{ChannelId, ChannelMessage, ItemHead};
+use super::message::{ChannelId, ChannelMessage, ItemHeader};
 use super::ring::{InwardRings, OutwardRing, RingShape};
 use super::waits::{ChannelAnswer, Waits};
 use crate::channel::message::CHANNEL;
@@ -49,11 +49,11 @@ pub(super) const fn value_bytes<T>() -> usize {
 #[derive(Default)]
 pub(crate) struct ChannelTable {
     serial: u32,
-    ends: BTreeMap<ChannelId, Rc<dyn AnyEnd>>,
+    ends: BTreeMap<ChannelId, Rc<dyn AnyChannel>>,
     /// The channel to which an item came last: streams bring many to one.
-    recent: Option<Rc<dyn AnyEnd>>,
+    recent: Option<Rc<dyn AnyChannel>>,
     /// Channels for which tasks wait, and whose value rings this place looks into therefore.
-    watched: Vec<Rc<dyn AnyEnd>>,
+    watched: Vec<Rc<dyn AnyChannel>>,
     /// Counts the `select!`s of the place.
     select_turn: u64,
     /// The number of the `select!` within a branch of which something is polled now, and receives that wait there.
@@ -61,7 +61,7 @@ pub(crate) struct ChannelTable {
 }
 
 /// Receives that wait inside of another future.
-pub(super) type BranchReceives = Vec<(Rc<dyn AnyEnd>, u64)>;
+pub(super) type BranchReceives = Vec<(Rc<dyn AnyChannel>, u64)>;
 
 impl ChannelTable {
     /// Lets `receives` note those that wait from now on; those that were noted so far.
@@ -78,7 +78,7 @@ impl ChannelTable {
     }
 
     /// Notes that a receive waits, if it is polled within a branch.
-    pub(super) fn note_waiting(&mut self, end: &dyn Fn() -> Rc<dyn AnyEnd>, number: u64) {
+    pub(super) fn note_waiting(&mut self, end: &dyn Fn() -> Rc<dyn AnyChannel>, number: u64) {
         if let Some((_, receives)) = &mut self.within_branch {
             receives.push((end(), number));
         }
@@ -91,15 +91,15 @@ impl ChannelTable {
         id
     }
 
-    pub(super) fn insert(&mut self, id: ChannelId, end: Rc<dyn AnyEnd>) {
+    pub(super) fn insert(&mut self, id: ChannelId, end: Rc<dyn AnyChannel>) {
         self.ends.insert(id, end);
     }
 
-    pub(super) fn get(&self, id: ChannelId) -> Option<Rc<dyn AnyEnd>> {
+    pub(super) fn get(&self, id: ChannelId) -> Option<Rc<dyn AnyChannel>> {
         self.ends.get(&id).cloned()
     }
 
-    pub(super) fn remove(&mut self, id: ChannelId) -> Option<Rc<dyn AnyEnd>> {
+    pub(super) fn remove(&mut self, id: ChannelId) -> Option<Rc<dyn AnyChannel>> {
         // The returned channel is kept by the caller, so that nothing is dropped here.
         self.recent.take_if(|recent| recent.control().id == id);
         self.ends.remove(&id)
@@ -108,18 +108,18 @@ impl ChannelTable {
     /// The channel to which an item came last, if another one follows in `reader`; its head is taken. No other message
     /// begins with the same bytes.
     #[inline]
-    pub(super) fn next_item(&self, reader: &mut Reader<'_>) -> Option<Rc<dyn AnyEnd>> {
+    pub(super) fn next_item(&self, reader: &mut Reader<'_>) -> Option<Rc<dyn AnyChannel>> {
         let recent = self.recent.as_ref()?;
-        reader.take_prefix(recent.control().item_head.bytes()).then(|| Rc::clone(recent))
+        reader.take_prefix(recent.control().item_header.bytes()).then(|| Rc::clone(recent))
     }
 
     /// Notes that an item has come to this channel, which is in the table.
-    pub(super) fn note_item(&mut self, end: &Rc<dyn AnyEnd>) {
+    pub(super) fn note_item(&mut self, end: &Rc<dyn AnyChannel>) {
         self.recent = Some(Rc::clone(end));
     }
 
     /// Lets the place look into the value rings of this channel until no task waits for its values.
-    pub(super) fn watch(&mut self, end: Rc<dyn AnyEnd>) {
+    pub(super) fn watch(&mut self, end: Rc<dyn AnyChannel>) {
         if !end.control().inward.are_watched.replace(true) {
             self.watched.push(end);
         }
@@ -154,7 +154,7 @@ impl Service for RefCell<ChannelTable> {
     }
 
     fn place_died(&self, local: &Local, place: PlaceId) {
-        let ends: Vec<Rc<dyn AnyEnd>> = self.borrow().ends.values().cloned().collect();
+        let ends: Vec<Rc<dyn AnyChannel>> = self.borrow().ends.values().cloned().collect();
         ends.into_iter().for_each(|end| end.place_died(local, place));
     }
 
@@ -178,8 +178,8 @@ impl Service for RefCell<ChannelTable> {
     }
 }
 
-/// An [`End`](super::end::End) of any type.
-pub(super) trait AnyEnd {
+/// A [`LocalChannel`](super::local_channel::LocalChannel) of any type.
+pub(super) trait AnyChannel {
     fn control(&self) -> &ControlBlock;
 
     /// A message about this channel.
@@ -209,7 +209,7 @@ pub(super) trait AnyEnd {
 
 /// Looks into the value rings of all channels for which tasks wait; how many values there were.
 #[inline]
-pub(crate) fn look_into_rings(local: &Local) -> usize {
+pub(crate) fn poll_rings(local: &Local) -> usize {
     let (mut served, mut index) = (0, 0);
     loop {
         let table = ChannelTable::of(local).borrow();
@@ -267,7 +267,7 @@ pub(super) struct ControlBlock {
     /// it: a value is under way in a message that nobody answers, and must not be overtaken.
     held_until: Cell<Option<u64>>,
     /// Bytes with which each item begins.
-    pub(super) item_head: ItemHead,
+    pub(super) item_header: ItemHeader,
     /// Number of receives of the home's tasks that look at the clock first, because tasks of other places receive, too.
     watchful: Cell<u32>,
     /// Elsewhere: handles at this place. At the home: kinds of handles of which some live anywhere.
@@ -300,7 +300,7 @@ impl ControlBlock {
             inward: InwardRings::default(),
             outward: OnceCell::new(),
             held_until: Cell::new(None),
-            item_head: ItemHead::new(id),
+            item_header: ItemHeader::new(id),
             watchful: Cell::new(0),
             handles: Cell::new(if is_home { 2 } else { 0 }),
         }
@@ -321,7 +321,7 @@ impl ControlBlock {
 
     /// Notes that tasks of other places receive from this home, or are about to: its own tasks do not keep the values
     /// from them by receiving again and again within one long turn.
-    pub(super) fn note_far_receiver(&self) {
+    pub(super) fn note_remote_receiver(&self) {
         self.watchful.set(WATCHFUL_RECEIVES);
     }
 
@@ -342,18 +342,18 @@ impl ControlBlock {
     }
 
     /// Sends a message without a value; what becomes of the operation if that is not possible.
-    pub(super) fn tell(
+    pub(super) fn send_message(
         &self,
         local: &Local,
         to: PlaceId,
         head: &ChannelMessage,
     ) -> Result<(), ChannelAnswer> {
-        self.tell_with(local, to, head, 0, &|_| Ok(()))
+        self.send_message_with(local, to, head, 0, &|_| Ok(()))
     }
 
-    /// As [`ControlBlock::tell`], with what `put` writes after the head, probably at most `room` bytes.
+    /// As [`ControlBlock::send_message`], with what `put` writes after the head, probably at most `room` bytes.
     #[inline]
-    pub(super) fn tell_with(
+    pub(super) fn send_message_with(
         &self,
         local: &Local,
         to: PlaceId,
@@ -362,7 +362,7 @@ impl ControlBlock {
         put: &Encode<'_>,
     ) -> Result<(), ChannelAnswer> {
         let handler = CHANNEL;
-        let sent = local.send_about(to, Class::Data, handler, HEAD_BYTES_MAX + room, |writer| {
+        let sent = local.send_with_size_hint(to, Class::Data, handler, HEAD_BYTES_MAX + room, |writer| {
             writer.put_serde(&(self.id, head))?;
             put(writer)
         });
@@ -371,17 +371,18 @@ impl ControlBlock {
 
     /// Sends a value for which there is a slot, probably of at most `room` bytes.
     #[inline]
-    pub(super) fn tell_item(
+    pub(super) fn send_item(
         &self,
         local: &Local,
         room: usize,
         put: &Encode<'_>,
     ) -> Result<(), ChannelAnswer> {
-        let (handler, head) = (CHANNEL, self.item_head.bytes());
-        let sent = local.send_about(self.id.home, Class::Data, handler, head.len() + room, |writer| {
-            writer.put_bytes(head);
-            put(writer)
-        });
+        let (handler, head) = (CHANNEL, self.item_header.bytes());
+        let sent =
+            local.send_with_size_hint(self.id.home, Class::Data, handler, head.len() + room, |writer| {
+                writer.put_bytes(head);
+                put(writer)
+            });
         sent.map(drop).map_err(unsent)
     }
 
@@ -425,7 +426,7 @@ impl ControlBlock {
         }
     }
 
-    /// Asks the home, and waits for its answer to `number`: as [`ControlBlock::tell`].
+    /// Asks the home, and waits for its answer to `number`: as [`ControlBlock::send_message`].
     pub(super) fn ask(
         &self,
         local: &Local,
@@ -436,7 +437,7 @@ impl ControlBlock {
             return Ok(ChannelAnswer::Dead);
         }
         self.wait(number, what, caller);
-        self.waits_if_sent(number, self.tell(local, self.id.home, head))
+        self.waits_if_sent(number, self.send_message(local, self.id.home, head))
     }
 
     /// Returns the outcome of an operation that waits if its message was sent.
@@ -459,25 +460,25 @@ impl ControlBlock {
     }
 
     /// Tells the home that nothing can be sent any more.
-    pub(super) fn close_from_afar(&self, local: &Local) {
+    pub(super) fn close_remotely(&self, local: &Local) {
         let unused = self.slots.borrow_mut().close();
         // A dead home has no channel that could be closed.
-        let _ = self.tell(local, self.id.home, &ChannelMessage::Close);
+        let _ = self.send_message(local, self.id.home, &ChannelMessage::Close);
         self.return_slots(local, unused);
     }
 
     pub(super) fn return_slots(&self, local: &Local, slots: u32) {
         if slots > 0 {
             // A dead home needs none.
-            let _ = self.tell(local, self.id.home, &ChannelMessage::ReturnSlots { count: slots });
+            let _ = self.send_message(local, self.id.home, &ChannelMessage::ReturnSlots { count: slots });
         }
     }
 
     /// Tells the home, if it wants to know, that no value is left here.
-    pub(super) fn say_if_settled(&self, local: &Local) {
+    pub(super) fn report_if_settled(&self, local: &Local) {
         if self.arrivals.borrow().is_empty() && self.is_settling.take() {
             // A dead home need not know.
-            let _ = self.tell(local, self.id.home, &ChannelMessage::Settled);
+            let _ = self.send_message(local, self.id.home, &ChannelMessage::Settled);
         }
     }
 
@@ -512,7 +513,7 @@ impl ControlBlock {
             }
             ChannelMessage::Settle => {
                 self.is_settling.set(true);
-                self.say_if_settled(local);
+                self.report_if_settled(local);
                 return Ok(None);
             }
             ChannelMessage::Recall | ChannelMessage::Closed => {
@@ -520,7 +521,7 @@ impl ControlBlock {
                 let slots = if head == ChannelMessage::Recall { pool.recall() } else { pool.close() };
                 drop(pool);
                 // Told also if there are none: the home waits for the answer.
-                let _ = self.tell(local, self.id.home, &ChannelMessage::ReturnSlots { count: slots });
+                let _ = self.send_message(local, self.id.home, &ChannelMessage::ReturnSlots { count: slots });
                 return Ok(None);
             }
             _ => return Err(Refused::NotItsHome),
@@ -551,7 +552,7 @@ impl ControlBlock {
 
     /// Releases, at the home, one kind of handles; returns the channel, if that was the last.
     #[must_use = "what is in the channel is to be dropped when nothing is borrowed"]
-    pub(super) fn release_kind(&self, local: &Local) -> Option<Rc<dyn AnyEnd>> {
+    pub(super) fn release_kind(&self, local: &Local) -> Option<Rc<dyn AnyChannel>> {
         self.handles.set(self.handles.get() - 1);
         if self.handles.get() == 0 { ChannelTable::of(local).borrow_mut().remove(self.id) } else { None }
     }

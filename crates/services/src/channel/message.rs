@@ -70,9 +70,9 @@ pub(super) enum ChannelMessage {
     /// To the home: the answer to `Settle`.
     Settled,
     /// To the home of a rendezvous: an `Ask` of a branch of the `select!` with the number `choice`.
-    AskAs { operation: u64, waits: bool, choice: u64 },
+    AskSelect { operation: u64, waits: bool, choice: u64 },
     /// To the home of a rendezvous: a `Want` of a branch of the `select!` with the number `choice`.
-    WantAs { operation: u64, waits: bool, choice: u64 },
+    WantSelect { operation: u64, waits: bool, choice: u64 },
     /// To the home, with the value of one who was granted room.
     Chosen { operation: u64 },
     /// The receiver whom the one who chose has met is gone; it waits as before.
@@ -92,19 +92,19 @@ pub(super) enum ChannelMessage {
 const ITEM_HEAD_BYTES_MAX: usize = 2 * 5 + 1;
 
 /// Header of each item of one channel, as bytes: it is written in one piece.
-pub(super) struct ItemHead {
+pub(super) struct ItemHeader {
     bytes: [u8; ITEM_HEAD_BYTES_MAX],
     len: usize,
 }
 
-impl ItemHead {
-    pub(super) fn new(channel: ChannelId) -> ItemHead {
+impl ItemHeader {
+    pub(super) fn new(channel: ChannelId) -> ItemHeader {
         let mut bytes = [0; ITEM_HEAD_BYTES_MAX];
         let mut writer = Writer::new(&mut bytes);
         let written = writer.put_serde(&(channel, ChannelMessage::Item));
         let len = writer.written();
         assert!(written.is_ok() && len <= ITEM_HEAD_BYTES_MAX, "the head of an item fits");
-        ItemHead { bytes, len }
+        ItemHeader { bytes, len }
     }
 
     #[inline]
@@ -123,10 +123,10 @@ impl ChannelMessage {
             Offer { .. }
                 | Item
                 | Ask { .. }
-                | AskAs { .. }
+                | AskSelect { .. }
                 | Chosen { .. }
                 | Want { .. }
-                | WantAs { .. }
+                | WantSelect { .. }
                 | PutBack
         )
     }

@@ -1,14 +1,14 @@
 //! Channels: values that go from tasks to tasks at any places.
 //!
-//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `end` is a channel at one
+//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `local_channel` is a channel at one
 //! place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds the
 //! handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind, gone
 //! anywhere, closes the channel.
 
 mod arrival;
 pub(crate) mod control_block;
-mod end;
 mod error;
+mod local_channel;
 pub(crate) mod message;
 mod operation;
 mod remote;
@@ -17,16 +17,16 @@ pub mod select;
 mod waits;
 
 pub(crate) use arrival::receive;
-pub(crate) use control_block::{ChannelTable, look_into_rings};
+pub(crate) use control_block::{ChannelTable, poll_rings};
 pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 
-use end::End;
 use futures_core::Stream;
 use isles_protocol::channel::CAPACITY_MAX;
 use isles_runtime::capture::{CanSend, Handle};
 use isles_runtime::service::{InternalSite, PartRef, SerdeCapture, SerdeReturn, call};
 use isles_runtime::{Error, ErrorKind, Local, Place, Result, sleep};
+use local_channel::LocalChannel;
 use message::ChannelId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -89,7 +89,7 @@ fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiv
         let text = format!("the capacity of a channel is {capacity}; allowed: 0 to {CAPACITY_MAX}");
         Error::new(ErrorKind::Misused, text)
     })?;
-    let end = End::make(local, capacity);
+    let end = LocalChannel::make(local, capacity);
     let side = |is_receiver| {
         let part = Rc::new(Side { end: Rc::clone(&end), is_receiver });
         Handles { end: Rc::clone(&end), share: PartRef::make(part, None) }
@@ -99,20 +99,20 @@ fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiv
 
 /// State at the home of all senders, or of all receivers.
 struct Side<T: CanSend> {
-    end: Rc<End<T>>,
+    end: Rc<LocalChannel<T>>,
     is_receiver: bool,
 }
 
 impl<T: CanSend> Drop for Side<T> {
     fn drop(&mut self) {
-        self.end.handles_are_gone(self.is_receiver);
+        self.end.close_side(self.is_receiver);
     }
 }
 
 /// One counted handle.
 struct Handles<T> {
     // Goes first: what is returned to the home goes before the handle.
-    end: Rc<End<T>>,
+    end: Rc<LocalChannel<T>>,
     share: PartRef,
 }
 
@@ -138,7 +138,7 @@ impl<T: CanSend> Serialize for Handles<T> {
 impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let (share, id, capacity) = <(PartRef, ChannelId, u32)>::deserialize(deserializer)?;
-        let end = Local::try_with(|local| End::of(local, id, capacity)).flatten();
+        let end = Local::try_with(|local| LocalChannel::of(local, id, capacity)).flatten();
         let end = end.ok_or_else(|| serde::de::Error::custom("a handle of no channel of this run"))?;
         Ok(Handles { end, share })
     }
@@ -169,7 +169,7 @@ impl<T> Clone for Receiver<T> {
 
 impl<T: CanSend> Serialize for Receiver<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        self.0.end.control.note_far_receiver();
+        self.0.end.control.note_remote_receiver();
         self.0.serialize(serializer)
     }
 }

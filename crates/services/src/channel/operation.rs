@@ -3,15 +3,15 @@
 //! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
 //! that is dropped before its end is given up.
 
-use super::control_block::AnyEnd;
-use super::end::{End, SendOptions};
+use super::control_block::AnyChannel;
 use super::error::{RecvError, SendError, SendErrorKind};
+use super::local_channel::{LocalChannel, SendOptions};
 use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
 use isles_runtime::capture::CanSend;
-use isles_runtime::service::coop::{CALL, must_give_way, poll_leave, spend_of};
+use isles_runtime::service::coop::{CALL, must_yield, poll_until_sent, spend_budget_of};
 use isles_runtime::service::span;
 use isles_runtime::service::span::OpenSpan;
 use isles_runtime::{Local, Sleep, sleep};
@@ -34,7 +34,7 @@ enum Progress {
 
 /// An operation under way.
 struct ChannelOperation<'a, T: CanSend> {
-    end: &'a Rc<End<T>>,
+    end: &'a Rc<LocalChannel<T>>,
     caller: &'static Location<'static>,
     progress: Progress,
     /// Its number, once it has waited.
@@ -46,7 +46,7 @@ struct ChannelOperation<'a, T: CanSend> {
 
 impl<'a, T: CanSend> ChannelOperation<'a, T> {
     fn new(
-        end: &'a Rc<End<T>>,
+        end: &'a Rc<LocalChannel<T>>,
         name: &'static str,
         caller: &'static Location<'static>,
     ) -> ChannelOperation<'a, T> {
@@ -59,16 +59,16 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     fn poll_begin(
         &mut self,
         context: &mut Context<'_>,
-        begin: impl FnOnce(&Local, &Rc<End<T>>, &'static Location<'static>) -> Result<ChannelAnswer, u64>,
+        begin: impl FnOnce(&Local, &Rc<LocalChannel<T>>, &'static Location<'static>) -> Result<ChannelAnswer, u64>,
     ) -> Poll<Option<ChannelAnswer>> {
         Local::with(|local| {
-            if must_give_way(local) {
+            if must_yield(local) {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
             match begin(local, self.end, self.caller) {
                 Ok(answer) => {
-                    spend_of(local, CALL);
+                    spend_budget_of(local, CALL);
                     self.progress = Progress::Over;
                     Poll::Ready(Some(answer))
                 }
@@ -100,7 +100,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     /// Tells the `select!` within a branch of which it is polled, if it is, that it waits.
     fn note_waiting(&self) {
         if let Progress::Waiting(number) = self.progress {
-            let end = || Rc::clone(self.end) as Rc<dyn AnyEnd>;
+            let end = || Rc::clone(self.end) as Rc<dyn AnyChannel>;
             Local::with(|local| ChannelTable::of(local).borrow_mut().note_waiting(&end, number));
         }
     }
@@ -166,7 +166,7 @@ impl<T: CanSend> Unpin for SendFuture<'_, T> {}
 
 impl<'a, T: CanSend> SendFuture<'a, T> {
     pub(super) fn new(
-        end: &'a Rc<End<T>>,
+        end: &'a Rc<LocalChannel<T>>,
         value: T,
         waits: bool,
         caller: &'static Location<'static>,
@@ -239,7 +239,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
 
     /// Returns the pause before a declined value is sent again; two that decline each other wait for different times,
     /// and so do not decline each other for ever.
-    fn patience(&self, number: u64) -> Duration {
+    fn retry_delay(&self, number: u64) -> Duration {
         let here = u64::from(self.operation.end.control.here.0);
         let mixed =
             (number ^ (here << 32) ^ (u64::from(self.declined) << 56)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -261,7 +261,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
     #[inline]
     fn poll_accepted(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         self.value = None;
-        if !self.options.reserves && poll_leave(context).is_pending() {
+        if !self.options.reserves && poll_until_sent(context).is_pending() {
             self.stage = Stage::Leaving;
             return Poll::Pending;
         }
@@ -288,7 +288,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
             }
             match answer {
                 ChannelAnswer::Granted if self.declined > 0 => {
-                    self.stage = Stage::Granted(number, Box::pin(sleep(self.patience(number))));
+                    self.stage = Stage::Granted(number, Box::pin(sleep(self.retry_delay(number))));
                     self.operation.progress = Progress::Waiting(number);
                 }
                 ChannelAnswer::Granted => {
@@ -363,7 +363,7 @@ pub struct RecvFuture<'a, T: CanSend> {
 
 impl<'a, T: CanSend> RecvFuture<'a, T> {
     pub(super) fn new(
-        end: &'a Rc<End<T>>,
+        end: &'a Rc<LocalChannel<T>>,
         waits: bool,
         caller: &'static Location<'static>,
     ) -> RecvFuture<'a, T> {

@@ -1,7 +1,7 @@
 //! A channel at a place that is not its home: what is sent to the home and asked of it.
 
 use super::control_block::{RingHeld, value_bytes};
-use super::end::{End, SendOptions};
+use super::local_channel::{LocalChannel, SendOptions};
 use super::message::ChannelMessage;
 use super::ring::RingSend;
 use super::waits::ChannelAnswer;
@@ -11,7 +11,7 @@ use isles_runtime::{Error, Local};
 use std::panic::Location;
 use std::rc::Rc;
 
-impl<T: CanSend> End<T> {
+impl<T: CanSend> LocalChannel<T> {
     pub(super) fn send_there(
         self: &Rc<Self>,
         local: &Local,
@@ -32,7 +32,7 @@ impl<T: CanSend> End<T> {
         match (&*value, options.reserves || !options.blocking) {
             (Some(value), false) => {
                 self.control.wait(number, "room in", caller);
-                let sent = self.tell(
+                let sent = self.send_message(
                     local,
                     self.control.id.home,
                     &ChannelMessage::Offer { operation: number },
@@ -43,7 +43,7 @@ impl<T: CanSend> End<T> {
             _ => {
                 let head = match options.choice.filter(|_| self.control.is_rendezvous()) {
                     Some(choice) => {
-                        ChannelMessage::AskAs { operation: number, waits: options.blocking, choice }
+                        ChannelMessage::AskSelect { operation: number, waits: options.blocking, choice }
                     }
                     None => ChannelMessage::Ask { operation: number, waits: options.blocking },
                 };
@@ -68,7 +68,7 @@ impl<T: CanSend> End<T> {
                 return None;
             }
             Some(Err(fault)) => Err(ChannelAnswer::Faulty(Error::unencodable(fault))),
-            None => self.control.tell_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
+            None => self.control.send_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
         };
         Some(match sent {
             Ok(()) => {
@@ -91,7 +91,7 @@ impl<T: CanSend> End<T> {
     ) -> Result<ChannelAnswer, u64> {
         let number = self.control.new_number();
         let head = match choice.filter(|_| self.control.is_rendezvous()) {
-            Some(choice) => ChannelMessage::WantAs { operation: number, waits, choice },
+            Some(choice) => ChannelMessage::WantSelect { operation: number, waits, choice },
             None => ChannelMessage::Want { operation: number, waits },
         };
         self.control.arrivals.borrow_mut().begin(number);
@@ -103,7 +103,7 @@ impl<T: CanSend> End<T> {
         asked
     }
 
-    /// As [`End::choose`], where the home is elsewhere.
+    /// As [`LocalChannel::choose`], where the home is elsewhere.
     pub(super) fn choose_there(
         &self,
         local: &Local,
@@ -116,7 +116,12 @@ impl<T: CanSend> End<T> {
         if waits {
             self.control.wait(number, "a receiver of", caller);
         }
-        match self.tell(local, self.control.id.home, &ChannelMessage::Chosen { operation: number }, chosen) {
+        match self.send_message(
+            local,
+            self.control.id.home,
+            &ChannelMessage::Chosen { operation: number },
+            chosen,
+        ) {
             Ok(()) if waits => None,
             Ok(()) => {
                 *value = None;
@@ -126,7 +131,7 @@ impl<T: CanSend> End<T> {
             Err(answer) => {
                 // Nothing was sent: the room is free again.
                 self.control.waits.forget(number);
-                let _ = self.control.tell(
+                let _ = self.control.send_message(
                     local,
                     self.control.id.home,
                     &ChannelMessage::Cancel { operation: number },

@@ -159,10 +159,10 @@ impl<W: RingWords> RingReader<W> {
     }
 
     /// Looks for more values after all that were found are taken. Before, it lets a few of a stream come together, if
-    /// the place `may_look`: each look takes the line of the count away from who writes it.
+    /// the place `may_spin`: each look takes the line of the count away from who writes it.
     #[inline(never)]
-    fn look_again(&self, may_look: bool) {
-        if may_look && self.is_short.get() {
+    fn refresh_written(&self, may_spin: bool) {
+        if may_spin && self.is_short.get() {
             (0..STREAM_PAUSES).for_each(|_| std::hint::spin_loop());
         }
         let before = self.written.get();
@@ -176,10 +176,10 @@ impl<W: RingWords> RingReader<W> {
     /// # Errors
     /// The writer has written more than there is room for.
     #[inline]
-    fn take(&self, value: &mut [u64], may_look: bool) -> Result<Option<()>, FalseCount> {
+    fn take(&self, value: &mut [u64], may_spin: bool) -> Result<Option<()>, FalseCount> {
         let taken = self.taken.get();
         if taken == self.written.get() {
-            self.look_again(may_look);
+            self.refresh_written(may_spin);
             if taken == self.written.get() {
                 return Ok(None);
             }
@@ -331,10 +331,10 @@ pub(super) struct InwardRings {
 pub(super) enum TakeFrom {
     /// The ring of this place.
     Place(PlaceId),
-    /// Any; a stream may be looked at for some time, if the place `may_look`.
+    /// Any; a stream may be looked at for some time, if the place `may_spin`.
     Any {
-        /// [`Local::may_look`].
-        may_look: bool,
+        /// [`Local::may_spin`].
+        may_spin: bool,
     },
 }
 
@@ -399,7 +399,7 @@ impl InwardRings {
         let mut words = [0; CELL_WORDS_MAX];
         let words = &mut words[..cell_words::<T>()];
         let taken = match from {
-            TakeFrom::Any { may_look } => self.take_any(words, may_look),
+            TakeFrom::Any { may_spin } => self.take_any(words, may_spin),
             TakeFrom::Place(place) => self.take_of(place, words),
         };
         let Some(place) = taken? else { return Ok(None) };
@@ -411,10 +411,10 @@ impl InwardRings {
     }
 
     #[inline]
-    fn take_any(&self, value: &mut [u64], may_look: bool) -> Result<Option<PlaceId>, PlaceId> {
+    fn take_any(&self, value: &mut [u64], may_spin: bool) -> Result<Option<PlaceId>, PlaceId> {
         let places = self.places.borrow();
         if let Some(sending) = places.get(self.first.get())
-            && sending.take(value, may_look)?.is_some()
+            && sending.take(value, may_spin)?.is_some()
         {
             return Ok(Some(sending.place));
         }
@@ -463,10 +463,10 @@ impl SendingPlace {
     /// # Errors
     /// With the place, if its ring is none.
     #[inline]
-    fn take(&self, value: &mut [u64], may_look: bool) -> Result<Option<()>, PlaceId> {
+    fn take(&self, value: &mut [u64], may_spin: bool) -> Result<Option<()>, PlaceId> {
         match &self.ring {
             Some(InwardRing { reader, is_used: true, .. }) => {
-                reader.take(value, may_look).map_err(|FalseCount| self.place)
+                reader.take(value, may_spin).map_err(|FalseCount| self.place)
             }
             _ => Ok(None),
         }
@@ -492,7 +492,7 @@ impl ControlBlock {
             && let Some(ring) = OutwardRing::mapped(local, shape, region)
         {
             // First, so that all that went before is known to have come; a dead home needs no values.
-            let _ = self.tell(local, self.id.home, &ChannelMessage::RingUsed);
+            let _ = self.send_message(local, self.id.home, &ChannelMessage::RingUsed);
             let _ = self.outward.set(ring);
         }
     }

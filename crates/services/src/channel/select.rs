@@ -155,7 +155,7 @@ impl<F: Future> PollBranch for Branch<'_, F> {
 
     fn poll_branch(&mut self, context: &mut Context<'_>, selection: &Selection) -> Poll<Option<F::Output>> {
         let mut noted = std::mem::take(&mut self.receives);
-        let noting = Noting::begin(&mut noted, selection.number);
+        let noting = BranchReceivesGuard::begin(&mut noted, selection.number);
         let polled = self.poll_future(|future| match future.poll(context) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
             Poll::Pending if selection.waits => Poll::Pending,
@@ -176,21 +176,21 @@ impl<F: Future> PollBranch for Branch<'_, F> {
 }
 
 /// Receives that wait note themselves as long as this lives, which ends also if the branch panics.
-struct Noting<'a> {
+struct BranchReceivesGuard<'a> {
     noted: &'a mut BranchReceives,
     /// Receives of a `select!` around this one, which has these as well.
     outer: Option<(u64, BranchReceives)>,
 }
 
-impl<'a> Noting<'a> {
-    fn begin(noted: &'a mut BranchReceives, number: u64) -> Noting<'a> {
+impl<'a> BranchReceivesGuard<'a> {
+    fn begin(noted: &'a mut BranchReceives, number: u64) -> BranchReceivesGuard<'a> {
         let within = Some((number, Vec::new()));
         let outer = Local::with(|local| ChannelTable::of(local).borrow_mut().note_within(within));
-        Noting { noted, outer }
+        BranchReceivesGuard { noted, outer }
     }
 }
 
-impl Drop for Noting<'_> {
+impl Drop for BranchReceivesGuard<'_> {
     fn drop(&mut self) {
         Local::try_with(|local| {
             let mut table = ChannelTable::of(local).borrow_mut();

@@ -37,7 +37,7 @@ pub(super) enum ChannelAnswer {
 }
 
 /// Error of an answer to an operation that was given up, or to none.
-pub(super) struct NobodyWaits;
+pub(super) struct NoWaiter;
 
 /// An operation that waits here.
 struct Wait {
@@ -123,13 +123,9 @@ impl Waits {
     ///
     /// # Errors
     /// Nobody waits for it.
-    pub(super) fn note_answer(
-        &self,
-        number: u64,
-        answer: ChannelAnswer,
-    ) -> Result<Option<Waker>, NobodyWaits> {
+    pub(super) fn note_answer(&self, number: u64, answer: ChannelAnswer) -> Result<Option<Waker>, NoWaiter> {
         let mut waits = self.0.borrow_mut();
-        let wait = find_mut(&mut waits, number).ok_or(NobodyWaits)?;
+        let wait = find_mut(&mut waits, number).ok_or(NoWaiter)?;
         match wait.state {
             // Whoever was declined waits as before, and has been woken.
             WaitState::Pending | WaitState::Answered(ChannelAnswer::Declined) => {
@@ -141,10 +137,10 @@ impl Waits {
                 if !matches!(answer, ChannelAnswer::Declined) {
                     self.forget(number);
                 }
-                Err(NobodyWaits)
+                Err(NoWaiter)
             }
             // An answer that is there already stands; a second one is no sound home's.
-            WaitState::Answered(_) => Err(NobodyWaits),
+            WaitState::Answered(_) => Err(NoWaiter),
         }
     }
 

@@ -143,7 +143,7 @@ impl HubKernel {
                 Err(SubmittedRequest { number, wait })
             }
         };
-        self.carry_out(&mut outputs);
+        self.execute_outputs(&mut outputs);
         *self.outputs.borrow_mut() = outputs;
         outcome
     }
@@ -200,7 +200,7 @@ impl HubKernel {
     }
 
     /// Serves what has arrived, gives away what was given back, and sends what waits.
-    pub(super) fn pass(&self, local: &Local) {
+    pub(super) fn progress(&self, local: &Local) {
         loop {
             loop {
                 // A binding, so that the inbox is free again.
@@ -238,11 +238,11 @@ impl HubKernel {
     fn drive(&self, input: impl FnOnce(&mut HubNode, &mut Vec<Output>)) {
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
         input(&mut self.node.borrow_mut(), &mut outputs);
-        self.carry_out(&mut outputs);
+        self.execute_outputs(&mut outputs);
         *self.outputs.borrow_mut() = outputs;
     }
 
-    fn carry_out(&self, outputs: &mut Vec<Output>) {
+    fn execute_outputs(&self, outputs: &mut Vec<Output>) {
         let packets = self.node.borrow().packets();
         let served = packets - self.charged.replace(packets);
         self.count(|counts| counts.packets += served);
@@ -282,14 +282,14 @@ impl HubKernel {
     }
 
     /// Returns `true` if a task more urgent than the running `task` is ready; then `task` is the first of its priority.
-    pub(super) fn gives_way(&self, task: TaskId) -> bool {
+    pub(super) fn is_preempted(&self, task: TaskId) -> bool {
         let Some(own) = self.read(|node| node.priority(task)) else { return false };
         let mut ready = self.ready.borrow_mut();
-        let gives_way = ready.first().is_some_and(|first| first < own);
-        if gives_way {
+        let is_preempted = ready.first().is_some_and(|first| first < own);
+        if is_preempted {
             ready.push_front(task, own);
         }
-        gives_way
+        is_preempted
     }
 
     /// Takes the task that runs next.

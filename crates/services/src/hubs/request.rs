@@ -80,7 +80,7 @@ impl HubRequest {
         if self.kernel.has_work() {
             Local::with(|local| {
                 if self.kernel.current.get().is_some() {
-                    self.kernel.pass(local);
+                    self.kernel.progress(local);
                 } else {
                     HubTable::of(local).note_busy();
                 }
@@ -116,11 +116,11 @@ impl Future for HubRequest {
             self.make();
         }
         match std::mem::replace(&mut self.state, RequestState::Over) {
-            RequestState::Returned(outcome) => self.come_back(outcome),
+            RequestState::Returned(outcome) => self.finish_request(outcome),
             RequestState::Back((status, payload)) => Poll::Ready(done(status).map(|()| payload)),
             RequestState::Made(asked) => {
                 if let Some(outcome) = self.kernel.take_outcome(asked) {
-                    return self.come_back(outcome);
+                    return self.finish_request(outcome);
                 }
                 self.state = RequestState::Made(asked);
                 if !matches!(self.wait, Wait::For(_)) {
@@ -128,7 +128,7 @@ impl Future for HubRequest {
                 }
                 self.poll_timer(asked, context);
                 match self.kernel.take_outcome(asked) {
-                    Some(outcome) => self.come_back(outcome),
+                    Some(outcome) => self.finish_request(outcome),
                     None => Poll::Pending,
                 }
             }
@@ -141,8 +141,8 @@ impl Future for HubRequest {
 
 impl HubRequest {
     /// Returns what came back, unless a more urgent task is to run first.
-    fn come_back(&mut self, outcome: Outcome) -> Poll<Result<Vec<u8>, Status>> {
-        if self.kernel.current.get() == Some(self.task) && self.kernel.gives_way(self.task) {
+    fn finish_request(&mut self, outcome: Outcome) -> Poll<Result<Vec<u8>, Status>> {
+        if self.kernel.current.get() == Some(self.task) && self.kernel.is_preempted(self.task) {
             self.state = RequestState::Back(outcome);
             return Poll::Pending;
         }

@@ -94,7 +94,7 @@ impl Service for HubTable {
         let mut was_due = false;
         for kernel in self.all() {
             if kernel.has_work() {
-                kernel.pass(local);
+                kernel.progress(local);
                 was_due = true;
             }
         }
@@ -106,7 +106,7 @@ impl Service for HubTable {
 /// kernel hears by itself.
 pub(super) fn send(local: &Local, system: SystemId, hop: PlaceId, packet: &HubPacket) {
     let guess = packet.payload().len() + HubPacket::HEADER_BYTES;
-    let _ = local.send_about(hop, Class::Data, HUB, guess, |writer| {
+    let _ = local.send_with_size_hint(hop, Class::Data, HUB, guess, |writer| {
         let before = writer.written();
         writer.put_serde(&system)?;
         writer.put_serde(packet)?;

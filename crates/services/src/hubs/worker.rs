@@ -161,7 +161,7 @@ impl<'a, V> HubWorker<'a, V> {
         let _working = WorkingGuard::begin(&kernel.is_working);
         let is_alone = Local::with(Local::places) == 1;
         for _ in 0..if is_alone { POLLS_MAX } else { POLLS_MAX_OF_SEVERAL } {
-            Local::with(|local| self.kernel.pass(local));
+            Local::with(|local| self.kernel.progress(local));
             self.kernel.woken.take().into_iter().for_each(|task| self.kernel.make_ready(task));
             if self.left == 0 {
                 let mut values = std::mem::take(&mut self.values);

@@ -140,11 +140,11 @@ impl PhaserTable {
     fn drive<R>(&self, local: &Local, input: impl FnOnce(&mut Phasers, &mut Vec<Output>) -> R) -> R {
         let mut outputs = Vec::new();
         let result = input(&mut self.machine.borrow_mut(), &mut outputs);
-        self.outputs.carry(&mut outputs, |output| self.carry_out(local, output));
+        self.outputs.process(&mut outputs, |output| self.execute_output(local, output));
         result
     }
 
-    fn carry_out(&self, local: &Local, output: Output) {
+    fn execute_output(&self, local: &Local, output: Output) {
         match output {
             Output::Send { to, control } => {
                 // A place that died meanwhile is reported to the machine by itself.

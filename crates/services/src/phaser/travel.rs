@@ -13,7 +13,9 @@ use super::{Phaser, PhaserTable, Registration, refused};
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
 use isles_protocol::phaser::{Party, PhaserError, RegistrationTransfer};
-use isles_runtime::service::{Encode, FOREIGN, Head, Refused, RefusedBody, Sent, call, roundtrip_check};
+use isles_runtime::service::{
+    BodyHeader, Encode, FOREIGN, Refused, RefusedBody, Sent, call, roundtrip_check,
+};
 use isles_runtime::wire::{EncodeError, Reader, Writer};
 use isles_runtime::{Error, ErrorKind, Local, Result};
 use isles_transport::{Class, HandlerId};
@@ -84,7 +86,7 @@ fn collect(local: &Local, encode: &Encode<'_>) -> Result<(Vec<Party>, usize)> {
 }
 
 /// Sends a body whose captures could not be sent without registrations; `unsent` is why, if it was not that.
-pub(crate) fn send_along(local: &Local, body: &RefusedBody<'_>, unsent: Error) -> Result<Sent> {
+pub(crate) fn send_with_registrations(local: &Local, body: &RefusedBody<'_>, unsent: Error) -> Result<Sent> {
     let RefusedBody { to, head, encode } = *body;
     let table = &PhaserTable::of(local);
     if !local.was_refused_alone() {
@@ -110,7 +112,7 @@ pub(crate) fn receive_registered(
     reader: &mut Reader<'_>,
 ) -> std::result::Result<(), Refused> {
     let tickets: Vec<RegistrationTransfer> = reader.take_serde()?;
-    let head = Head::decode(reader)?;
+    let head = BodyHeader::decode(reader)?;
     let registrations =
         tickets.into_iter().map(|ticket| PhaserTable::of(local).arrive(local, ticket, source));
     let _landing = PhaserTable::of(local).travelling.begin_landing(registrations);

@@ -10,7 +10,7 @@ use crate::shared::table::ObjectTable;
 use crate::table::service::Service;
 use isles_protocol::shared::GuardMode;
 use isles_runtime::service::FOREIGN;
-use isles_runtime::service::coop::{CALL, must_give_way, spend_of};
+use isles_runtime::service::coop::{CALL, must_yield, spend_budget_of};
 use isles_runtime::{Error, ErrorKind, Local, Result};
 use std::cell::{Ref, RefMut};
 use std::future::poll_fn;
@@ -82,7 +82,7 @@ pub struct WriteFuture<'a, T: SharedValue>(Acquire<'a, T>);
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct ReadGuard<'a, T: SharedValue> {
     value: Option<Ref<'a, T>>,
-    hold: Hold<'a, T>,
+    hold: HeldGuard<'a, T>,
 }
 
 /// A guard that reads and writes.
@@ -91,12 +91,12 @@ pub struct WriteGuard<'a, T: SharedValue> {
     value: Option<RefMut<'a, T>>,
     has_changed: bool,
     /// Id of the invalidation flags sent to others when the guard began.
-    flags: Option<u32>,
-    hold: Hold<'a, T>,
+    invalidation: Option<u32>,
+    hold: HeldGuard<'a, T>,
 }
 
 /// A guard as the place knows it.
-struct Hold<'a, T: SharedValue> {
+struct HeldGuard<'a, T: SharedValue> {
     object: &'a Object<T>,
     number: u64,
 }
@@ -109,18 +109,18 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
 
     /// Polls for the guard, and notes it.
     #[inline]
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<'a, T>>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<HeldGuard<'a, T>>> {
         // In one visit to the place: a guard that is there takes some 30 ns.
         let polled = Local::with(|local| {
             let is_first = !self.is_polled;
-            if is_first && must_give_way(local) {
+            if is_first && must_yield(local) {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
             self.is_polled = true;
             let polled = self.poll_at(local, context);
             if is_first && polled.is_ready() {
-                spend_of(local, CALL);
+                spend_budget_of(local, CALL);
             }
             polled
         });
@@ -128,7 +128,7 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
     }
 
     #[inline]
-    fn poll_at(&mut self, local: &Local, context: &mut Context<'_>) -> Poll<Result<Hold<'a, T>>> {
+    fn poll_at(&mut self, local: &Local, context: &mut Context<'_>) -> Poll<Result<HeldGuard<'a, T>>> {
         let object = self.object;
         let state = &object.state;
         if state.attachment != local.attachment() {
@@ -148,16 +148,16 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
                 }
             }
         }
-        let number = objects.hold(local, task, state.id, self.mode, self.line);
-        let hold = Hold { object, number };
-        let is_sound = state.memory.is_none() && state.holder.borrow().is_sound();
+        let number = objects.add_guard(local, task, state.id, self.mode, self.line);
+        let hold = HeldGuard { object, number };
+        let is_sound = state.memory.is_none() && state.holder.borrow().is_valid();
         Poll::Ready(if is_sound { Ok(hold) } else { self.examine(hold) })
     }
 
     /// Reads the value anew where memory is modelled, and lets the guard have only what it may show.
     #[cold]
     #[inline(never)]
-    fn examine(&self, hold: Hold<'a, T>) -> Result<Hold<'a, T>> {
+    fn examine(&self, hold: HeldGuard<'a, T>) -> Result<HeldGuard<'a, T>> {
         let (object, state) = (self.object, &self.object.state);
         let unreadable = match state.memory {
             Some(_) => object.begin(self.mode).inspect_err(|_| hold.end(self.mode, false))?,
@@ -226,22 +226,22 @@ impl<'a, T: SharedValue> Future for WriteFuture<'a, T> {
         let hold = ready!(self.0.poll(context))?;
         match hold.object.value.try_borrow_mut() {
             Ok(value) => {
-                let flags = hold.object.flags_at_begin(&value);
+                let invalidation = hold.object.invalidate_at_begin(&value);
                 let has_changed = self.0.repairs && hold.object.state.is_unread();
-                Poll::Ready(Ok(WriteGuard { value: Some(value), has_changed, flags, hold }))
+                Poll::Ready(Ok(WriteGuard { value: Some(value), has_changed, invalidation, hold }))
             }
             Err(_) => Poll::Ready(Err(hold.overlap(GuardMode::Write))),
         }
     }
 }
 
-impl<T: SharedValue> Hold<'_, T> {
+impl<T: SharedValue> HeldGuard<'_, T> {
     /// Ends the guard.
     #[inline]
     fn end(&self, mode: GuardMode, has_changed: bool) {
         let state = &self.object.state;
         state.attachment.try_with(|local| {
-            ObjectTable::of(local).let_go(self.number);
+            ObjectTable::of(local).remove_guard(self.number);
             if !state.is_free() {
                 state.release(local, self.object, mode, has_changed);
             }
@@ -297,11 +297,11 @@ impl<T: SharedValue> Object<T> {
 
     /// Tells others at once that their caches are old, if the controller does so.
     #[inline]
-    fn flags_at_begin(&self, value: &T) -> Option<u32> {
+    fn invalidate_at_begin(&self, value: &T) -> Option<u32> {
         let (state, memory) = (&self.state, self.state.memory.as_ref()?);
         let is_overlapped = state.is_free() && state.options.controller == Controller::Overlapped;
-        let is_told = is_overlapped && value.is_cached(memory);
-        is_told.then(|| Local::with(|local| state.flag_others(local)))
+        let must_invalidate = is_overlapped && value.is_cached(memory);
+        must_invalidate.then(|| Local::with(|local| state.invalidate_others(local)))
     }
 
     /// Ends a write. Returns whether remote copies are now stale, and the id of the invalidation sent.
@@ -309,7 +309,7 @@ impl<T: SharedValue> Object<T> {
         &self,
         mut value: RefMut<'_, T>,
         has_changed: bool,
-        is_flagged: bool,
+        has_invalidated: bool,
     ) -> (bool, Option<u32>) {
         let state = &self.state;
         if !has_changed {
@@ -317,7 +317,7 @@ impl<T: SharedValue> Object<T> {
         }
         match &state.memory {
             None => (value.stamp(state.holder.borrow().generation() + 1), None),
-            Some(memory) => self.store(memory, value, is_flagged),
+            Some(memory) => self.store(memory, value, has_invalidated),
         }
     }
 
@@ -327,7 +327,7 @@ impl<T: SharedValue> Object<T> {
         &self,
         memory: &ObjectMemory,
         mut value: RefMut<'_, T>,
-        is_flagged: bool,
+        has_invalidated: bool,
     ) -> (bool, Option<u32>) {
         let state = &self.state;
         let mut lines = self.lines.borrow_mut();
@@ -345,9 +345,10 @@ impl<T: SharedValue> Object<T> {
             }
             return (is_old_elsewhere, None);
         }
-        let is_told = is_old_elsewhere && !is_flagged && state.options.controller != Controller::Timestamp;
+        let must_invalidate =
+            is_old_elsewhere && !has_invalidated && state.options.controller != Controller::Timestamp;
         // Lines are written back while the flags are on their way.
-        let flags = is_told.then(|| Local::with(|local| state.flag_others(local)));
+        let invalidation = must_invalidate.then(|| Local::with(|local| state.invalidate_others(local)));
         state.is_unwritten.set(false);
         value.write_back(memory, lines);
         if is_old_elsewhere && state.options.controller == Controller::Timestamp {
@@ -355,7 +356,7 @@ impl<T: SharedValue> Object<T> {
             state.seen.set(count);
             state.counter.iter().for_each(|counter| memory.memory.write(counter, 0, &count.to_le_bytes()));
         }
-        (is_old_elsewhere, flags)
+        (is_old_elsewhere, invalidation)
     }
 }
 
@@ -400,12 +401,12 @@ impl<T: SharedValue> WriteGuard<'_, T> {
     /// [`Exclusion::Program`](crate::Exclusion::Program), dropping the guard begins the same, and the program cannot
     /// know when it is over.
     pub async fn release(mut self) {
-        let at_begin = self.flags;
+        let at_begin = self.invalidation;
         let at_end = self.end();
         let object = self.hold.object;
         drop(self);
-        for flags in [at_begin, at_end].into_iter().flatten() {
-            poll_fn(|context| object.state.poll_known(flags, context)).await;
+        for invalidation in [at_begin, at_end].into_iter().flatten() {
+            poll_fn(|context| object.state.poll_invalidated(invalidation, context)).await;
         }
     }
 
@@ -417,9 +418,10 @@ impl<T: SharedValue> WriteGuard<'_, T> {
         if self.has_changed && std::thread::panicking() {
             self.hold.object.state.holder.borrow_mut().set_poisoned(true);
         }
-        let (has_changed, flags) = self.hold.object.end_write(value, self.has_changed, self.flags.is_some());
+        let (has_changed, invalidation) =
+            self.hold.object.end_write(value, self.has_changed, self.invalidation.is_some());
         self.hold.end(GuardMode::Write, has_changed);
-        flags
+        invalidation
     }
 }
 

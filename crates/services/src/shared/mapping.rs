@@ -4,7 +4,7 @@
 //! table of chunks is cached whatever the kind; so, where elements are not, a writer that only sets elements makes no
 //! cache old. Invariant: of a chunk whose stamp is not [`PENDING`], the elements are those of that generation.
 
-use super::memory::{ByteLines, MemoryStretch, ObjectMemory};
+use super::memory::{ByteLines, MemoryRange, ObjectMemory};
 use super::value::{SharedValue, ValueLines};
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::shared::MemoryKind;
@@ -40,8 +40,8 @@ struct Chunk<V> {
 /// The elements in memory that nothing keeps coherent.
 struct ElementLines {
     memory: ObjectMemory,
-    stretches: Vec<MemoryStretch>,
-    /// The table of stretches has changed since it was stored.
+    ranges: Vec<MemoryRange>,
+    /// The table of ranges has changed since it was stored.
     is_table_changed: bool,
     /// Some element of a cached chunk has changed since it was written back; by chunk.
     is_changed: Vec<bool>,
@@ -84,7 +84,7 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
 
     /// Returns the number of elements that fit before another chunk is taken.
     pub fn capacity(&self) -> usize {
-        let chunks = self.lines.as_ref().map_or(self.chunks.len(), |lines| lines.stretches.len());
+        let chunks = self.lines.as_ref().map_or(self.chunks.len(), |lines| lines.ranges.len());
         chunks * Self::CHUNK
     }
 
@@ -187,9 +187,9 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         })
     }
 
-    /// The table as it lies in memory: the length, and the name of each stretch.
+    /// The table as it lies in memory: the length, and the name of each range.
     fn table(&self) -> Vec<u8> {
-        let names = self.lines.iter().flat_map(|lines| &lines.stretches).flat_map(MemoryStretch::name);
+        let names = self.lines.iter().flat_map(|lines| &lines.ranges).flat_map(MemoryRange::name);
         (self.len as u64).to_le_bytes().into_iter().chain(names).collect()
     }
 
@@ -198,14 +198,14 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
         let (len, names) = table.split_first_chunk::<8>().ok_or_else(malformed)?;
         let len = usize::try_from(u64::from_le_bytes(*len)).map_err(|_| malformed())?;
         let Some(lines) = &mut self.lines else { return Err(malformed()) };
-        let names = names.chunks_exact(MemoryStretch::NAME_BYTES);
-        let stretch = |name| MemoryStretch::named(name, CHUNK_BYTES as u64, lines.memory.kind);
-        let stretches: Vec<MemoryStretch> = names.map_while(stretch).collect();
-        if stretches.len() < len.div_ceil(Self::CHUNK) {
+        let names = names.chunks_exact(MemoryRange::NAME_BYTES);
+        let range = |name| MemoryRange::named(name, CHUNK_BYTES as u64, lines.memory.kind);
+        let ranges: Vec<MemoryRange> = names.map_while(range).collect();
+        if ranges.len() < len.div_ceil(Self::CHUNK) {
             return Err(malformed());
         }
-        lines.is_changed.resize(stretches.len(), false);
-        lines.stretches = stretches;
+        lines.is_changed.resize(ranges.len(), false);
+        lines.ranges = ranges;
         self.len = len;
         Ok(())
     }
@@ -213,13 +213,13 @@ impl<V: NoUninit + AnyBitPattern> Mapping<V> {
 
 impl ElementLines {
     fn grow(&mut self, chunks: usize) {
-        while self.stretches.len() < chunks {
+        while self.ranges.len() < chunks {
             // A chip that had memory for the object has it for a chunk.
-            let Some(stretch) = self.memory.memory.take(self.memory.kind, CHUNK_BYTES as u64) else { return };
+            let Some(range) = self.memory.memory.take(self.memory.kind, CHUNK_BYTES as u64) else { return };
             // They go round the controllers, each of which serves a few readers at a time only.
             let controllers = self.memory.memory.controllers().max(1);
-            let controller = (stretch.start / CHUNK_BYTES as u64 % u64::from(controllers)) as u32;
-            self.stretches.push(MemoryStretch { controller, ..stretch });
+            let controller = (range.start / CHUNK_BYTES as u64 % u64::from(controllers)) as u32;
+            self.ranges.push(MemoryRange { controller, ..range });
             self.is_changed.push(false);
         }
         self.is_table_changed = true;
@@ -228,13 +228,13 @@ impl ElementLines {
     #[inline]
     fn read<V: NoUninit + AnyBitPattern>(&self, chunk: usize, at: usize, into: &mut [V]) {
         let offset = (at * size_of::<V>()) as u64;
-        self.memory.memory.read(&self.stretches[chunk], offset, bytemuck::cast_slice_mut(into));
+        self.memory.memory.read(&self.ranges[chunk], offset, bytemuck::cast_slice_mut(into));
     }
 
     fn write<V: NoUninit>(&mut self, chunk: usize, at: usize, from: &[V]) {
         let offset = (at * size_of::<V>()) as u64;
         self.is_changed[chunk] = true;
-        self.memory.memory.write(&self.stretches[chunk], offset, bytemuck::cast_slice(from));
+        self.memory.memory.write(&self.ranges[chunk], offset, bytemuck::cast_slice(from));
     }
 }
 
@@ -314,14 +314,13 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
 
     fn place(&mut self, memory: &ObjectMemory) -> Option<ValueLines> {
         let chunks = std::mem::take(&mut self.chunks);
-        let (stretches, is_changed) = (Vec::new(), Vec::new());
-        let mut lines =
-            ElementLines { memory: memory.clone(), stretches, is_table_changed: true, is_changed };
+        let (ranges, is_changed) = (Vec::new(), Vec::new());
+        let mut lines = ElementLines { memory: memory.clone(), ranges, is_table_changed: true, is_changed };
         lines.grow(chunks.len());
         for (index, chunk) in chunks.iter().enumerate() {
-            memory.memory.write(lines.stretches.get(index)?, 0, bytemuck::cast_slice(&chunk.elements));
+            memory.memory.write(lines.ranges.get(index)?, 0, bytemuck::cast_slice(&chunk.elements));
         }
-        memory.write_back(&lines.stretches);
+        memory.write_back(&lines.ranges);
         lines.is_table_changed = false;
         self.lines = Some(lines);
         let mut table = ByteLines::new(memory, MemoryKind::Cached)?;
@@ -332,9 +331,9 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
 
     fn find(&mut self, memory: &ObjectMemory, start: u64, controller: u32) -> ValueLines {
         self.chunks = Vec::new();
-        let (stretches, is_changed) = (Vec::new(), Vec::new());
+        let (ranges, is_changed) = (Vec::new(), Vec::new());
         self.lines =
-            Some(ElementLines { memory: memory.clone(), stretches, is_table_changed: false, is_changed });
+            Some(ElementLines { memory: memory.clone(), ranges, is_table_changed: false, is_changed });
         ValueLines(ByteLines::at(MemoryKind::Cached, start, controller))
     }
 
@@ -351,7 +350,7 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
         }
         let Some(elements) = &self.lines else { return Ok(()) };
         match memory.kind {
-            MemoryKind::Cached if is_old => memory.forget(&elements.stretches),
+            MemoryKind::Cached if is_old => memory.forget(&elements.ranges),
             // Messages do so as well where they lie in such memory; it takes one cycle.
             MemoryKind::Through if memory.flushes => memory.memory.invalidate(),
             MemoryKind::Cached | MemoryKind::Through | MemoryKind::Uncached => {}
@@ -379,9 +378,9 @@ impl<V: NoUninit + AnyBitPattern> SharedValue for Mapping<V> {
 
     fn write_back(&mut self, memory: &ObjectMemory, _lines: &ValueLines) {
         let Some(elements) = &mut self.lines else { return };
-        let all = elements.is_changed.iter_mut().zip(&elements.stretches);
-        let changed = all.filter_map(|(is_changed, stretch)| std::mem::take(is_changed).then_some(*stretch));
-        let changed: Vec<MemoryStretch> = changed.collect();
+        let all = elements.is_changed.iter_mut().zip(&elements.ranges);
+        let changed = all.filter_map(|(is_changed, range)| std::mem::take(is_changed).then_some(*range));
+        let changed: Vec<MemoryRange> = changed.collect();
         memory.write_back(&changed);
     }
 }

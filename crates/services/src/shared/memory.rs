@@ -8,9 +8,9 @@ use std::rc::Rc;
 /// Bytes of a line.
 pub(super) const LINE_BYTES: u64 = 32;
 
-/// A stretch of such memory.
+/// A range of such memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryStretch {
+pub struct MemoryRange {
     /// Its first byte.
     pub start: u64,
     /// Size in bytes.
@@ -21,45 +21,45 @@ pub struct MemoryStretch {
     pub controller: u32,
 }
 
-impl MemoryStretch {
-    /// Bytes of a stretch in a table, without what all of the table have in common.
+impl MemoryRange {
+    /// Bytes of a range in a table, without what all of the table have in common.
     pub(super) const NAME_BYTES: usize = 12;
 
-    pub(super) fn name(&self) -> [u8; MemoryStretch::NAME_BYTES] {
-        let mut name = [0; MemoryStretch::NAME_BYTES];
+    pub(super) fn name(&self) -> [u8; MemoryRange::NAME_BYTES] {
+        let mut name = [0; MemoryRange::NAME_BYTES];
         name[..8].copy_from_slice(&self.start.to_le_bytes());
         name[8..].copy_from_slice(&self.controller.to_le_bytes());
         name
     }
 
-    /// The stretch with this name.
-    pub(super) fn named(name: &[u8], bytes: u64, kind: MemoryKind) -> Option<MemoryStretch> {
+    /// The range with this name.
+    pub(super) fn named(name: &[u8], bytes: u64, kind: MemoryKind) -> Option<MemoryRange> {
         let start = u64::from_le_bytes(name.get(..8)?.try_into().ok()?);
         let controller = u32::from_le_bytes(name.get(8..12)?.try_into().ok()?);
-        Some(MemoryStretch { start, bytes, kind, controller })
+        Some(MemoryRange { start, bytes, kind, controller })
     }
 }
 
 /// Memory that all cores share and nothing keeps coherent. Each call is of the place that runs, and takes its time.
 pub trait IncoherentMemory {
-    /// Takes a stretch of zeros, on a line of its own, until the run ends; none if the chip has no such memory.
-    fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryStretch>;
+    /// Takes a range of zeros, on a line of its own, until the run ends; none if the chip has no such memory.
+    fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryRange>;
 
     /// Returns the number of memory controllers; controllers are numbered below it.
     fn controllers(&self) -> u32;
 
     /// Reads from `offset` on what this place sees there, which may be old.
-    fn read(&self, stretch: &MemoryStretch, offset: u64, into: &mut [u8]);
+    fn read(&self, range: &MemoryRange, offset: u64, into: &mut [u8]);
 
     /// Writes from `offset` on.
-    fn write(&self, stretch: &MemoryStretch, offset: u64, from: &[u8]);
+    fn write(&self, range: &MemoryRange, offset: u64, from: &[u8]);
 
-    /// Writes back what this core's caches have changed of the stretches, and forgets what they have of them, in one
+    /// Writes back what this core's caches have changed of the ranges, and forgets what they have of them, in one
     /// go.
-    fn flush(&self, stretches: &[MemoryStretch]);
+    fn flush(&self, ranges: &[MemoryRange]);
 
-    /// Lets the line in this core's write buffer go to memory, behind the controller of the stretch.
-    fn drain(&self, stretch: &MemoryStretch);
+    /// Lets the line in this core's write buffer go to memory, behind the controller of the range.
+    fn drain(&self, range: &MemoryRange);
 
     /// Forgets all lines of [`MemoryKind::Through`] memory in this core's first cache.
     fn invalidate(&self);
@@ -80,35 +80,35 @@ impl ObjectMemory {
         Local::with(|local| local.add_count(CounterId::ObjectFlushes, u64::from(self.flushes)));
     }
 
-    /// Forgets what caches have of stretches, which are of one kind.
-    pub(super) fn forget(&self, stretches: &[MemoryStretch]) {
+    /// Forgets what caches have of ranges, which are of one kind.
+    pub(super) fn forget(&self, ranges: &[MemoryRange]) {
         self.count_flush();
-        match stretches.first().map(|stretch| stretch.kind) {
-            Some(MemoryKind::Cached) if self.flushes => self.memory.flush(stretches),
+        match ranges.first().map(|range| range.kind) {
+            Some(MemoryKind::Cached) if self.flushes => self.memory.flush(ranges),
             Some(MemoryKind::Through) if self.flushes => self.memory.invalidate(),
             _ => {}
         }
     }
 
-    /// Lets what was written to stretches, which are of one kind, go to memory.
-    pub(super) fn write_back(&self, stretches: &[MemoryStretch]) {
+    /// Lets what was written to ranges, which are of one kind, go to memory.
+    pub(super) fn write_back(&self, ranges: &[MemoryRange]) {
         self.count_flush();
-        match stretches.last() {
+        match ranges.last() {
             Some(last) if self.flushes && last.kind == MemoryKind::Through => self.memory.drain(last),
-            Some(last) if self.flushes && last.kind == MemoryKind::Cached => self.memory.flush(stretches),
+            Some(last) if self.flushes && last.kind == MemoryKind::Cached => self.memory.flush(ranges),
             _ => {}
         }
     }
 }
 
-/// Bytes of any length in such memory: a line that says where they are and how many, and a stretch that holds them.
+/// Bytes of any length in such memory: a line that says where they are and how many, and a range that holds them.
 pub(super) struct ByteLines {
-    head: MemoryStretch,
-    body: Option<MemoryStretch>,
+    head: MemoryRange,
+    body: Option<MemoryRange>,
 }
 
 /// Bytes of the head that mean something: the name of the body, its length, and that of the bytes in it.
-const HEAD_BYTES: usize = MemoryStretch::NAME_BYTES + 16;
+const HEAD_BYTES: usize = MemoryRange::NAME_BYTES + 16;
 
 impl ByteLines {
     /// Takes a head, of memory that holds nothing.
@@ -118,14 +118,14 @@ impl ByteLines {
 
     /// Returns the lines whose head starts at `start`.
     pub(super) fn at(kind: MemoryKind, start: u64, controller: u32) -> ByteLines {
-        ByteLines { head: MemoryStretch { start, bytes: LINE_BYTES, kind, controller }, body: None }
+        ByteLines { head: MemoryRange { start, bytes: LINE_BYTES, kind, controller }, body: None }
     }
 
-    pub(super) fn head(&self) -> MemoryStretch {
+    pub(super) fn head(&self) -> MemoryRange {
         self.head
     }
 
-    /// Writes the bytes, in a longer stretch if they do not fit.
+    /// Writes the bytes, in a longer range if they do not fit.
     pub(super) fn store(&mut self, memory: &ObjectMemory, bytes: &[u8]) {
         let len = bytes.len() as u64;
         let body = match self.body.filter(|body| body.bytes >= len) {
@@ -138,7 +138,7 @@ impl ByteLines {
         };
         self.body = Some(body);
         let mut head = [0; HEAD_BYTES];
-        head[..MemoryStretch::NAME_BYTES].copy_from_slice(&body.name());
+        head[..MemoryRange::NAME_BYTES].copy_from_slice(&body.name());
         head[12..20].copy_from_slice(&body.bytes.to_le_bytes());
         head[20..].copy_from_slice(&len.to_le_bytes());
         memory.memory.write(&self.head, 0, &head);
@@ -147,15 +147,15 @@ impl ByteLines {
 
     /// Lets what was stored go to memory.
     pub(super) fn write_back(&self, memory: &ObjectMemory) {
-        memory.write_back(&self.stretches());
+        memory.write_back(&self.ranges());
     }
 
     /// Forgets what caches have of it.
     pub(super) fn forget(&self, memory: &ObjectMemory) {
-        memory.forget(&self.stretches());
+        memory.forget(&self.ranges());
     }
 
-    fn stretches(&self) -> Vec<MemoryStretch> {
+    fn ranges(&self) -> Vec<MemoryRange> {
         std::iter::once(self.head).chain(self.body).collect()
     }
 
@@ -164,7 +164,7 @@ impl ByteLines {
         let mut head = [0; HEAD_BYTES];
         memory.memory.read(&self.head, 0, &mut head);
         let number = |at: usize| head.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
-        let body = MemoryStretch::named(&head, number(12)?, self.head.kind)?;
+        let body = MemoryRange::named(&head, number(12)?, self.head.kind)?;
         let len = number(20).filter(|len| *len <= body.bytes)?;
         self.body = Some(body);
         let mut bytes = vec![0; usize::try_from(len).ok()?];

@@ -51,7 +51,7 @@ impl ReturnedToken {
 
 /// A part of the tree in which places are told that their caches are old.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FlagRange {
+pub(super) struct InvalidationRange {
     /// The rank of the writer, from which the others are counted.
     pub(super) root: u32,
     /// Counted from the root: the receiver, and the first one behind those that it tells.
@@ -82,7 +82,7 @@ pub(super) enum ObjectMessage {
     /// To the home: here it is; changes follow.
     GiveBack(ReturnedToken),
     /// Caches are old.
-    Flag(FlagRange),
+    Invalidate(InvalidationRange),
     /// The receiver's flag with this token is known to all to whom it went.
-    Known(u32),
+    Invalidated(u32),
 }

@@ -20,7 +20,7 @@ mod value;
 pub use acquire::{AcquireAll, Composed, acquire_all};
 pub use guard::{ReadFuture, ReadGuard, WriteFuture, WriteGuard};
 pub use mapping::{CHUNK_BYTES, Mapping};
-pub use memory::{IncoherentMemory, MemoryStretch, ObjectMemory};
+pub use memory::{IncoherentMemory, MemoryRange, ObjectMemory};
 pub use space::{IndexRange, IndexSpace};
 pub use table::set_incoherent_memory;
 pub(crate) use table::{ObjectTable, receive};
@@ -39,7 +39,7 @@ use state::ObjectState;
 use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
-use table::{AnyObject, ApplyFault, Growth, Line, incoherent_memory};
+use table::{AnyObject, ApplyFault, GrowFuture, Line, incoherent_memory};
 use value::ValueLines;
 
 /// A value that tasks of all places read and write under guards: many readers, or one writer. A handle that can be sent
@@ -153,7 +153,7 @@ struct Seed {
     #[serde(with = "isles_runtime::plain")]
     value: Vec<u8>,
     /// On modelled chips: where the value and the counter of generations lie.
-    stretches: Option<[(u64, u32); 2]>,
+    ranges: Option<[(u64, u32); 2]>,
 }
 
 impl<T: SharedValue> Shared<T> {
@@ -198,11 +198,11 @@ impl<T: SharedValue> Shared<T> {
             // Before it lies in memory, so that a value that cannot be carried is refused on every machine.
             let changes = value.changes(None)?;
             let placed = Local::with(|local| place_in_memory(local, &mut value, options));
-            let stretches = placed.as_ref().map(|(lines, counter)| {
-                [lines.0.head(), *counter].map(|stretch| (stretch.start, stretch.controller))
+            let ranges = placed.as_ref().map(|(lines, counter)| {
+                [lines.0.head(), *counter].map(|range| (range.start, range.controller))
             });
             let team = Team::of_members(members.clone());
-            let seed = Seed { id, team, options, value: changes, stretches };
+            let seed = Seed { id, team, options, value: changes, ranges };
             let part = Rc::new(ObjectPart::new(&seed, value, placed.map(|(lines, _)| lines)));
             let share =
                 replicate(line, members, &seed, Rc::clone(&part), |seed| ObjectPart::copy(&seed)).await?;
@@ -216,13 +216,13 @@ fn place_in_memory<T: SharedValue>(
     local: &Local,
     value: &mut T,
     options: SharedOptions,
-) -> Option<(ValueLines, MemoryStretch)> {
+) -> Option<(ValueLines, MemoryRange)> {
     let memory = object_memory(local, options)?;
     let counter = memory.memory.take(MemoryKind::Uncached, COUNTER_BYTES)?;
     // All places look at all counters, so these go round the controllers.
     let lines = counter.start / LINE_BYTES;
     let controller = (lines % u64::from(memory.memory.controllers().max(1))) as u32;
-    Some((value.place(&memory)?, MemoryStretch { controller, ..counter }))
+    Some((value.place(&memory)?, MemoryRange { controller, ..counter }))
 }
 
 fn object_memory(local: &Local, options: SharedOptions) -> Option<ObjectMemory> {
@@ -235,7 +235,7 @@ impl<T: SharedValue> ObjectPart<T> {
     fn new(seed: &Seed, value: T, lines: Option<ValueLines>) -> ObjectPart<T> {
         Local::with(|local| {
             let members = seed.team.members().unwrap_or(Members::All(local.places()));
-            let counter = seed.stretches.map(|[_, (start, controller)]| MemoryStretch {
+            let counter = seed.ranges.map(|[_, (start, controller)]| MemoryRange {
                 start,
                 bytes: COUNTER_BYTES,
                 kind: MemoryKind::Uncached,
@@ -256,7 +256,7 @@ impl<T: SharedValue> ObjectPart<T> {
         // The task that makes the part ends with it.
         let mut value = value.unwrap_or_else(|fault| panic!("a shared value cannot be read: {fault}"));
         let lines = Local::with(|local| {
-            let [(start, controller), _] = seed.stretches?;
+            let [(start, controller), _] = seed.ranges?;
             let memory = object_memory(local, seed.options)?;
             Some(value.find(&memory, start, controller))
         });
@@ -285,7 +285,7 @@ impl<T: SharedValue> AnyObject for Object<T> {
         applied.map_err(if T::IS_READ_BY_PROGRAM { ApplyFault::Unreadable } else { ApplyFault::Malformed })
     }
 
-    fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth {
+    fn grow(self: Rc<Self>, len: usize, line: Line) -> GrowFuture {
         Box::pin(async move {
             match self.write(line).await {
                 Ok(mut guard) => {

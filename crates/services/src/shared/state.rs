@@ -3,11 +3,11 @@
 //! Invariant: nothing of it is borrowed while a task is woken or a message sent.
 
 use super::SharedOptions;
-use super::memory::{MemoryStretch, ObjectMemory};
-use super::message::{FlagRange, ObjectId, ObjectMessage, ReturnedToken};
+use super::memory::{MemoryRange, ObjectMemory};
+use super::message::{InvalidationRange, ObjectId, ObjectMessage, ReturnedToken};
 use super::table::{AnyObject, ApplyFault};
 use crate::shared::message::OBJECT;
-use crate::window::look_for;
+use crate::window::spin_until;
 use isles_protocol::PlaceId;
 use isles_protocol::shared::{
     Admission, GiveBack, Granted, GuardMode, Holder, Home, HomeStep, ObjectRequest, Token,
@@ -29,7 +29,7 @@ struct Wait {
 }
 
 /// Places that are being told that their caches are old.
-struct Flagging {
+struct Invalidation {
     token: u32,
     /// Places that have not answered.
     missing: Vec<PlaceId>,
@@ -49,7 +49,7 @@ pub(crate) struct ObjectState {
     home: Option<RefCell<Home>>,
     /// Steps the home has decided and not yet done, and whether it is doing them.
     steps: RefCell<VecDeque<HomeStep>>,
-    is_carrying_out: Cell<bool>,
+    is_executing: Cell<bool>,
     /// The generation that the home has, as far as this place knows.
     base: Cell<u64>,
     /// Error because of which the copy here is not the value, if it is not.
@@ -61,15 +61,15 @@ pub(crate) struct ObjectState {
     /// The machine's memory, where it is modelled.
     pub(super) memory: Option<ObjectMemory>,
     /// The counter of generations there.
-    pub(super) counter: Option<MemoryStretch>,
+    pub(super) counter: Option<MemoryRange>,
     /// The last count that this place has seen.
     pub(super) seen: Cell<u64>,
     /// True if cached copies may be stale.
     pub(super) is_old: Cell<bool>,
     /// Something was stored that has not been written back.
     pub(super) is_unwritten: Cell<bool>,
-    flagging: RefCell<Vec<Flagging>>,
-    next_flagging: Cell<u32>,
+    invalidations: RefCell<Vec<Invalidation>>,
+    next_invalidation: Cell<u32>,
 }
 
 impl ObjectState {
@@ -79,7 +79,7 @@ impl ObjectState {
         members: Members,
         options: SharedOptions,
         memory: Option<ObjectMemory>,
-        counter: Option<MemoryStretch>,
+        counter: Option<MemoryRange>,
     ) -> ObjectState {
         let is_home = id.home == local.here();
         ObjectState {
@@ -90,7 +90,7 @@ impl ObjectState {
             holder: RefCell::new(Holder::new(if is_home { Token::Write } else { Token::None })),
             home: is_home.then(|| RefCell::new(Home::new(options.controller, id.home))),
             steps: RefCell::default(),
-            is_carrying_out: Cell::new(false),
+            is_executing: Cell::new(false),
             base: Cell::new(0),
             unreadable: RefCell::default(),
             is_abandoned: Cell::new(false),
@@ -101,15 +101,15 @@ impl ObjectState {
             seen: Cell::new(0),
             is_old: Cell::new(!is_home),
             is_unwritten: Cell::new(false),
-            flagging: RefCell::default(),
-            next_flagging: Cell::new(0),
+            invalidations: RefCell::default(),
+            next_invalidation: Cell::new(0),
         }
     }
 
     /// Sends a message about this object; a place that is dead hears nothing.
     fn send(&self, local: &Local, to: PlaceId, message: ObjectMessage, changes: &[u8]) -> Result<()> {
         let guess = changes.len() + 40;
-        local.send_about(to, Class::Control, OBJECT, guess, |writer| {
+        local.send_with_size_hint(to, Class::Control, OBJECT, guess, |writer| {
             writer.put_serde(&(self.id, message))?;
             writer.put_bytes(changes);
             Ok(())
@@ -151,11 +151,11 @@ impl ObjectState {
                 Admission::Wait => {
                     self.wait(mode, ticket, context);
                     // An answer that comes soon comes sooner this way than through the place's queue.
-                    let mut heard = || {
+                    let mut condition = || {
                         let admission = self.holder.borrow_mut().acquire(mode);
                         (admission != Admission::Wait).then_some(admission)
                     };
-                    match look_for(&mut heard) {
+                    match spin_until(&mut condition) {
                         Some(heard) => admission = heard,
                         None => return Poll::Pending,
                     }
@@ -178,7 +178,7 @@ impl ObjectState {
         let since = self.holder.borrow().copy_generation();
         if let Some(home) = &self.home {
             let steps = home.borrow_mut().request(ObjectRequest { place: local.here(), mode, since });
-            self.carry_out(local, object, steps.expect("a place asks for what it has not, once"));
+            self.execute_steps(local, object, steps.expect("a place asks for what it has not, once"));
             return Ok(());
         }
         self.send(local, self.id.home, ObjectMessage::Request(mode, since), &[])
@@ -278,7 +278,7 @@ impl ObjectState {
         }
         if let Some(home) = &self.home {
             let steps = home.borrow_mut().given_back(local.here(), back);
-            self.carry_out(local, object, steps.expect("a place gives back what is recalled"));
+            self.execute_steps(local, object, steps.expect("a place gives back what is recalled"));
             return self.wake_first();
         }
         let mut changes = Vec::new();
@@ -307,9 +307,9 @@ impl ObjectState {
 
     /// Does what the home has decided, in the order of its decisions: to send may take in messages, and then it decides
     /// more.
-    fn carry_out(&self, local: &Local, object: &dyn AnyObject, steps: Vec<HomeStep>) {
+    fn execute_steps(&self, local: &Local, object: &dyn AnyObject, steps: Vec<HomeStep>) {
         self.steps.borrow_mut().extend(steps);
-        if self.is_carrying_out.replace(true) {
+        if self.is_executing.replace(true) {
             return;
         }
         loop {
@@ -330,7 +330,7 @@ impl ObjectState {
                 }
             }
         }
-        self.is_carrying_out.set(false);
+        self.is_executing.set(false);
     }
 
     fn grant(
@@ -401,7 +401,7 @@ impl ObjectState {
                 let request = ObjectRequest { place: source, mode, since };
                 let steps = self.home.as_ref().ok_or_else(not_home)?.borrow_mut().request(request);
                 let steps = steps.map_err(|_| Refused::of_service("it asks for a guard twice"))?;
-                self.carry_out(local, object, steps);
+                self.execute_steps(local, object, steps);
             }
             ObjectMessage::GiveBack(back) => {
                 let (home, mut back) = (self.home.as_ref().ok_or_else(not_home)?, back.back());
@@ -419,7 +419,7 @@ impl ObjectState {
                     }
                 }
                 let steps = home.borrow_mut().given_back(source, back).map_err(|_| not_held())?;
-                self.carry_out(local, object, steps);
+                self.execute_steps(local, object, steps);
             }
             ObjectMessage::Grant { mode, generation, flushes, is_poisoned, has_changes }
                 if source == self.id.home =>
@@ -437,8 +437,8 @@ impl ObjectState {
                 self.send_back(local, object, back);
             }
             ObjectMessage::Grant { .. } | ObjectMessage::Recall(_) => return Err(Refused::NotItsHome),
-            ObjectMessage::Flag(range) => self.flagged(local, source, range)?,
-            ObjectMessage::Known(token) => self.known(local, source, token)?,
+            ObjectMessage::Invalidate(range) => self.receive_invalidation(local, source, range)?,
+            ObjectMessage::Invalidated(token) => self.receive_invalidated(local, source, token)?,
         }
         Ok(())
     }
@@ -447,15 +447,16 @@ impl ObjectState {
     pub(super) fn place_died(&self, local: &Local, object: &dyn AnyObject, place: PlaceId) {
         if let Some(home) = &self.home {
             let steps = home.borrow_mut().place_died(place);
-            self.carry_out(local, object, steps);
+            self.execute_steps(local, object, steps);
         } else if place == self.id.home {
             self.holder.borrow_mut().home_died();
             self.wake_all();
         }
-        let tokens: Vec<u32> = self.flagging.borrow().iter().map(|flagging| flagging.token).collect();
+        let tokens: Vec<u32> =
+            self.invalidations.borrow().iter().map(|invalidation| invalidation.token).collect();
         for token in tokens {
             // Those that did not wait for it have nothing to forget.
-            let _ = self.known(local, place, token);
+            let _ = self.receive_invalidated(local, place, token);
         }
     }
 
@@ -470,77 +471,82 @@ impl ObjectState {
 /// Flags, where a program itself keeps writers away.
 impl ObjectState {
     /// Tells all other places that their caches are old; returns the token of the answers.
-    pub(super) fn flag_others(&self, local: &Local) -> u32 {
+    pub(super) fn invalidate_others(&self, local: &Local) -> u32 {
         let root = self.members.rank_of(local.here()).unwrap_or_default() as u32;
-        self.flag(local, (root, 1..self.members.len() as u32), None)
+        self.send_invalidation(local, (root, 1..self.members.len() as u32), None)
     }
 
-    fn flag(
+    fn send_invalidation(
         &self,
         local: &Local,
         (root, range): (u32, std::ops::Range<u32>),
         parent: Option<(PlaceId, u32)>,
     ) -> u32 {
-        let token = self.next_flagging.replace(self.next_flagging.get().wrapping_add(1));
+        let token = self.next_invalidation.replace(self.next_invalidation.get().wrapping_add(1));
         let mut missing = Vec::new();
         let middle = range.start + (range.end.saturating_sub(range.start)) / 2;
         let halves = [range.start..middle, middle..range.end];
         for half in halves.into_iter().filter(|half| !half.is_empty()) {
             let child = self.members.member((root + half.start) as usize % self.members.len());
-            let range = FlagRange { root, first: half.start, end: half.end, token };
-            if self.send(local, child, ObjectMessage::Flag(range), &[]).is_ok() {
+            let range = InvalidationRange { root, first: half.start, end: half.end, token };
+            if self.send(local, child, ObjectMessage::Invalidate(range), &[]).is_ok() {
                 missing.push(child);
             }
         }
         if missing.is_empty() {
-            self.tell(local, parent);
+            self.send_invalidated(local, parent);
         } else {
-            self.flagging.borrow_mut().push(Flagging { token, missing, parent, waker: None });
+            self.invalidations.borrow_mut().push(Invalidation { token, missing, parent, waker: None });
         }
         token
     }
 
-    fn tell(&self, local: &Local, parent: Option<(PlaceId, u32)>) {
+    fn send_invalidated(&self, local: &Local, parent: Option<(PlaceId, u32)>) {
         if let Some((parent, token)) = parent {
-            let _ = self.send(local, parent, ObjectMessage::Known(token), &[]);
+            let _ = self.send(local, parent, ObjectMessage::Invalidated(token), &[]);
         }
     }
 
-    fn flagged(&self, local: &Local, source: PlaceId, range: FlagRange) -> Result<(), Refused> {
-        let FlagRange { root, first, end, token } = range;
+    fn receive_invalidation(
+        &self,
+        local: &Local,
+        source: PlaceId,
+        range: InvalidationRange,
+    ) -> Result<(), Refused> {
+        let InvalidationRange { root, first, end, token } = range;
         let size = self.members.len() as u32;
         if root >= size || end > size || first >= end {
             return Err(Refused::of_service("it flags places that are none"));
         }
         self.is_old.set(true);
-        self.flag(local, (root, first + 1..end), Some((source, token)));
+        self.send_invalidation(local, (root, first + 1..end), Some((source, token)));
         Ok(())
     }
 
-    fn known(&self, local: &Local, source: PlaceId, token: u32) -> Result<(), Refused> {
-        let mut flagging = self.flagging.borrow_mut();
-        let index = flagging.iter().position(|flagging| flagging.token == token);
+    fn receive_invalidated(&self, local: &Local, source: PlaceId, token: u32) -> Result<(), Refused> {
+        let mut invalidations = self.invalidations.borrow_mut();
+        let index = invalidations.iter().position(|invalidation| invalidation.token == token);
         let unknown = || Refused::of_service("it answers a flag that it did not get");
         let index = index.ok_or_else(unknown)?;
-        let missing = &mut flagging[index].missing;
+        let missing = &mut invalidations[index].missing;
         let place = missing.iter().position(|place| *place == source).ok_or_else(unknown)?;
         missing.swap_remove(place);
         if missing.is_empty() {
-            let Flagging { parent, waker, .. } = flagging.swap_remove(index);
-            drop(flagging);
+            let Invalidation { parent, waker, .. } = invalidations.swap_remove(index);
+            drop(invalidations);
             waker.into_iter().for_each(Waker::wake);
-            self.tell(local, parent);
+            self.send_invalidated(local, parent);
         }
         Ok(())
     }
 
     /// Waits until all know of a flag.
-    pub(super) fn poll_known(&self, token: u32, context: &mut Context<'_>) -> Poll<()> {
-        let mut all = self.flagging.borrow_mut();
-        match all.iter_mut().find(|flagging| flagging.token == token) {
+    pub(super) fn poll_invalidated(&self, token: u32, context: &mut Context<'_>) -> Poll<()> {
+        let mut all = self.invalidations.borrow_mut();
+        match all.iter_mut().find(|invalidation| invalidation.token == token) {
             None => Poll::Ready(()),
-            Some(flagging) => {
-                flagging.waker = Some(context.waker().clone());
+            Some(invalidation) => {
+                invalidation.waker = Some(context.waker().clone());
                 Poll::Pending
             }
         }

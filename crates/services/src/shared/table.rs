@@ -35,7 +35,7 @@ pub(super) trait AnyObject {
     fn write_back(&self);
 
     /// Lets a mapping have `len` elements at least, under a guard to write; `line` asks for it.
-    fn grow(self: Rc<Self>, len: usize, line: Line) -> Growth;
+    fn grow(self: Rc<Self>, len: usize, line: Line) -> GrowFuture;
 }
 
 /// Reason why the changes of another place were not applied.
@@ -47,7 +47,7 @@ pub(super) enum ApplyFault {
 }
 
 /// The wait of [`AnyObject::grow`].
-pub(super) type Growth = Pin<Box<dyn Future<Output = Result<()>>>>;
+pub(super) type GrowFuture = Pin<Box<dyn Future<Output = Result<()>>>>;
 
 /// A guard that is there.
 struct Held {
@@ -139,7 +139,7 @@ impl ObjectTable {
 
     /// Notes a guard; returns its number.
     #[inline]
-    pub(super) fn hold(
+    pub(super) fn add_guard(
         &self,
         local: &Local,
         task: usize,
@@ -166,7 +166,7 @@ impl ObjectTable {
 
     /// Forgets a guard.
     #[inline]
-    pub(super) fn let_go(&self, number: u64) {
+    pub(super) fn remove_guard(&self, number: u64) {
         let mut held = self.held.borrow_mut();
         if held.last().is_some_and(|last| last.number == number) {
             held.pop();

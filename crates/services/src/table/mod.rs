@@ -223,8 +223,8 @@ impl ServiceTable for Services {
         self.teams.compare_waits_if_asked(local)
     }
 
-    fn look(&self, local: &Local) -> usize {
-        channel::look_into_rings(local)
+    fn poll_values(&self, local: &Local) -> usize {
+        channel::poll_rings(local)
     }
 
     fn has_arrivals(&self) -> bool {
@@ -251,8 +251,8 @@ impl ServiceTable for Services {
         compare_waits(local)
     }
 
-    fn waits_heard(&self) -> usize {
-        self.teams.waits_heard()
+    fn wait_reports(&self) -> usize {
+        self.teams.wait_reports()
     }
 
     fn keep_fault(&self, fault: Error) {
@@ -264,7 +264,7 @@ impl ServiceTable for Services {
     }
 
     fn send_refused(&self, local: &Local, body: &RefusedBody<'_>, error: Error) -> Result<Sent> {
-        phaser::send_along(local, body, error)
+        phaser::send_with_registrations(local, body, error)
     }
 
     fn land_refused(

@@ -25,7 +25,7 @@
 //! | `all_reduce` of [`HIERARCHICAL_REDUCE_MIN`] | [`SWAP_BYTES_MAX`] | `reduce`, then `broadcast` | as above |
 //!
 //! Bound of the messages that wait in a place's memory, for one team and one other member, whether or not the handle
-//! has arrived: at most [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_UNDER_WAY`]
+//! has arrived: at most [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_IN_FLIGHT`]
 //! chunks of one longer slice, or one longer value. A long transfer ends only when it was taken, so there is never a
 //! second one. In the `all_..` forms on slices it may be as much as the slice that its task takes there.
 
@@ -47,7 +47,7 @@ const EAGER_CHUNK_BYTES: usize = 32 << 10;
 pub(super) const CHUNK_BYTES: usize = 128 << 10;
 
 /// Number of chunks of one transfer that are sent before the first has to be taken.
-pub(super) const CHUNKS_UNDER_WAY: usize = 4;
+pub(super) const CHUNKS_IN_FLIGHT: usize = 4;
 
 /// Number of collectives without a wait for all members that may follow each other before the team waits for all.
 pub(super) const AHEAD_MAX: u32 = 16;
@@ -131,7 +131,7 @@ pub(super) fn are_hierarchical(local: &Local) -> bool {
 
 /// Returns the machine's choice for a broadcast.
 #[inline]
-pub(super) fn spread(size: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm> {
+pub(super) fn choose_broadcast(size: usize, bytes: Option<usize>) -> Option<BroadcastAlgorithm> {
     Local::with(|local| {
         Teams::of(local).collectives.get().and_then(|collectives| collectives.broadcast(size, bytes))
     })

@@ -6,7 +6,7 @@
 
 use super::Team;
 use super::header::CollectiveKind;
-use super::ongoing::{Begin, OngoingCollective};
+use super::ongoing::{BeginCollective, OngoingCollective};
 use isles_runtime::{Local, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -24,7 +24,7 @@ impl Team {
 
 /// Future of a barrier.
 struct Barrier<'t> {
-    begin: Begin<'t>,
+    begin: BeginCollective<'t>,
     /// Remaining work, if it was not over at once.
     rest: Option<SlowPath<'t>>,
 }
@@ -43,13 +43,13 @@ impl Future for Barrier<'_> {
         let rest = if ongoing.size() == 2 {
             let other = 1 - ongoing.rank();
             ongoing.signal(other, 0)?;
-            let has_met = ongoing.look(other, 0, |_, _| ());
-            if has_met && Local::with(|local| !local.keeps_tasks_back()) {
+            let is_complete = ongoing.spin_read(other, 0, |_, _| ());
+            if is_complete && Local::with(|local| !local.tasks_wait_for_sends()) {
                 return Poll::Ready(ongoing.end(()));
             }
-            wait(ongoing, other, has_met)
+            wait(ongoing, other, is_complete)
         } else {
-            meet(ongoing)
+            synchronize(ongoing)
         };
         self.rest.insert(rest).as_mut().poll(context)
     }
@@ -57,9 +57,9 @@ impl Future for Barrier<'_> {
 
 /// Waits for the signal of the `other` one of two, unless they have met, and until the own one has gone.
 #[cold]
-fn wait(ongoing: OngoingCollective<'_>, other: usize, has_met: bool) -> SlowPath<'_> {
+fn wait(ongoing: OngoingCollective<'_>, other: usize, is_complete: bool) -> SlowPath<'_> {
     Box::pin(async move {
-        if !has_met {
+        if !is_complete {
             ongoing.take(other, 0).await?;
         }
         ongoing.complete(()).await
@@ -67,9 +67,9 @@ fn wait(ongoing: OngoingCollective<'_>, other: usize, has_met: bool) -> SlowPath
 }
 
 /// Waits for more than two.
-fn meet(ongoing: OngoingCollective<'_>) -> SlowPath<'_> {
+fn synchronize(ongoing: OngoingCollective<'_>) -> SlowPath<'_> {
     Box::pin(async move {
-        ongoing.meet(0).await?;
+        ongoing.synchronize(0).await?;
         ongoing.complete(()).await
     })
 }

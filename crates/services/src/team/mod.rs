@@ -95,12 +95,12 @@ pub struct Team {
 }
 
 /// Collectives of a team that belong together, until they are over; dropped earlier, it gives them up.
-struct Together<'t> {
+struct CollectiveGroup<'t> {
     team: &'t Team,
     is_over: bool,
 }
 
-impl Drop for Together<'_> {
+impl Drop for CollectiveGroup<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.team.give_up();
@@ -126,7 +126,7 @@ impl Team {
     /// them, it has given up one of them.
     #[doc(hidden)]
     pub async fn together<V>(&self, operation: impl Future<Output = V>) -> V {
-        let mut together = Together { team: self, is_over: false };
+        let mut together = CollectiveGroup { team: self, is_over: false };
         let value = operation.await;
         together.is_over = true;
         value
@@ -186,17 +186,17 @@ impl Team {
     /// As [`Team`] says.
     pub async fn split(&self, color: usize, key: usize) -> Result<Team> {
         let ongoing = self.begin(CollectiveKind::Split).await?;
-        let wishes: Vec<(u64, u64)> = values::all_gather(&ongoing, (color as u64, key as u64)).await?;
+        let color_keys: Vec<(u64, u64)> = values::all_gather(&ongoing, (color as u64, key as u64)).await?;
         let mut ranks: Vec<usize> =
-            (0..ongoing.size()).filter(|rank| wishes[*rank].0 == color as u64).collect();
-        ranks.sort_by_key(|rank| (wishes[*rank].1, *rank));
+            (0..ongoing.size()).filter(|rank| color_keys[*rank].0 == color as u64).collect();
+        ranks.sort_by_key(|rank| (color_keys[*rank].1, *rank));
         // The first member makes the team and sends the handle to the others.
         let team = if ranks[0] == ongoing.rank() {
             let team = Team::of_members(Members::Listed(
                 ranks.iter().map(|rank| self.state.members().member(*rank)).collect(),
             ));
             for rank in &ranks[1..] {
-                ongoing.give(*rank, ongoing.size(), &team).await?;
+                ongoing.send_value(*rank, ongoing.size(), &team).await?;
             }
             team
         } else {
@@ -246,14 +246,14 @@ impl PlaceGroup for Team {
 }
 
 /// Wire form of a handle; nothing for the team of all places.
-type Travelling<PartRef, Members> = Option<(PartRef, TeamId, Members)>;
+type EncodedTeam<PartRef, Members> = Option<(PartRef, TeamId, Members)>;
 
 impl Serialize for Team {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         if self.state.attachment.is_foreign() {
             return Err(serde::ser::Error::custom(FOREIGN));
         }
-        let travelling: Travelling<&PartRef, &Members> =
+        let travelling: EncodedTeam<&PartRef, &Members> =
             self.share.as_ref().map(|share| (share, self.state.id, self.state.members()));
         travelling.serialize(serializer)
     }
@@ -261,7 +261,7 @@ impl Serialize for Team {
 
 impl<'de> Deserialize<'de> for Team {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let travelling = Travelling::<PartRef, Members>::deserialize(deserializer)?;
+        let travelling = EncodedTeam::<PartRef, Members>::deserialize(deserializer)?;
         let landed = Local::try_with(|local| match travelling {
             None => Some(Team { share: None, state: TeamTable::world(local) }),
             Some((share, id, members)) => {

@@ -6,7 +6,7 @@
 //! business of the callers.
 
 use super::algorithms::{
-    AHEAD_MAX, BarrierAlgorithm, CHUNKS_UNDER_WAY, YIELD_EVERY, barrier_algorithm, leaders_barrier_algorithm,
+    AHEAD_MAX, BarrierAlgorithm, CHUNKS_IN_FLIGHT, YIELD_EVERY, barrier_algorithm, leaders_barrier_algorithm,
 };
 use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
 use super::schedule::{Chunks, Shape, TeamHosts, Tree, dissemination};
@@ -27,12 +27,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// The steps of an inner barrier start with this number; those of chunks are counted modulo it, and ranks are below.
-const MEETING: usize = 0x1_0000;
+const FIRST_SYNC_STEP: usize = 0x1_0000;
 
 /// The steps that say that something long was taken start with this number; the others stay below.
 const TAKEN: usize = 0x2_0000;
 
-const _: () = assert!((PLACES_MAX as usize) < MEETING && TAKEN + MEETING <= header::STEPS);
+const _: () = assert!((PLACES_MAX as usize) < FIRST_SYNC_STEP && TAKEN + FIRST_SYNC_STEP <= header::STEPS);
 
 /// See the file header. One word, because it is handed on a lot; what belongs to it is in the seat.
 pub(super) struct OngoingCollective<'t> {
@@ -42,21 +42,27 @@ pub(super) struct OngoingCollective<'t> {
 impl Team {
     /// Begins a collective that carries nothing of the program's.
     #[inline]
-    pub(super) fn begin(&self, kind: CollectiveKind) -> Begin<'_> {
-        Begin { state: &self.state, kind, root: 0, element: (ElementType::NONE, || ""), pause: None }
+    pub(super) fn begin(&self, kind: CollectiveKind) -> BeginCollective<'_> {
+        BeginCollective {
+            state: &self.state,
+            kind,
+            root: 0,
+            element: (ElementType::NONE, || ""),
+            pause: None,
+        }
     }
 
     /// Begins a collective without a root, on values or elements of type `T`.
     #[inline]
-    pub(super) fn begin_of<T>(&self, kind: CollectiveKind) -> Begin<'_> {
+    pub(super) fn begin_of<T>(&self, kind: CollectiveKind) -> BeginCollective<'_> {
         self.begin_at::<T>(kind, 0)
     }
 
     /// Begins a collective with a root, on values or elements of type `T`.
     #[inline]
-    pub(super) fn begin_at<T>(&self, kind: CollectiveKind, root: usize) -> Begin<'_> {
+    pub(super) fn begin_at<T>(&self, kind: CollectiveKind, root: usize) -> BeginCollective<'_> {
         let element = (ElementType::of::<T>(), std::any::type_name::<T> as ElementName);
-        Begin { state: &self.state, kind, root, element, pause: None }
+        BeginCollective { state: &self.state, kind, root, element, pause: None }
     }
 }
 
@@ -64,7 +70,7 @@ impl Team {
 ///
 /// Now and then it lets other tasks of the place have their turn, and, if the members could have drifted apart, waits
 /// for all of them. Mostly it is over at once: it is written out, because the short collectives are hardly longer.
-pub(super) struct Begin<'t> {
+pub(super) struct BeginCollective<'t> {
     state: &'t TeamState,
     kind: CollectiveKind,
     root: usize,
@@ -74,7 +80,7 @@ pub(super) struct Begin<'t> {
 
 type Pause<'t> = Pin<Box<dyn Future<Output = Result<OngoingCollective<'t>>> + 't>>;
 
-impl<'t> Future for Begin<'t> {
+impl<'t> Future for BeginCollective<'t> {
     type Output = Result<OngoingCollective<'t>>;
 
     #[inline]
@@ -86,10 +92,10 @@ impl<'t> Future for Begin<'t> {
             Ok(ongoing) => ongoing,
             Err(error) => return self.pause.insert(refuse(error)).as_mut().poll(context),
         };
-        let (is_long, is_loose) =
-            (self.state.sequence.get().is_multiple_of(YIELD_EVERY), ongoing.is_loose(self.kind));
-        if is_long || is_loose {
-            return self.pause.insert(ongoing.pause(is_long, is_loose)).as_mut().poll(context);
+        let (is_long, needs_synchronization) =
+            (self.state.sequence.get().is_multiple_of(YIELD_EVERY), ongoing.needs_synchronization(self.kind));
+        if is_long || needs_synchronization {
+            return self.pause.insert(ongoing.pause(is_long, needs_synchronization)).as_mut().poll(context);
         }
         Poll::Ready(Ok(ongoing))
     }
@@ -98,7 +104,7 @@ impl<'t> Future for Begin<'t> {
 /// Ends a collective that could not begin. A member may try again and again, so it gives way now and then.
 #[cold]
 fn refuse<'t>(error: Error) -> Pause<'t> {
-    coop::spend(coop::OPERATION);
+    coop::spend_budget(coop::OPERATION);
     Box::pin(async {
         poll_fn(coop::poll_proceed).await;
         Err(error)
@@ -106,23 +112,23 @@ fn refuse<'t>(error: Error) -> Pause<'t> {
 }
 
 /// The wait for the next message of one member.
-pub(super) struct Take<'a, 't> {
+pub(super) struct ReceiveNext<'a, 't> {
     ongoing: &'a OngoingCollective<'t>,
     source: PlaceId,
     /// Tag to which its messages belong.
     tag: CollectiveTag,
 }
 
-impl Future for Take<'_, '_> {
+impl Future for ReceiveNext<'_, '_> {
     type Output = Result<Arrival>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Take { ongoing, source, tag } = *self;
+        let ReceiveNext { ongoing, source, tag } = *self;
         match ongoing.state.pop(source) {
             Some(arrival) if arrival.header.tag == tag => Poll::Ready(Ok(arrival)),
             Some(other) => Poll::Ready(Err(ongoing.mismatch(source, tag, other.header.tag))),
-            None => ongoing.state.poll_patiently(source, context),
+            None => ongoing.state.poll_or_wait(source, context),
         }
     }
 }
@@ -140,7 +146,7 @@ impl<'t> OngoingCollective<'t> {
             return Err(error);
         }
         if state.busy.replace(true) {
-            return Err(second(state));
+            return Err(second_task_error(state));
         }
         let ongoing = OngoingCollective { state };
         Local::with(|local| {
@@ -170,10 +176,10 @@ impl<'t> OngoingCollective<'t> {
 
     /// Counts the collectives that do not wait for all; whether it is time to wait for all.
     #[inline]
-    fn is_loose(&self, kind: CollectiveKind) -> bool {
-        let loose = if kind.waits_for_all() { 0 } else { self.state.loose.get() + 1 };
-        let is_due = loose > AHEAD_MAX;
-        self.state.loose.set(if is_due { 1 } else { loose });
+    fn needs_synchronization(&self, kind: CollectiveKind) -> bool {
+        let unsynchronized = if kind.waits_for_all() { 0 } else { self.state.unsynchronized.get() + 1 };
+        let is_due = unsynchronized > AHEAD_MAX;
+        self.state.unsynchronized.set(if is_due { 1 } else { unsynchronized });
         is_due
     }
 
@@ -197,13 +203,13 @@ impl<'t> OngoingCollective<'t> {
 
     /// Lets the other tasks of the place have their turn, or waits for the other members, before it goes on.
     #[cold]
-    fn pause(self, is_long: bool, is_loose: bool) -> Pause<'t> {
+    fn pause(self, is_long: bool, needs_synchronization: bool) -> Pause<'t> {
         Box::pin(async move {
             if is_long {
                 yield_now().await;
             }
-            if is_loose {
-                self.meet(MEETING).await?;
+            if needs_synchronization {
+                self.synchronize(FIRST_SYNC_STEP).await?;
             }
             Ok(self)
         })
@@ -212,7 +218,7 @@ impl<'t> OngoingCollective<'t> {
     /// Ends the collective in order, once all that this member has sent is on its way.
     #[inline]
     pub(super) async fn complete<R>(self, result: R) -> Result<R> {
-        coop::let_leave().await;
+        coop::wait_until_sent().await;
         self.end(result)
     }
 
@@ -253,7 +259,7 @@ impl<'t> OngoingCollective<'t> {
     ) -> Result<usize> {
         let to = self.state.members().member(to);
         let sent = Local::with(|local| {
-            local.send_about(to, Class::Control, TEAM, guess, |writer| {
+            local.send_with_size_hint(to, Class::Control, TEAM, guess, |writer| {
                 header.encode(writer);
                 encode(writer)
             })
@@ -268,26 +274,26 @@ impl<'t> OngoingCollective<'t> {
     fn unsent(&self, error: Error) -> Error {
         if matches!(error.kind(), ErrorKind::DeadPlace(_)) {
             // The others hear of it themselves.
-            self.state.break_up(error.clone());
+            self.state.mark_broken(error.clone());
             return error;
         }
         self.fail(error)
     }
 
     /// Looks for the next message of member `from` for a while; if it belongs to `step` and is small, shows it to
-    /// `read` in the queue itself and takes it. See [`TeamState::look`].
+    /// `read` in the queue itself and takes it. See [`TeamState::spin_read`].
     ///
     /// If not, it has to be waited for with [`OngoingCollective::take`].
     #[inline]
-    pub(super) fn look(&self, from: usize, step: usize, read: impl FnOnce(u64, &[u8])) -> bool {
+    pub(super) fn spin_read(&self, from: usize, step: usize, read: impl FnOnce(u64, &[u8])) -> bool {
         let (source, tag) = (self.state.members().member(from), self.state.tag.get().step(step));
-        Local::with(|local| self.state.look(local, source, tag, read))
+        Local::with(|local| self.state.spin_read(local, source, tag, read))
     }
 
     /// Takes the next message of member `from`, which has to belong to `step`, when it is there.
     #[inline]
-    pub(super) fn take(&self, from: usize, step: usize) -> Take<'_, 't> {
-        Take {
+    pub(super) fn take(&self, from: usize, step: usize) -> ReceiveNext<'_, 't> {
+        ReceiveNext {
             ongoing: self,
             source: self.state.members().member(from),
             tag: self.state.tag.get().step(step),
@@ -308,7 +314,7 @@ impl<'t> OngoingCollective<'t> {
     /// Waits for an empty step.
     #[inline]
     async fn await_signal(&self, from: usize, step: usize) -> Result<()> {
-        match self.look(from, step, |_, _| ()) {
+        match self.spin_read(from, step, |_, _| ()) {
             true => Ok(()),
             false => self.take(from, step).await.map(drop),
         }
@@ -316,13 +322,13 @@ impl<'t> OngoingCollective<'t> {
 
     /// Waits until all members have come here; the steps are numbered from `first`.
     #[inline]
-    pub(super) async fn meet(&self, first: usize) -> Result<()> {
+    pub(super) async fn synchronize(&self, first: usize) -> Result<()> {
         let (rank, size) = (self.rank(), self.size());
         if size > 2
             && let Some(hosts) = self.hosts()
         {
             // In a box, so that a meeting on one host is no larger for it.
-            return Box::pin(self.meet_hierarchically(hosts, first)).await;
+            return Box::pin(self.synchronize_hierarchically(hosts, first)).await;
         }
         match barrier_algorithm(size) {
             BarrierAlgorithm::Dissemination => {
@@ -345,15 +351,15 @@ impl<'t> OngoingCollective<'t> {
             }
             BarrierAlgorithm::Tree => {
                 // In a box, so that a meeting of few is no larger for it.
-                Box::pin(self.meet_in_tree(Tree::new(Shape::Binomial, rank, 0, size), first)).await?;
+                Box::pin(self.synchronize_in_tree(Tree::new(Shape::Binomial, rank, 0, size), first)).await?;
             }
         }
         Ok(())
     }
 
-    /// As [`OngoingCollective::meet`]: the members of a host meet at its leader, and the leaders meet for all.
+    /// As [`OngoingCollective::synchronize`]: the members of a host meet at its leader, and the leaders meet for all.
     #[cold]
-    async fn meet_hierarchically(&self, hosts: &TeamHosts, first: usize) -> Result<()> {
+    async fn synchronize_hierarchically(&self, hosts: &TeamHosts, first: usize) -> Result<()> {
         let (leader, others) = hosts.own();
         if self.rank() != leader {
             self.signal(leader, first)?;
@@ -386,7 +392,7 @@ impl<'t> OngoingCollective<'t> {
 
     /// Waits until all members have arrived here, and learns of it, along `tree`.
     #[cold]
-    async fn meet_in_tree(&self, tree: Tree, step: usize) -> Result<()> {
+    async fn synchronize_in_tree(&self, tree: Tree, step: usize) -> Result<()> {
         for child in tree.children() {
             self.await_signal(child, step).await?;
         }
@@ -410,7 +416,7 @@ impl<'t> OngoingCollective<'t> {
 
     /// Sends a value and, if it is long, waits until it was taken.
     #[inline]
-    pub(super) async fn give<T: Serialize>(&self, to: usize, step: usize, value: &T) -> Result<()> {
+    pub(super) async fn send_value<T: Serialize>(&self, to: usize, step: usize, value: &T) -> Result<()> {
         if self.send_with(to, step, |writer| writer.put_value(value))? {
             self.await_signal(to, TAKEN + step).await?;
         }
@@ -432,7 +438,7 @@ impl<'t> OngoingCollective<'t> {
         read: impl FnOnce(&mut Reader<'_>) -> std::result::Result<T, DecodeError>,
     ) -> Result<T> {
         let (mut read, mut value) = (Some(read), None);
-        self.look(from, step, |_, payload| {
+        self.spin_read(from, step, |_, payload| {
             value = read.take().map(|read| payload::decode(Reader::new(payload), read));
         });
         let Some(read) = read else {
@@ -480,15 +486,20 @@ impl<'t> OngoingCollective<'t> {
             header::put_chunk(writer, parts);
             Ok(())
         };
-        self.post(to, self.header(index % MEETING, bytes as u64), header::message_bytes(parts), encode)
-            .map(drop)
+        self.post(
+            to,
+            self.header(index % FIRST_SYNC_STEP, bytes as u64),
+            header::message_bytes(parts),
+            encode,
+        )
+        .map(drop)
     }
 
     /// Takes a chunk of a slice; the number of bytes in all is in its header.
     #[inline]
     pub(super) async fn take_chunk(&self, from: usize, index: usize) -> Result<Arrival> {
-        let (step, mut arrival) = (index % MEETING, None);
-        self.look(from, step, |bytes, payload| {
+        let (step, mut arrival) = (index % FIRST_SYNC_STEP, None);
+        self.spin_read(from, step, |bytes, payload| {
             arrival = Some(Arrival::copy_of(self.header(step, bytes), payload));
         });
         match arrival {
@@ -532,7 +543,7 @@ impl<'t> OngoingCollective<'t> {
                 self.await_signal(*to, TAKEN).await?;
             }
         }
-        let header = self.header(index % MEETING, bytes as u64);
+        let header = self.header(index % FIRST_SYNC_STEP, bytes as u64);
         let len = header::message_bytes([chunk, &[]]);
         let members: Vec<PlaceId> = to.into_iter().map(|to| self.state.members().member(to)).collect();
         let sent = Local::with(|local| {
@@ -549,7 +560,7 @@ impl<'t> OngoingCollective<'t> {
     #[inline]
     pub(super) async fn settle(&self, to: usize, bytes: usize, chunks: Chunks) -> Result<()> {
         if header::is_awaited(bytes) {
-            for _ in 0..chunks.count().min(CHUNKS_UNDER_WAY) {
+            for _ in 0..chunks.count().min(CHUNKS_IN_FLIGHT) {
                 self.await_signal(to, TAKEN).await?;
             }
         }
@@ -574,8 +585,8 @@ impl<'t> OngoingCollective<'t> {
         bytes: usize,
         own: &mut [u8],
     ) -> Result<()> {
-        let (step, mut odd) = (index % MEETING, None);
-        let is_taken = self.look(from, step, |sent, payload| match header::chunk_of(payload) {
+        let (step, mut odd) = (index % FIRST_SYNC_STEP, None);
+        let is_taken = self.spin_read(from, step, |sent, payload| match header::chunk_of(payload) {
             chunk if sent == bytes as u64 && chunk.len() == own.len() => own.copy_from_slice(chunk),
             _ => odd = Some(Arrival::copy_of(self.header(step, sent), payload)),
         });
@@ -588,12 +599,12 @@ impl<'t> OngoingCollective<'t> {
         let arrival = self.take(from, step).await?;
         self.check_bytes(from, &arrival, bytes, own.len())?;
         own.copy_from_slice(arrival.chunk());
-        self.let_go(from, arrival, bytes)
+        self.release_chunk(from, arrival, bytes)
     }
 
     /// Says that a chunk that was pulled is no longer needed; it is of a slice of `bytes` bytes.
     #[inline]
-    pub(super) fn let_go(&self, from: usize, arrival: Arrival, bytes: usize) -> Result<()> {
+    pub(super) fn release_chunk(&self, from: usize, arrival: Arrival, bytes: usize) -> Result<()> {
         // Its memory goes back before its sender is told to go on.
         drop(arrival);
         if header::is_awaited(bytes) { self.signal(from, TAKEN) } else { Ok(()) }
@@ -617,7 +628,7 @@ impl<'t> OngoingCollective<'t> {
                 local.here(),
                 self.state.description(),
             );
-            self.state.leave(local, misused(text))
+            self.state.break_team(local, misused(text))
         })
     }
 }
@@ -639,26 +650,26 @@ pub(super) fn give_up(state: &TeamState, why: &str) {
     // Outside of the place there is nobody left to tell.
     state.attachment.try_with(|local| {
         let text = format!("{} gave up {} of the team{why}", local.here(), state.description());
-        state.leave(local, Error::new(ErrorKind::Cancelled, text));
+        state.break_team(local, Error::new(ErrorKind::Cancelled, text));
     });
 }
 
 /// The error of a second task of a place in a team, which ends the collective of the first one, too.
 #[cold]
-fn second(state: &TeamState) -> Error {
+fn second_task_error(state: &TeamState) -> Error {
     Local::with(|local| {
         let (here, first) = (local.here(), state.description());
         let text = format!(
             "two tasks of {here} are in collectives of the team at once: one began another while one was in {first}"
         );
-        state.leave(local, misused(text))
+        state.break_team(local, misused(text))
     })
 }
 
 /// Returns `true` if chunk `index` of a slice of `bytes` bytes is sent only after an earlier one was taken.
 #[inline]
 fn has_to_wait(index: usize, bytes: usize) -> bool {
-    index >= CHUNKS_UNDER_WAY && header::is_awaited(bytes)
+    index >= CHUNKS_IN_FLIGHT && header::is_awaited(bytes)
 }
 
 /// A call that cannot be.

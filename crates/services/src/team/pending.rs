@@ -101,7 +101,7 @@ impl PendingMessages {
     }
 
     /// The oldest one of each sender, in the order of the places.
-    pub(super) fn fronts(&self) -> Vec<(PlaceId, &Arrival)> {
+    pub(super) fn oldest_by_sender(&self) -> Vec<(PlaceId, &Arrival)> {
         let mut fronts: Vec<(PlaceId, &Arrival)> = match &self.queues {
             Queues::All(queues) => {
                 let queues = (0..).map(PlaceId).zip(queues);

@@ -195,7 +195,7 @@ impl Team {
         into[place(ongoing.rank())].copy_from_slice(rows[ongoing.rank()]);
         for round in pairwise(ongoing.rank(), ongoing.size()) {
             let target = &mut into[place(round.from)];
-            trade(&ongoing, round.to, rows[round.to], round.from, Some(part), |range, chunk| {
+            exchange_rows(&ongoing, round.to, rows[round.to], round.from, Some(part), |range, chunk| {
                 bytemuck::cast_slice_mut(&mut target[range]).copy_from_slice(chunk);
             })
             .await?;
@@ -229,7 +229,7 @@ impl Team {
         take(ongoing.rank(), rows[ongoing.rank()]);
         for round in pairwise(ongoing.rank(), ongoing.size()) {
             let give = |_, chunk: &[u8]| with_elements(chunk, |piece| take(round.from, piece));
-            trade(&ongoing, round.to, rows[round.to], round.from, None, give).await?;
+            exchange_rows(&ongoing, round.to, rows[round.to], round.from, None, give).await?;
         }
         ongoing.complete(()).await
     }
@@ -249,7 +249,7 @@ impl Rows {
     }
 
     /// Cuts `len` elements into as many rows of one length as there are members; the last ones are shorter, or empty.
-    fn cut(size: usize, len: usize) -> Rows {
+    fn even(size: usize, len: usize) -> Rows {
         let part = len.div_ceil(size);
         Rows { ends: (1..=size).map(|count| (count * part).min(len)).collect(), are_equal: true }
     }
@@ -385,12 +385,12 @@ async fn pull_row<T: Element>(
     ongoing.check_bytes(from, &first, bytes, chunks.range(0).len() * size_of::<T>())?;
     row.reserve(len);
     append(row, first.chunk());
-    ongoing.let_go(from, first, bytes)?;
+    ongoing.release_chunk(from, first, bytes)?;
     for index in 1..chunks.count() {
         let len = chunks.range(index).len() * size_of::<T>();
         let arrival = ongoing.pull(from, index, bytes, len).await?;
         append(row, arrival.chunk());
-        ongoing.let_go(from, arrival, bytes)?;
+        ongoing.release_chunk(from, arrival, bytes)?;
     }
     Ok(())
 }
@@ -415,7 +415,7 @@ fn row_len<T>(
 }
 
 /// Sends a row to one member and takes one from another, chunk by chunk; `take` gets where a chunk belongs.
-async fn trade<T: NoUninit>(
+async fn exchange_rows<T: NoUninit>(
     ongoing: &OngoingCollective<'_>,
     to: usize,
     row: &[T],
@@ -451,7 +451,7 @@ pub(super) async fn scatter_all_gather<T: Element>(
     slice: &mut [T],
 ) -> Result<()> {
     let (rank, size, bytes) = (ongoing.rank(), ongoing.size(), size_of_val(slice));
-    let rows = Rows::cut(size, slice.len());
+    let rows = Rows::even(size, slice.len());
     let tree = |rank| Tree::new(Shape::Binomial, rank, root, size);
     let below = |rank| rows.ranges(rank, tree(rank).members());
     if let Some(parent) = tree(rank).parent() {

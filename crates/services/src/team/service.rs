@@ -24,9 +24,9 @@ pub(crate) struct Teams {
     /// True if the place has to say in which collectives it waits.
     compares_waits: Cell<bool>,
     /// Number of times a member of a team has said in which collective it waits.
-    waits_heard: Cell<usize>,
+    wait_reports: Cell<usize>,
     /// The first fault of a team that no call of the program ended with; used at the first place only.
-    unheard: RefCell<Option<Error>>,
+    unreported: RefCell<Option<Error>>,
 }
 
 impl Service for Teams {
@@ -39,7 +39,7 @@ impl Service for Teams {
     /// Breaks up the teams of which the dead place is a member: they are of no use any more.
     fn place_died(&self, _local: &Local, place: PlaceId) {
         let states = self.table.borrow().of_member(place);
-        states.into_iter().for_each(|state| state.break_up(Error::dead(place)));
+        states.into_iter().for_each(|state| state.mark_broken(Error::dead(place)));
     }
 
     fn explain(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
@@ -68,24 +68,24 @@ impl Teams {
 
     /// Counts a wait of which another member has said in which collective it is.
     pub(super) fn note_wait(&self) {
-        self.waits_heard.set(self.waits_heard.get() + 1);
+        self.wait_reports.set(self.wait_reports.get() + 1);
     }
 
     /// Returns how often another member has said in which collective it waits.
-    pub(crate) fn waits_heard(&self) -> usize {
-        self.waits_heard.get()
+    pub(crate) fn wait_reports(&self) -> usize {
+        self.wait_reports.get()
     }
 
     /// Keeps the fault of a team that no call of the program ended with; the first one counts.
     pub(crate) fn keep_fault(&self, fault: Error) {
-        self.unheard.borrow_mut().get_or_insert(fault);
+        self.unreported.borrow_mut().get_or_insert(fault);
     }
 
     /// Takes the fault of a team that no call of the program ended with.
     pub(crate) fn take_fault(&self) -> Option<Error> {
-        let found = self.table.borrow().unheard();
+        let found = self.table.borrow().unreported();
         found.into_iter().for_each(|fault| self.keep_fault(fault));
-        self.unheard.take()
+        self.unreported.take()
     }
 }
 

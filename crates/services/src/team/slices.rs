@@ -9,14 +9,14 @@
 
 use super::Team;
 use super::algorithms::{
-    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_tree, chunk_len, reduces_hierarchically, reduces_serially,
-    spread,
+    BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_tree, choose_broadcast, chunk_len, reduces_hierarchically,
+    reduces_serially,
 };
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
 use super::rows;
 use super::schedule::{
-    Chunks, HalvingRound, ReductionStep, ReductionTree, Side, Tree, TreeNode, dissemination,
+    Chunks, HalvingRound, RankSide, ReductionStep, ReductionTree, Tree, TreeNode, dissemination,
 };
 use isles_runtime::Result;
 use isles_runtime::capture::Element;
@@ -29,8 +29,8 @@ impl Team {
     /// As [`Team`] says; the slices differ in length.
     pub async fn broadcast_slice<T: Element>(&self, root: usize, slice: &mut [T]) -> Result<()> {
         let ongoing = self.begin_at::<T>(CollectiveKind::BroadcastSlice, root).await?;
-        let (bytes, mut chunks) = cut(slice);
-        let node = match spread(ongoing.size(), Some(bytes)) {
+        let (bytes, mut chunks) = byte_chunks(slice);
+        let node = match choose_broadcast(ongoing.size(), Some(bytes)) {
             Some(BroadcastAlgorithm::Tree { shape, chunk_bytes }) => {
                 chunks = Chunks::new(slice.len(), (chunk_bytes / size_of::<T>().max(1)).max(1));
                 TreeNode::Flat(Tree::new(shape, ongoing.rank(), root, ongoing.size()))
@@ -59,7 +59,7 @@ impl Team {
     ) -> Result<()> {
         let ongoing = self.begin_at::<T>(CollectiveKind::ReduceSlice, root).await?;
         let folding = ReductionTree::new(ongoing.size(), root);
-        let chunks = cut(slice).1;
+        let chunks = byte_chunks(slice).1;
         if reduces_serially(ongoing.size(), Some(size_of_val(slice))) {
             serially(&ongoing, (root, folding), slice, chunks, &operator).await?;
             return ongoing.complete(()).await;
@@ -111,7 +111,8 @@ impl Team {
         }
         transfer(&ongoing, folding.pair(ongoing.rank()), slice, &operator).await?;
         if folding.stays(ongoing.rank()) {
-            by_halves(&ongoing, folding.halving(ongoing.rank(), slice.len()), slice, &operator).await?;
+            recursive_halving(&ongoing, folding.halving(ongoing.rank(), slice.len()), slice, &operator)
+                .await?;
         }
         transfer(&ongoing, folding.unpair(ongoing.rank()), slice, &operator).await?;
         ongoing.complete(()).await
@@ -141,7 +142,7 @@ impl Team {
         let ongoing = self.begin_of::<T>(CollectiveKind::ExclusiveScanSlice).await?;
         let mut up_to_here = slice.to_vec();
         scan(&ongoing, &mut up_to_here, &operator).await?;
-        let (bytes, chunks) = cut(slice);
+        let (bytes, chunks) = byte_chunks(slice);
         let next = (ongoing.rank() + 1 < ongoing.size()).then_some(ongoing.rank() + 1);
         for index in 0..chunks.count() {
             let range = chunks.range(index);
@@ -153,7 +154,7 @@ impl Team {
                     .pull(ongoing.rank() - 1, index, bytes, size_of_val(&slice[range.clone()]))
                     .await?;
                 bytemuck::cast_slice_mut(&mut slice[range]).copy_from_slice(arrival.chunk());
-                ongoing.let_go(ongoing.rank() - 1, arrival, bytes)?;
+                ongoing.release_chunk(ongoing.rank() - 1, arrival, bytes)?;
             }
         }
         if let Some(next) = next {
@@ -164,7 +165,7 @@ impl Team {
 }
 
 /// The bytes of a slice that all members pass, and its chunks.
-fn cut<T>(slice: &[T]) -> (usize, Chunks) {
+fn byte_chunks<T>(slice: &[T]) -> (usize, Chunks) {
     (size_of_val(slice), Chunks::new(slice.len(), chunk_len(slice.len(), size_of::<T>())))
 }
 
@@ -203,11 +204,11 @@ async fn fold_chunk<T: Element>(
 ) -> Result<()> {
     let bytes = chunks.len() * size_of::<T>();
     match step {
-        ReductionStep::Give { to } => ongoing.push(to, index, bytes, bytemuck::cast_slice(own)).await,
+        ReductionStep::Send { to } => ongoing.push(to, index, bytes, bytemuck::cast_slice(own)).await,
         ReductionStep::Merge { from, side } => {
             let arrival = ongoing.pull(from, index, bytes, size_of_val(own)).await?;
             merge(side, own, arrival.chunk(), operator);
-            ongoing.let_go(from, arrival, bytes)
+            ongoing.release_chunk(from, arrival, bytes)
         }
         ReductionStep::Swap { with, side } => {
             ongoing.send_chunk(with, index, bytes, bytemuck::cast_slice(own))?;
@@ -215,7 +216,7 @@ async fn fold_chunk<T: Element>(
             merge(side, own, arrival.chunk(), operator);
             Ok(())
         }
-        ReductionStep::Accept { from } => {
+        ReductionStep::Receive { from } => {
             ongoing.pull_into(from, index, bytes, bytemuck::cast_slice_mut(own)).await
         }
     }
@@ -266,7 +267,7 @@ async fn transfer<T: Element>(
     operator: &impl Fn(T, T) -> T,
 ) -> Result<()> {
     let Some(step) = step else { return Ok(()) };
-    let chunks = cut(slice).1;
+    let chunks = byte_chunks(slice).1;
     for index in 0..chunks.count() {
         fold_chunk(ongoing, step, chunks, index, &mut slice[chunks.range(index)], operator).await?;
     }
@@ -280,7 +281,7 @@ async fn settle<T>(
     chunks: Chunks,
 ) -> Result<()> {
     for step in steps {
-        if let ReductionStep::Give { to } = step {
+        if let ReductionStep::Send { to } = step {
             ongoing.settle(to, chunks.len() * size_of::<T>(), chunks).await?;
         }
     }
@@ -288,7 +289,7 @@ async fn settle<T>(
 }
 
 /// Reduces a vector to everybody: each round halves what a member is responsible for, then the way back.
-async fn by_halves<T: Element>(
+async fn recursive_halving<T: Element>(
     ongoing: &OngoingCollective<'_>,
     rounds: impl DoubleEndedIterator<Item = HalvingRound>,
     slice: &mut [T],
@@ -316,7 +317,7 @@ async fn swap<T: Element>(
     take: impl Fn(&mut [T], &[u8]),
 ) -> Result<()> {
     let bytes = size_of_val(slice);
-    let (out, into) = (&cut(&slice[given.clone()]).1, &cut(&slice[wanted.clone()]).1);
+    let (out, into) = (&byte_chunks(&slice[given.clone()]).1, &byte_chunks(&slice[wanted.clone()]).1);
     for index in 0..out.count().max(into.count()) {
         if index < out.count() {
             let chunk = &slice[given.clone()][out.range(index)];
@@ -337,7 +338,7 @@ async fn scan<T: Element>(
     slice: &mut [T],
     operator: &impl Fn(T, T) -> T,
 ) -> Result<()> {
-    let (bytes, chunks) = cut(slice);
+    let (bytes, chunks) = byte_chunks(slice);
     let above = |distance: usize| ongoing.rank() + distance < ongoing.size();
     for index in 0..chunks.count() {
         let own = &mut slice[chunks.range(index)];
@@ -347,8 +348,8 @@ async fn scan<T: Element>(
             }
             if ongoing.rank() >= round.distance {
                 let arrival = ongoing.pull(round.from, index, bytes, size_of_val(own)).await?;
-                merge(Side::Before, own, arrival.chunk(), operator);
-                ongoing.let_go(round.from, arrival, bytes)?;
+                merge(RankSide::Before, own, arrival.chunk(), operator);
+                ongoing.release_chunk(round.from, arrival, bytes)?;
             }
         }
     }
@@ -360,7 +361,7 @@ async fn scan<T: Element>(
 
 /// Folds the elements in `other` into `own`, each into the one at the same index.
 #[inline]
-fn merge<T: Element>(side: Side, own: &mut [T], other: &[u8], operator: &impl Fn(T, T) -> T) {
+fn merge<T: Element>(side: RankSide, own: &mut [T], other: &[u8], operator: &impl Fn(T, T) -> T) {
     match bytemuck::try_cast_slice(other) {
         Ok(other) => merge_elements(side, own, other.iter().copied(), operator),
         // A short message lies where it lies.
@@ -373,13 +374,13 @@ fn merge<T: Element>(side: Side, own: &mut [T], other: &[u8], operator: &impl Fn
 
 #[inline]
 fn merge_elements<T: Copy>(
-    side: Side,
+    side: RankSide,
     own: &mut [T],
     other: impl Iterator<Item = T>,
     operator: &impl Fn(T, T) -> T,
 ) {
     match side {
-        Side::Before => own.iter_mut().zip(other).for_each(|(own, other)| *own = operator(other, *own)),
-        Side::After => own.iter_mut().zip(other).for_each(|(own, other)| *own = operator(*own, other)),
+        RankSide::Before => own.iter_mut().zip(other).for_each(|(own, other)| *own = operator(other, *own)),
+        RankSide::After => own.iter_mut().zip(other).for_each(|(own, other)| *own = operator(*own, other)),
     }
 }

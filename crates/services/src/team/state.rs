@@ -59,7 +59,7 @@ pub(super) struct TeamState {
     /// Collectives begun so far.
     pub(super) sequence: Cell<u32>,
     /// Collectives since the last one that waited for all members.
-    pub(super) loose: Cell<u32>,
+    pub(super) unsynchronized: Cell<u32>,
     /// A collective is under way.
     pub(super) busy: Cell<bool>,
     /// The span of the one under way.
@@ -78,9 +78,9 @@ pub(super) struct TeamState {
     until_broken: RefCell<Slab<Waker>>,
     /// The members were found in different collectives when no call here was under way that could end with that error,
     /// and none has since.
-    unheard: Cell<bool>,
+    unreported: Cell<bool>,
     /// This place has found `broken` out before it knew who the members are, so that nobody is told yet.
-    untold: Cell<bool>,
+    is_notification_pending: Cell<bool>,
     /// A task looks for messages at this moment.
     looking: Cell<bool>,
     /// The task that waits, and for whose message.
@@ -97,7 +97,7 @@ impl TeamState {
             rank: Cell::new(None),
             pending: RefCell::new(PendingMessages::new(local.places())),
             sequence: Cell::new(0),
-            loose: Cell::new(0),
+            unsynchronized: Cell::new(0),
             busy: Cell::new(false),
             span: Cell::new(OpenSpan::NONE),
             tag: Cell::new(CollectiveTag::new(0, CollectiveKind::Barrier, 0, ElementType::NONE)),
@@ -106,8 +106,8 @@ impl TeamState {
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
             until_broken: RefCell::default(),
-            unheard: Cell::new(false),
-            untold: Cell::new(false),
+            unreported: Cell::new(false),
+            is_notification_pending: Cell::new(false),
             looking: Cell::new(false),
             waiting: RefCell::new(None),
         }
@@ -161,10 +161,10 @@ impl TeamState {
         self.rank.set(members.rank_of(local.here()));
         let dead = local.deaths().iter().copied().find(|dead| members.rank_of(*dead).is_some());
         if let Some(dead) = dead {
-            self.break_up(Error::dead(dead));
+            self.mark_broken(Error::dead(dead));
         }
-        if self.untold.take() {
-            self.tell_others(local);
+        if self.is_notification_pending.take() {
+            self.notify_others(local);
         }
     }
 
@@ -220,8 +220,8 @@ impl TeamState {
             format!("{place} in {}", tag.describe(is_own.then(self.element.get())))
         });
         let text = format!("the members of the team are in different collectives: {one}, {other}");
-        self.unheard.set(!self.busy.get() && !self.is_broken.get());
-        self.leave(local, Error::new(ErrorKind::Misused, text))
+        self.unreported.set(!self.busy.get() && !self.is_broken.get());
+        self.break_team(local, Error::new(ErrorKind::Misused, text))
     }
 
     /// Describes the collective this place is in, or was in last.
@@ -231,19 +231,19 @@ impl TeamState {
 
     /// Breaks the team up for `reason` and tells the others, unless it is broken already; returns `reason` back.
     #[cold]
-    pub(super) fn leave(&self, local: &Local, reason: Error) -> Error {
+    pub(super) fn break_team(&self, local: &Local, reason: Error) -> Error {
         if !self.is_broken.get() {
-            self.break_up(reason.clone());
+            self.mark_broken(reason.clone());
             match self.members.get() {
-                Some(_) => self.tell_others(local),
-                None => self.untold.set(true),
+                Some(_) => self.notify_others(local),
+                None => self.is_notification_pending.set(true),
             }
         }
         reason
     }
 
     /// Tells all other members why the team is broken.
-    fn tell_others(&self, local: &Local) {
+    fn notify_others(&self, local: &Local) {
         let reason = self.broken.borrow().as_ref().map(|reason| reason.to_wire(ERROR_BYTES_MAX));
         let Some(reason) = reason else { return };
         for member in self.members().iter().filter(|member| *member != local.here()) {
@@ -252,7 +252,7 @@ impl TeamState {
     }
 
     /// Marks the team broken, and forgets what has arrived; the first reason stays.
-    pub(super) fn break_up(&self, reason: Error) {
+    pub(super) fn mark_broken(&self, reason: Error) {
         if self.is_broken.replace(true) {
             return;
         }
@@ -304,7 +304,7 @@ impl TeamState {
         if !self.is_broken.get() {
             return None;
         }
-        self.unheard.set(false);
+        self.unreported.set(false);
         self.broken.borrow().clone()
     }
 
@@ -350,7 +350,7 @@ impl TeamState {
     /// Only as long as nothing else is ready to run here: a step of a short collective comes sooner than the way
     /// through the place's queue takes.
     #[inline]
-    pub(super) fn look(
+    pub(super) fn spin_read(
         &self,
         local: &Local,
         source: PlaceId,
@@ -373,7 +373,7 @@ impl TeamState {
                     .map(|((bytes, payload), read)| read(bytes, payload))
             });
             let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
-            if next == Next::Taken || (is_due && self.look_around(local, source)) {
+            if next == Next::Taken || (is_due && self.poll_all(local, source)) {
                 return next == Next::Taken;
             }
             // Between two looks the sender has the line for itself.
@@ -384,16 +384,16 @@ impl TeamState {
 
     /// Takes in whatever has come to the place; whether a message of `source` lies here then.
     #[inline]
-    fn look_around(&self, local: &Local, source: PlaceId) -> bool {
+    fn poll_all(&self, local: &Local, source: PlaceId) -> bool {
         self.looking.set(true);
-        let arrived = local.take_in(Inbound::All);
+        let arrived = local.poll_messages(Inbound::All);
         self.looking.set(false);
         arrived > 0 && self.holds(source)
     }
 
     /// Waits for a message of `source` as a task waits.
     #[cold]
-    pub(super) fn poll_patiently<T>(
+    pub(super) fn poll_or_wait<T>(
         &self,
         source: PlaceId,
         context: &mut Context<'_>,
@@ -415,7 +415,7 @@ impl TeamState {
             return Some(format!("in {tag} of {team}, {source} has not come as far as this place knows"));
         }
         let pending = self.pending.borrow();
-        let fronts = pending.fronts().into_iter().filter_map(|(source, arrival)| {
+        let fronts = pending.oldest_by_sender().into_iter().filter_map(|(source, arrival)| {
             let tag = arrival.header.tag;
             tag.is_after(self.sequence.get()).then_some((source, tag))
         });
@@ -597,8 +597,8 @@ impl TeamTable {
 
     /// The fault of a team that no call at this place could end with, because its members were found in different
     /// collectives when those were over here; each is returned once.
-    pub(super) fn unheard(&self) -> Option<Error> {
-        self.states.iter().find(|state| state.unheard.get()).and_then(|state| state.broken())
+    pub(super) fn unreported(&self) -> Option<Error> {
+        self.states.iter().find(|state| state.unreported.get()).and_then(|state| state.broken())
     }
 
     /// Returns `true` if a task waits for another member in some team.
@@ -613,7 +613,7 @@ impl TeamTable {
 
     /// Returns `true` if a team has had collectives since its members last waited for each other.
     pub(super) fn may_be_apart(&self) -> bool {
-        self.states.iter().any(|state| state.loose.get() > 0)
+        self.states.iter().any(|state| state.unsynchronized.get() > 0)
     }
 
     /// Forgets team `id`: no handle to it is left anywhere.
@@ -644,7 +644,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             // A mismatch breaks the team up, which ends the wait here and there.
             _ = state.is_broken.get() || state.compare(local, source, tag).is_err();
         }
-        Some(_) => state.break_up(Error::from_wire(reader.rest())),
+        Some(_) => state.mark_broken(Error::from_wire(reader.rest())),
         None => state.put(local, source, Arrival::take(header, reader)),
     }
     if state.members.get().is_none() {
@@ -659,15 +659,15 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 /// calls of all of them end with an error.
 pub(crate) fn compare_waits(local: &Local) -> usize {
     let states: Vec<Rc<TeamState>> = Teams::of(local).table.borrow().states.clone();
-    let mut told = 0;
+    let mut notified = 0;
     for state in states.iter().filter(|state| state.waiting.borrow().is_some()) {
         let tag = postcard::to_allocvec(&state.tag.get()).expect("a tag is two numbers");
         for member in state.members().iter().filter(|member| *member != local.here()) {
             notify(local, member, state.id, TeamNotice::Waits, &tag);
-            told += 1;
+            notified += 1;
         }
     }
-    told
+    notified
 }
 
 /// Asks the makers of the teams of which no handle has come, if that is due.

@@ -6,11 +6,13 @@
 
 use super::Team;
 use super::algorithms::{
-    BroadcastAlgorithm, broadcast_tree, reduces_hierarchically, reduces_serially, spread,
+    BroadcastAlgorithm, broadcast_tree, choose_broadcast, reduces_hierarchically, reduces_serially,
 };
 use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
-use super::schedule::{ReductionStep, ReductionTree, Shape, Side, Tree, TreeNode, dissemination, pairwise};
+use super::schedule::{
+    RankSide, ReductionStep, ReductionTree, Shape, Tree, TreeNode, dissemination, pairwise,
+};
 use isles_runtime::Result;
 use isles_runtime::wire::{Reader, Writer};
 use serde::Serialize;
@@ -30,7 +32,7 @@ impl Team {
     ) -> Result<T> {
         let ongoing = self.begin_at::<T>(CollectiveKind::Broadcast, root).await?;
         let of_shape = |shape| TreeNode::Flat(Tree::new(shape, ongoing.rank(), root, ongoing.size()));
-        let node = match spread(ongoing.size(), None) {
+        let node = match choose_broadcast(ongoing.size(), None) {
             Some(BroadcastAlgorithm::Tree { shape, .. }) => of_shape(shape),
             Some(BroadcastAlgorithm::ScatterAllGather) => of_shape(Shape::Binomial),
             None => broadcast_tree(&ongoing, root, 1),
@@ -91,12 +93,12 @@ impl Team {
                 ReductionStep::Merge { from, side } => {
                     value = put(side, value, ongoing.receive(from, 0).await?, &operator)
                 }
-                ReductionStep::Give { to } => ongoing.give(to, 0, &value).await?,
+                ReductionStep::Send { to } => ongoing.send_value(to, 0, &value).await?,
                 ReductionStep::Swap { with, side } => {
                     let other = swap_values(&ongoing, with, with, 0, &value).await?;
                     value = put(side, value, other, &operator);
                 }
-                ReductionStep::Accept { from } => value = ongoing.receive(from, 0).await?,
+                ReductionStep::Receive { from } => value = ongoing.receive(from, 0).await?,
             }
         }
         ongoing.complete(value).await
@@ -130,7 +132,7 @@ impl Team {
         let ongoing = self.begin_of::<T>(CollectiveKind::ExclusiveScan).await?;
         let value = scan(&ongoing, value, operator).await?;
         if ongoing.rank() + 1 < ongoing.size() {
-            ongoing.give(ongoing.rank() + 1, ongoing.size(), &value).await?;
+            ongoing.send_value(ongoing.rank() + 1, ongoing.size(), &value).await?;
         }
         let before = if ongoing.rank() > 0 {
             Some(ongoing.receive(ongoing.rank() - 1, ongoing.size()).await?)
@@ -185,7 +187,7 @@ impl Team {
             if rank == root {
                 own = Some(value);
             } else {
-                ongoing.give(rank, 0, &value).await?;
+                ongoing.send_value(rank, 0, &value).await?;
             }
         }
         let own = own.ok_or_else(|| ongoing.misused("the root of a scatter has no value for itself"))?;
@@ -212,10 +214,10 @@ impl Team {
 
 /// Puts two values together in the order of the ranks.
 #[inline]
-fn put<T>(side: Side, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
+fn put<T>(side: RankSide, own: T, other: T, operator: &impl Fn(T, T) -> T) -> T {
     match side {
-        Side::Before => operator(other, own),
-        Side::After => operator(own, other),
+        RankSide::Before => operator(other, own),
+        RankSide::After => operator(own, other),
     }
 }
 
@@ -232,7 +234,7 @@ async fn broadcast_down<T: Serialize + DeserializeOwned>(
         (None, None) => unreachable!("the root has a value"),
     };
     for child in node.children() {
-        ongoing.give(child, step, &value).await?;
+        ongoing.send_value(child, step, &value).await?;
     }
     Ok(value)
 }
@@ -249,9 +251,9 @@ async fn reduce_to_root<T: Serialize + DeserializeOwned>(
             ReductionStep::Merge { from, side } => {
                 value = put(side, value, ongoing.receive(from, 0).await?, operator)
             }
-            ReductionStep::Give { to }
+            ReductionStep::Send { to }
             | ReductionStep::Swap { with: to, .. }
-            | ReductionStep::Accept { from: to } => ongoing.give(to, 0, &value).await?,
+            | ReductionStep::Receive { from: to } => ongoing.send_value(to, 0, &value).await?,
         }
     }
     Ok(value)
@@ -264,7 +266,7 @@ async fn gather_values<T: Serialize + DeserializeOwned>(
     value: T,
 ) -> Result<Option<Vec<T>>> {
     if ongoing.rank() != root {
-        ongoing.give(root, 0, &value).await?;
+        ongoing.send_value(root, 0, &value).await?;
         return Ok(None);
     }
     let mut own = Some(value);
@@ -299,7 +301,7 @@ async fn scan<T: Serialize + DeserializeOwned>(
     let mut value = value;
     for round in dissemination(ongoing.rank(), ongoing.size()) {
         if ongoing.rank() + round.distance < ongoing.size() {
-            ongoing.give(round.to, round.distance, &value).await?;
+            ongoing.send_value(round.to, round.distance, &value).await?;
         }
         if ongoing.rank() >= round.distance {
             value = operator(ongoing.receive(round.from, round.distance).await?, value);

@@ -3,16 +3,16 @@
 //! Each is checked first, then done at once where the part is mapped, else by message (`transfer`). The code that
 //! depends on the type of elements is thin.
 
-use super::check::{Claim, GET, PUT, UPDATE};
-use super::header::{MessageHead, MessageKind};
+use super::check::{AccessRecord, GET, PUT, UPDATE};
+use super::header::{MessageHeader, MessageKind};
 use super::memory::{self, Pieces};
 use super::number::{Combine, NumberKind, WindowNumber};
-use super::queue::{NotSent, NotedWhat};
+use super::queue::{NotSent, QueuedOperationKind};
 use super::state::{Line, WindowState};
 use super::{Window, describe, table, transfer};
 use isles_protocol::window::EpochKind;
 use isles_runtime::capture::Element;
-use isles_runtime::service::coop::{AtOnce, Attempt, CALL, let_leave, slowly, spend};
+use isles_runtime::service::coop::{Attempt, CALL, FastPath, slow_path, spend_budget, wait_until_sent};
 use isles_runtime::service::span;
 use isles_runtime::wire::Writer;
 use isles_runtime::{Error, ErrorKind, Local, Result};
@@ -154,11 +154,11 @@ impl WindowState {
         let [first, block, stride, count] = [at, block, stride, count].map(|number| number as u64);
         let line = access.line.to_string();
         let fences = self.fences.get();
-        let claim = Claim { kind: access.kind, epoch, fences, first, block, stride, count, line };
+        let claim = AccessRecord { kind: access.kind, epoch, fences, first, block, stride, count, line };
         let fault = if access.target == self.rank {
             super::check::note(self, self.place(self.rank), claim).unwrap_or_default()
         } else {
-            let head = MessageHead::new(self.id, MessageKind::Check);
+            let head = MessageHeader::new(self.id, MessageKind::Check);
             let put = |writer: &mut Writer<'_>| writer.put_serde(&claim);
             let answer =
                 transfer::request(self, access.target, "the check of an access to", head, &put).await?;
@@ -170,7 +170,7 @@ impl WindowState {
     /// Tells `target` of data that are there.
     pub(super) fn notify(&self, local: &Local, target: u32) -> Result<()> {
         if target != self.rank {
-            return self.send(local, target, MessageHead::new(self.id, MessageKind::Notice), &|_| Ok(()));
+            return self.send(local, target, MessageHeader::new(self.id, MessageKind::Notice), &|_| Ok(()));
         }
         let notices = &self.peers[target as usize].notices;
         notices.set(notices.get() + 1);
@@ -260,11 +260,11 @@ impl<T: Element> Window<T> {
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let access = AccessCall { name, kind: PUT, target: rank_of(target), elements, line };
         let (state, data): (_, &[u8]) = (self.state(), bytemuck::cast_slice(data));
-        AtOnce::named(line, move || {
+        FastPath::named(line, move || {
             if put_at_once(state, &access, data, notifies)? {
                 return Ok(Attempt::Done(()));
             }
-            Ok(slowly(|| put_bytes(state, access, data, notifies)))
+            Ok(slow_path(|| put_bytes(state, access, data, notifies)))
         })
     }
 
@@ -311,12 +311,12 @@ impl<T: Element> Window<T> {
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
         let access = AccessCall { name, kind: GET, target: rank_of(target), elements, line };
         let (state, mut into) = (self.state(), Some(bytemuck::cast_slice_mut(into)));
-        AtOnce::named(line, move || {
+        FastPath::named(line, move || {
             let into: &mut [u8] = into.take().unwrap_or_default();
             if get_at_once(state, &access, into)? {
                 return Ok(Attempt::Done(()));
             }
-            Ok(slowly(|| get_bytes(state, access, into)))
+            Ok(slow_path(|| get_bytes(state, access, into)))
         })
     }
 }
@@ -340,11 +340,11 @@ impl<T: WindowNumber> Window<T> {
             AccessCall { name: "an accumulate", kind: UPDATE, target: rank_of(target), elements, line };
         let (state, operands): (_, &[u8]) = (self.state(), bytemuck::cast_slice(operands));
         let kinds = (T::KIND, how);
-        AtOnce::named(line, move || {
+        FastPath::named(line, move || {
             if accumulate_at_once(state, &access, kinds, operands)? {
                 return Ok(Attempt::Done(()));
             }
-            Ok(slowly(|| accumulate_bytes(state, access, kinds, operands)))
+            Ok(slow_path(|| accumulate_bytes(state, access, kinds, operands)))
         })
     }
 
@@ -387,10 +387,10 @@ impl<T: WindowNumber> Window<T> {
         let elements = Elements::contiguous(at, 1);
         let access = AccessCall { name, kind: UPDATE, target: rank_of(target), elements, line };
         let state = self.state();
-        AtOnce::named(line, move || {
+        FastPath::named(line, move || {
             Ok(match fetch_at_once(state, &access, T::KIND, how, operands)? {
                 Some(before) => Attempt::Done(T::of_bits(before)),
-                None => slowly(|| async move {
+                None => slow_path(|| async move {
                     fetch_bits(state, access, T::KIND, how, operands).await.map(T::of_bits)
                 }),
             })
@@ -424,7 +424,7 @@ fn pieces(at: usize, block: usize, stride: usize, len: usize) -> Result<Elements
 #[inline]
 fn put_at_once(state: &WindowState, access: &AccessCall, data: &[u8], notifies: bool) -> Result<bool> {
     state.attachment.with(|local| {
-        spend(CALL);
+        spend_budget(CALL);
         local.add_count(CounterId::WindowPuts, 1);
         let layout = state.layout_of(access);
         state.admit(local, access, layout)?;
@@ -446,13 +446,13 @@ async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], not
     });
     match stored {
         Some(stored) => stored,
-        None if state.is_noted(target) => {
-            state.note(target, NotedWhat::Put { layout, data: data.to_vec(), notifies });
+        None if state.is_queued(target) => {
+            state.enqueue(target, QueuedOperationKind::Put { layout, data: data.to_vec(), notifies });
             Ok(())
         }
         None => {
             transfer::send_put(state, target, layout, data, notifies)?;
-            let_leave().await;
+            wait_until_sent().await;
             Ok(())
         }
     }
@@ -462,7 +462,7 @@ async fn put_bytes(state: &Rc<WindowState>, access: AccessCall, data: &[u8], not
 #[inline]
 fn get_at_once(state: &WindowState, access: &AccessCall, into: &mut [u8]) -> Result<bool> {
     state.attachment.with(|local| {
-        spend(CALL);
+        spend_budget(CALL);
         local.add_count(CounterId::WindowGets, 1);
         let layout = state.layout_of(access);
         state.admit(local, access, layout)?;
@@ -482,7 +482,7 @@ async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8])
     if loaded {
         return Ok(());
     }
-    state.send_noted(access.target, NotSent::Kept).await?;
+    state.send_queued(access.target, NotSent::Kept).await?;
     transfer::ask_for(state, access.target, layout, into).await
 }
 
@@ -494,7 +494,7 @@ fn accumulate_at_once(
     operands: &[u8],
 ) -> Result<bool> {
     state.attachment.with(|local| {
-        spend(CALL);
+        spend_budget(CALL);
         local.add_count(CounterId::WindowUpdates, 1);
         let layout = state.layout_of(access);
         state.admit(local, access, layout)?;
@@ -520,13 +520,16 @@ async fn accumulate_bytes(
         return Ok(());
     }
     let kinds = kinds(kind as u8, how);
-    if state.is_noted(access.target) {
+    if state.is_queued(access.target) {
         let operands = operands.to_vec();
-        state.note(access.target, NotedWhat::Accumulate { offset: layout.offset, kinds, operands });
+        state.enqueue(
+            access.target,
+            QueuedOperationKind::Accumulate { offset: layout.offset, kinds, operands },
+        );
         return Ok(());
     }
     transfer::send_accumulate(state, access.target, layout.offset, kinds, operands)?;
-    let_leave().await;
+    wait_until_sent().await;
     Ok(())
 }
 
@@ -555,7 +558,7 @@ fn fetch_at_once(
     operands: [u64; 2],
 ) -> Result<Option<u64>> {
     state.attachment.with(|local| {
-        spend(CALL);
+        spend_budget(CALL);
         local.add_count(CounterId::WindowUpdates, 1);
         let layout = state.layout_of(access);
         state.admit(local, access, layout)?;
@@ -580,8 +583,8 @@ async fn fetch_bits(
     if let Some(before) = before {
         return Ok(before);
     }
-    state.send_noted(access.target, NotSent::Kept).await?;
-    let head = MessageHead { offset: layout.offset as u64, ..MessageHead::new(state.id, how) };
+    state.send_queued(access.target, NotSent::Kept).await?;
+    let head = MessageHeader { offset: layout.offset as u64, ..MessageHeader::new(state.id, how) };
     let kinds = kinds(kind as u8, Combine::Sum);
     let put = |writer: &mut Writer<'_>| {
         writer.put_bytes(&kinds);

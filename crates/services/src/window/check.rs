@@ -5,14 +5,14 @@ use isles_protocol::PlaceId;
 use isles_protocol::window::{AccessKind, Conflict, EpochTag, WindowAccess};
 use serde::{Deserialize, Serialize};
 
-/// Values of [`Claim::kind`], as they travel.
+/// Values of [`AccessRecord::kind`], as they travel.
 pub(super) const GET: u8 = 0;
 pub(super) const PUT: u8 = 1;
 pub(super) const UPDATE: u8 = 2;
 
 /// An access, as its owner is told of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Claim {
+pub(super) struct AccessRecord {
     /// [`GET`], [`PUT`] or [`UPDATE`].
     pub(super) kind: u8,
     /// 0 started, 1 locked, 2 between fences.
@@ -31,7 +31,7 @@ pub(super) struct Claim {
 const PIECES_MAX: u64 = 1 << 16;
 
 /// Notes an access of `origin` to the part here; returns the conflict with an earlier one, in words.
-pub(super) fn note(state: &WindowState, origin: PlaceId, claim: Claim) -> Option<String> {
+pub(super) fn note(state: &WindowState, origin: PlaceId, claim: AccessRecord) -> Option<String> {
     let kind = match claim.kind {
         GET => AccessKind::Get,
         PUT => AccessKind::Put,
@@ -56,15 +56,15 @@ pub(super) fn note(state: &WindowState, origin: PlaceId, claim: Claim) -> Option
     let Conflict { first, second, overlap } = *conflict;
     Some(format!(
         "{} and {} both access elements {} to {} of the part of rank {} in one epoch",
-        said(&second),
-        said(&first),
+        describe_access(&second),
+        describe_access(&first),
         overlap.start,
         overlap.end - 1,
         state.rank
     ))
 }
 
-fn said(access: &WindowAccess<String>) -> String {
+fn describe_access(access: &WindowAccess<String>) -> String {
     let what = match access.kind {
         AccessKind::Get => "a get",
         AccessKind::Put => "a put",

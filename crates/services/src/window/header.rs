@@ -92,7 +92,7 @@ impl MessageKind {
 
 /// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MessageHead {
+pub(super) struct MessageHeader {
     pub(super) window: WindowId,
     pub(super) kind: MessageKind,
     /// Names the request of the sender that is to be answered; 0 is none.
@@ -107,9 +107,9 @@ pub(super) const HEAD_BYTES: usize = 24;
 /// Bit at which the kind begins in its word.
 const KIND_SHIFT: u32 = 56;
 
-impl MessageHead {
-    pub(super) fn new(window: WindowId, kind: MessageKind) -> MessageHead {
-        MessageHead { window, kind, token: 0, offset: 0 }
+impl MessageHeader {
+    pub(super) fn new(window: WindowId, kind: MessageKind) -> MessageHeader {
+        MessageHeader { window, kind, token: 0, offset: 0 }
     }
 
     #[inline]
@@ -123,11 +123,11 @@ impl MessageHead {
     /// # Errors
     /// The bytes are too few, or name no kind.
     #[inline]
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<MessageHead, DecodeError> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<MessageHeader, DecodeError> {
         let [kind_and_serial, home_and_token, offset] =
             reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
         let kind = MessageKind::ALL.get((kind_and_serial >> KIND_SHIFT) as usize);
-        Ok(MessageHead {
+        Ok(MessageHeader {
             window: WindowId {
                 home: PlaceId((home_and_token >> u32::BITS) as u32),
                 serial: kind_and_serial & ((1 << KIND_SHIFT) - 1),
@@ -168,13 +168,13 @@ mod tests {
     fn a_head_is_read_as_it_was_written() {
         for kind in MessageKind::ALL {
             let window = WindowId { home: PlaceId(7), serial: (1 << KIND_SHIFT) - 2 };
-            let head = MessageHead { window, kind, token: u32::MAX, offset: 1 << 40 };
+            let head = MessageHeader { window, kind, token: u32::MAX, offset: 1 << 40 };
             let mut bytes = [0; HEAD_BYTES];
             head.encode(&mut Writer::new(&mut bytes));
-            assert_eq!(MessageHead::decode(&mut Reader::new(&bytes)), Ok(head));
+            assert_eq!(MessageHeader::decode(&mut Reader::new(&bytes)), Ok(head));
         }
         let no_kind = [0xff; HEAD_BYTES];
-        assert!(MessageHead::decode(&mut Reader::new(&no_kind)).is_err());
-        assert!(MessageHead::decode(&mut Reader::new(&no_kind[..8])).is_err());
+        assert!(MessageHeader::decode(&mut Reader::new(&no_kind)).is_err());
+        assert!(MessageHeader::decode(&mut Reader::new(&no_kind[..8])).is_err());
     }
 }

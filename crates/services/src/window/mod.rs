@@ -20,7 +20,7 @@ mod transfer;
 
 pub use number::{Combine, NumberKind, WindowNumber};
 pub use own::{ClosedWindow, OpenWindow, OwnPart};
-pub(crate) use state::look_for;
+pub(crate) use state::spin_until;
 pub(crate) use table::{WindowTable, receive};
 
 use crate::table::service::Service;
@@ -115,24 +115,24 @@ impl WindowOptions {
 
 /// Number of elements of each part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Lens {
+pub(crate) enum PartLengths {
     Same(u64),
     Each(Vec<u64>),
 }
 
-impl Lens {
+impl PartLengths {
     #[inline]
     fn of(&self, rank: usize) -> u64 {
         match self {
-            Lens::Same(len) => *len,
-            Lens::Each(lens) => lens.get(rank).copied().unwrap_or_default(),
+            PartLengths::Same(len) => *len,
+            PartLengths::Each(lens) => lens.get(rank).copied().unwrap_or_default(),
         }
     }
 
     fn longest(&self) -> u64 {
         match self {
-            Lens::Same(len) => *len,
-            Lens::Each(lens) => lens.iter().copied().max().unwrap_or_default(),
+            PartLengths::Same(len) => *len,
+            PartLengths::Each(lens) => lens.iter().copied().max().unwrap_or_default(),
         }
     }
 }
@@ -142,7 +142,7 @@ impl Lens {
 pub(crate) struct Seed {
     id: WindowId,
     team: Team,
-    lens: Lens,
+    lens: PartLengths,
     element_bytes: usize,
     options: WindowOptions,
 }
@@ -159,7 +159,7 @@ impl<T: 'static> Window<T> {
         T: Element,
     {
         let members = Members::All(Local::with(Local::places));
-        let lens = Lens::Same(len as u64);
+        let lens = PartLengths::Same(len as u64);
         let made = Window::make(Location::caller(), Ok(members), lens, WindowOptions::default());
         async move { Ok(made.await?.0) }
     }
@@ -173,7 +173,7 @@ impl<T: 'static> Window<T> {
     where
         T: Element,
     {
-        let lens = Lens::Same(len as u64);
+        let lens = PartLengths::Same(len as u64);
         let made = Window::make(Location::caller(), team.members(), lens, WindowOptions::default());
         async move { Ok(made.await?.0) }
     }
@@ -211,7 +211,7 @@ impl<T: Element> Window<T> {
                 Err(Error::new(ErrorKind::Misused, text))
             }
         });
-        let lens = Lens::Each(lens.iter().map(|len| *len as u64).collect());
+        let lens = PartLengths::Each(lens.iter().map(|len| *len as u64).collect());
         Window::make(line, members, lens, options)
     }
 
@@ -219,7 +219,7 @@ impl<T: Element> Window<T> {
     fn make(
         line: Line,
         members: Result<Members>,
-        lens: Lens,
+        lens: PartLengths,
         options: WindowOptions,
     ) -> impl Future<Output = Result<(Window<T>, bool)>> {
         call::called_at(line, async move {

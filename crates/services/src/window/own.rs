@@ -7,7 +7,7 @@
 //! part, and each gave up its slice before it, or its accesses.
 
 use super::number::{Combine, WindowNumber};
-use super::state::LentWords;
+use super::state::BorrowedWords;
 use super::{Window, WindowOptions};
 use crate::team::Team;
 use isles_runtime::capture::Element;
@@ -100,7 +100,7 @@ impl<T: Element> OwnPart<T> {
         let state = window.state();
         let lent = state.attachment.with(|local| state.lend(local))?;
         let taken = || Error::new(ErrorKind::Misused, "the part of this place was taken already");
-        let LentWords { words, hold } = lent.ok_or_else(taken)?;
+        let BorrowedWords { words, hold } = lent.ok_or_else(taken)?;
         let len = state.lens.of(state.rank as usize) as usize;
         assert!(len * size_of::<T>() <= words.len() * size_of::<AtomicU64>(), "a part holds its elements");
         Ok(OwnPart { values: words.cast(), len, memory: OwnMemory::Window(window, hold) })

@@ -1,9 +1,9 @@
 //! The queued form: what an origin notes until a synchronization sends it, as RCKMPI did.
 //!
 //! Lock, data and unlock then go one after the other, each lock and unlock with its answer. It exists to be compared
-//! with the direct form. Invariant: what was noted for one member is sent in its order.
+//! with the direct form. Invariant: what was queued for one member is sent in its order.
 
-use super::header::{MessageHead, MessageKind};
+use super::header::{MessageHeader, MessageKind};
 use super::memory::Pieces;
 use super::state::WindowState;
 use super::sync::LockRequest;
@@ -14,91 +14,91 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Something to be sent.
-pub(super) struct Noted {
+pub(super) struct QueuedOperation {
     pub(super) target: u32,
-    pub(super) what: NotedWhat,
+    pub(super) kind: QueuedOperationKind,
 }
 
 /// Operation of a note.
-pub(super) enum NotedWhat {
+pub(super) enum QueuedOperationKind {
     Lock(LockMode),
     Put { layout: Pieces, data: Vec<u8>, notifies: bool },
     Accumulate { offset: usize, kinds: [u8; 8], operands: Vec<u8> },
 }
 
-/// Fate of notes that could not be sent.
+/// Fate of operations that could not be sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotSent {
-    /// The notes stay, before those that were added since.
+    /// The operations stay, before those that were added since.
     Kept,
-    /// The notes are dropped: their epoch has ended.
+    /// The operations are dropped: their epoch has ended.
     Dropped,
 }
 
 /// Notes that are being sent; those that are left when it is dropped were not.
-struct Unsent<'a> {
+struct UnsentGuard<'a> {
     state: &'a WindowState,
     target: u32,
-    notes: VecDeque<NotedWhat>,
+    operations: VecDeque<QueuedOperationKind>,
     not_sent: NotSent,
 }
 
-impl Drop for Unsent<'_> {
+impl Drop for UnsentGuard<'_> {
     fn drop(&mut self) {
         if self.not_sent == NotSent::Kept {
             let target = self.target;
-            let left = self.notes.drain(..).map(|what| Noted { target, what });
-            self.state.noted.borrow_mut().splice(..0, left);
+            let left = self.operations.drain(..).map(|kind| QueuedOperation { target, kind });
+            self.state.queued.borrow_mut().splice(..0, left);
         }
     }
 }
 
 impl WindowState {
-    /// Returns `true` if operations of this place on the part of `target` are only noted.
+    /// Returns `true` if operations of this place on the part of `target` are only queued.
     #[inline]
-    pub(super) fn is_noted(&self, target: u32) -> bool {
+    pub(super) fn is_queued(&self, target: u32) -> bool {
         self.options.queued && target != self.rank
     }
 
-    pub(super) fn note(&self, target: u32, what: NotedWhat) {
-        self.noted.borrow_mut().push(Noted { target, what });
+    pub(super) fn enqueue(&self, target: u32, kind: QueuedOperationKind) {
+        self.queued.borrow_mut().push(QueuedOperation { target, kind });
     }
 
-    /// Returns the members for which something is noted.
-    pub(super) fn noted_targets(&self) -> Vec<u32> {
-        let mut targets: Vec<u32> = self.noted.borrow().iter().map(|noted| noted.target).collect();
+    /// Returns the members for which something is queued.
+    pub(super) fn queued_targets(&self) -> Vec<u32> {
+        let mut targets: Vec<u32> = self.queued.borrow().iter().map(|queued| queued.target).collect();
         targets.sort_unstable();
         targets.dedup();
         targets
     }
 
-    /// Sends what was noted for `target`; `not_sent` says what becomes of the rest if that fails or is given up.
+    /// Sends what was queued for `target`; `not_sent` says what becomes of the rest if that fails or is given up.
     ///
     /// # Errors
     /// It is dead.
-    pub(super) async fn send_noted(self: &Rc<Self>, target: u32, not_sent: NotSent) -> Result<()> {
-        let mut unsent = Unsent { state: self, target, notes: self.take_noted(target), not_sent };
-        while let Some(what) = unsent.notes.front() {
-            match what {
-                NotedWhat::Lock(mode) => LockRequest::noted(self, target).granted(*mode).await?,
-                NotedWhat::Put { layout, data, notifies } => {
+    pub(super) async fn send_queued(self: &Rc<Self>, target: u32, not_sent: NotSent) -> Result<()> {
+        let mut unsent = UnsentGuard { state: self, target, operations: self.take_queued(target), not_sent };
+        while let Some(kind) = unsent.operations.front() {
+            match kind {
+                QueuedOperationKind::Lock(mode) => LockRequest::queued(self, target).granted(*mode).await?,
+                QueuedOperationKind::Put { layout, data, notifies } => {
                     transfer::send_put(self, target, *layout, data, *notifies)?;
                 }
-                NotedWhat::Accumulate { offset, kinds, operands } => {
+                QueuedOperationKind::Accumulate { offset, kinds, operands } => {
                     transfer::send_accumulate(self, target, *offset, *kinds, operands)?;
                 }
             }
-            unsent.notes.pop_front();
+            unsent.operations.pop_front();
         }
         Ok(())
     }
 
-    fn take_noted(&self, target: u32) -> VecDeque<NotedWhat> {
-        let mut all = self.noted.borrow_mut();
-        let (of_target, others) = all.drain(..).partition(|noted| noted.target == target);
+    fn take_queued(&self, target: u32) -> VecDeque<QueuedOperationKind> {
+        let mut all = self.queued.borrow_mut();
+        let (of_target, others) = all.drain(..).partition(|queued| queued.target == target);
         *all = others;
-        let of_target: Vec<Noted> = of_target;
-        of_target.into_iter().map(|noted| noted.what).collect()
+        let of_target: Vec<QueuedOperation> = of_target;
+        of_target.into_iter().map(|queued| queued.kind).collect()
     }
 
     /// Asks `target` for its lock and waits until it is granted.
@@ -110,7 +110,7 @@ impl WindowState {
             LockMode::Shared => MessageKind::LockShared,
             LockMode::Exclusive => MessageKind::LockExclusive,
         };
-        transfer::request(self, target, "the lock of", MessageHead::new(self.id, kind), &|_| Ok(()))
+        transfer::request(self, target, "the lock of", MessageHeader::new(self.id, kind), &|_| Ok(()))
             .await
             .map(drop)
     }

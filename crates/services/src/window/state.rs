@@ -2,10 +2,10 @@
 //!
 //! Invariant: nothing of it is borrowed while a task is woken or a message sent.
 
-use super::header::{MessageHead, MessageKind, WindowId};
+use super::header::{MessageHeader, MessageKind, WindowId};
 use super::memory::words_of;
-use super::queue::Noted;
-use super::{Lens, WindowOptions};
+use super::queue::QueuedOperation;
+use super::{PartLengths, WindowOptions};
 use crate::team::Team;
 use crate::window::header::WINDOW;
 use isles_protocol::PlaceId;
@@ -58,7 +58,7 @@ impl Memory {
 }
 
 /// The words of a part that is lent. They stay where they are as long as the state of its window and `hold` live.
-pub(super) struct LentWords {
+pub(super) struct BorrowedWords {
     pub(super) words: NonNull<[AtomicU64]>,
     /// Owner that keeps them mapped, if that is not the state itself.
     pub(super) hold: Option<Rc<dyn Any>>,
@@ -66,7 +66,7 @@ pub(super) struct LentWords {
 
 /// Location of the part of another member, as far as this place knows.
 #[derive(Clone, Copy)]
-pub(super) enum Whereabouts {
+pub(super) enum PartLocation {
     Unknown,
     /// In a region that this place can view.
     Mapped(Region),
@@ -76,7 +76,7 @@ pub(super) enum Whereabouts {
 
 /// State a place keeps of another member.
 pub(super) struct Peer {
-    pub(super) location: Cell<Whereabouts>,
+    pub(super) location: Cell<PartLocation>,
     /// True if messages of accesses went there since the last flush.
     pub(super) is_touched: Cell<bool>,
     /// Number of notices that have come from there.
@@ -97,7 +97,7 @@ pub(crate) struct WindowState {
     pub(super) members: Members,
     /// Ranks are positions in `members`; this is that of this place.
     pub(super) rank: u32,
-    pub(super) lens: Lens,
+    pub(super) lens: PartLengths,
     pub(super) element_bytes: usize,
     pub(super) options: WindowOptions,
     /// A team that only fences use.
@@ -114,8 +114,8 @@ pub(crate) struct WindowState {
     /// The lock of the part here; a request is answered by its token.
     pub(super) lock: RefCell<LockQueue<u32>>,
     pub(super) log: RefCell<AccessLog<String>>,
-    /// In the queued form, what was noted for each member.
-    pub(super) noted: RefCell<Vec<Noted>>,
+    /// In the queued form, what was queued for each member.
+    pub(super) queued: RefCell<Vec<QueuedOperation>>,
     waits: RefCell<Vec<Wait>>,
     next_wait: Cell<u64>,
 }
@@ -127,7 +127,7 @@ impl WindowState {
         let bytes = seed.lens.of(rank).saturating_mul(seed.element_bytes as u64);
         let is_shared = !seed.options.queued;
         let peer = |_| Peer {
-            location: Cell::new(if is_shared { Whereabouts::Unknown } else { Whereabouts::Remote }),
+            location: Cell::new(if is_shared { PartLocation::Unknown } else { PartLocation::Remote }),
             is_touched: Cell::new(false),
             notices: Cell::new(0),
         };
@@ -148,7 +148,7 @@ impl WindowState {
             exposure: RefCell::default(),
             lock: RefCell::default(),
             log: RefCell::default(),
-            noted: RefCell::default(),
+            queued: RefCell::default(),
             waits: RefCell::default(),
             next_wait: Cell::new(0),
         }
@@ -186,11 +186,11 @@ impl WindowState {
 
     /// Lends the words of the part here, of which [`WindowState::own`] shows nothing until [`WindowState::end_loan`];
     /// none if they are lent already.
-    pub(super) fn lend(&self, local: &Local) -> Option<LentWords> {
+    pub(super) fn lend(&self, local: &Local) -> Option<BorrowedWords> {
         let words = NonNull::from(self.own(local));
         let is_mapped = self.region().is_some();
         let hold = local.endpoint().shared_memory().filter(|_| is_mapped).map(MappedMemory::hold);
-        (!self.is_lent.replace(true)).then_some(LentWords { words, hold })
+        (!self.is_lent.replace(true)).then_some(BorrowedWords { words, hold })
     }
 
     pub(super) fn end_loan(&self) {
@@ -221,8 +221,8 @@ impl WindowState {
             return Some(self.own(local));
         }
         match self.peers[target as usize].location.get() {
-            Whereabouts::Mapped(region) => self.view(local, region),
-            Whereabouts::Unknown | Whereabouts::Remote => None,
+            PartLocation::Mapped(region) => self.view(local, region),
+            PartLocation::Unknown | PartLocation::Remote => None,
         }
     }
 
@@ -241,9 +241,9 @@ impl WindowState {
     ///
     /// # Errors
     /// Nothing was sent: it is dead.
-    pub(super) fn send(&self, local: &Local, to: u32, head: MessageHead, body: &Encode<'_>) -> Result<()> {
+    pub(super) fn send(&self, local: &Local, to: u32, head: MessageHeader, body: &Encode<'_>) -> Result<()> {
         // Messages that must follow data are of their class. If a part is mapped, there are none.
-        let is_mapped = matches!(self.peers[to as usize].location.get(), Whereabouts::Mapped(_));
+        let is_mapped = matches!(self.peers[to as usize].location.get(), PartLocation::Mapped(_));
         let is_alone = matches!(head.kind, MessageKind::Locate | MessageKind::Post);
         let class = if is_mapped || is_alone { Class::Control } else { Class::Data };
         let encode = |writer: &mut Writer<'_>| {
@@ -254,18 +254,18 @@ impl WindowState {
         Ok(())
     }
 
-    /// Waits until `heard` returns something; `what` says for what.
+    /// Waits until `condition` returns something; `what` says for what.
     ///
     /// # Errors
-    /// Those of `heard`.
+    /// Those of `condition`.
     pub(super) async fn wait_until<R>(
         self: &Rc<Self>,
         what: impl Fn() -> String,
-        mut heard: impl FnMut() -> Option<Result<R>>,
+        mut condition: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         let mut waiting = WaitGuard { state: self, number: None };
         poll_fn(|context| {
-            if let Some(result) = heard().or_else(|| look_for(&mut heard)) {
+            if let Some(result) = condition().or_else(|| spin_until(&mut condition)) {
                 return Poll::Ready(result);
             }
             waiting.note(context.waker(), &what);
@@ -286,9 +286,9 @@ impl WindowState {
     }
 }
 
-/// Looks for messages while nothing else is ready to run here, until `heard` returns something: what comes soon comes
+/// Looks for messages while nothing else is ready to run here, until `condition` returns something: what comes soon comes
 /// sooner than by the way through the place's queue.
-pub(crate) fn look_for<R>(heard: &mut impl FnMut() -> Option<R>) -> Option<R> {
+pub(crate) fn spin_until<R>(condition: &mut impl FnMut() -> Option<R>) -> Option<R> {
     Local::with(|local| {
         let is_on_host = matches!(local.clock(), Clock::Host(_));
         let looks = if local.shares_processors() || !is_on_host { 0 } else { LOOKS_MAX };
@@ -296,8 +296,8 @@ pub(crate) fn look_for<R>(heard: &mut impl FnMut() -> Option<R>) -> Option<R> {
             if local.has_ready() {
                 return None;
             }
-            if local.take_in(Inbound::All) > 0
-                && let Some(result) = heard()
+            if local.poll_messages(Inbound::All) > 0
+                && let Some(result) = condition()
             {
                 return Some(result);
             }

@@ -3,14 +3,14 @@
 //! The rules of the epochs are in `isles_protocol::window`; here are the messages and the waits.
 
 use super::access::named;
-use super::header::{MessageHead, MessageKind};
-use super::queue::{NotSent, NotedWhat};
-use super::state::{Line, Whereabouts, WindowState};
+use super::header::{MessageHeader, MessageKind};
+use super::queue::{NotSent, QueuedOperationKind};
+use super::state::{Line, PartLocation, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::table::service::Service;
 use crate::window::table::WindowTable;
 use isles_protocol::window::{EpochFault, LockMode};
-use isles_runtime::service::coop::{AtOnce, Attempt, slowly};
+use isles_runtime::service::coop::{Attempt, FastPath, slow_path};
 use isles_runtime::service::span;
 use isles_runtime::{Error, ErrorKind, Local, Result};
 use std::panic::Location;
@@ -55,10 +55,10 @@ impl<T: 'static> Window<T> {
     pub fn flush(&self, target: usize) -> impl Future<Output = Result<()>> {
         let line = Location::caller();
         let state = self.state();
-        AtOnce::named(line, move || {
+        FastPath::named(line, move || {
             let rank = state.check_rank(target)?;
-            if state.is_noted(rank) || state.peers[target].is_touched.get() {
-                return Ok(slowly(|| flush_messages(state, rank)));
+            if state.is_queued(rank) || state.peers[target].is_touched.get() {
+                return Ok(slow_path(|| flush_messages(state, rank)));
             }
             order_memory();
             state.death(rank).unwrap_or(Ok(())).map(Attempt::Done)
@@ -179,8 +179,8 @@ async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
     let begun = state.attachment.with(|_| state.epoch.borrow_mut().fence(Some(line)))?;
     begun.map_err(|fault| misused("a fence within another epoch", fault))?;
     let _span = Local::with(|local| local.span(span::FENCE, None, || None));
-    for target in state.noted_targets() {
-        state.send_noted(target, NotSent::Kept).await?;
+    for target in state.queued_targets() {
+        state.send_queued(target, NotSent::Kept).await?;
     }
     let flushes: Vec<_> =
         (0..state.peers.len() as u32).filter_map(|rank| flush_touched(state, rank)).collect();
@@ -198,8 +198,8 @@ async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
 
 /// Asks `target` to answer when all messages of accesses are done there; none if none have gone there.
 fn flush_touched(state: &Rc<WindowState>, target: u32) -> Option<impl Future<Output = Result<()>> + use<>> {
-    let unflushed = Unflushed::take(state, target)?;
-    let head = MessageHead::new(state.id, MessageKind::Flush);
+    let unflushed = FlushRequest::take(state, target)?;
+    let head = MessageHeader::new(state.id, MessageKind::Flush);
     let answer = transfer::request(state, target, "the flush of", head, &|_| Ok(()));
     Some(async move {
         answer.await?;
@@ -209,17 +209,17 @@ fn flush_touched(state: &Rc<WindowState>, target: u32) -> Option<impl Future<Out
 }
 
 /// Accesses of a target that are being flushed; dropped before its answer, they are still to be flushed.
-struct Unflushed {
+struct FlushRequest {
     state: Rc<WindowState>,
     target: u32,
     is_answered: bool,
 }
 
-impl Unflushed {
+impl FlushRequest {
     /// Takes the unflushed accesses to `target`, if there are any.
-    fn take(state: &Rc<WindowState>, target: u32) -> Option<Unflushed> {
+    fn take(state: &Rc<WindowState>, target: u32) -> Option<FlushRequest> {
         let is_touched = state.peers[target as usize].is_touched.take();
-        is_touched.then(|| Unflushed { state: Rc::clone(state), target, is_answered: false })
+        is_touched.then(|| FlushRequest { state: Rc::clone(state), target, is_answered: false })
     }
 
     /// Marks the flush as answered by the target.
@@ -228,7 +228,7 @@ impl Unflushed {
     }
 }
 
-impl Drop for Unflushed {
+impl Drop for FlushRequest {
     fn drop(&mut self) {
         if !self.is_answered {
             self.state.peers[self.target as usize].is_touched.set(true);
@@ -238,7 +238,7 @@ impl Drop for Unflushed {
 
 /// Ends what is not done at `target` yet.
 async fn flush_messages(state: &Rc<WindowState>, target: u32) -> Result<()> {
-    state.send_noted(target, NotSent::Kept).await?;
+    state.send_queued(target, NotSent::Kept).await?;
     if let Some(flushed) = flush_touched(state, target) {
         flushed.await?;
     }
@@ -257,7 +257,7 @@ fn post(state: &Rc<WindowState>, group: &[usize]) -> Result<()> {
                 state.wake();
             } else {
                 // A member that died does not start; `wait` tells of it.
-                let _ = state.send(local, rank, MessageHead::new(state.id, MessageKind::Post), &|_| Ok(()));
+                let _ = state.send(local, rank, MessageHeader::new(state.id, MessageKind::Post), &|_| Ok(()));
             }
         }
     });
@@ -270,7 +270,7 @@ async fn start(state: &Rc<WindowState>, group: &[usize], line: Line) -> Result<(
         state.attachment.with(|_| state.epoch.borrow_mut().start(ranks.iter().copied(), Some(line)))?;
     begun.map_err(|fault| misused("a start within another epoch", fault))?;
     let request = StartRequest { state };
-    let what = || format!("the posts of {} for a window", Named(state, &ranks));
+    let what = || format!("the posts of {} for a window", RankList(state, &ranks));
     let posted = state.wait_until(what, || match state.exposure.borrow_mut().start(&ranks) {
         None => Some(Ok(())),
         Some(missing) => state.death(missing),
@@ -308,9 +308,9 @@ async fn complete_at(state: &Rc<WindowState>, target: u32) -> Result<()> {
         state.wake();
         return Ok(());
     }
-    state.send_noted(target, NotSent::Kept).await?;
+    state.send_queued(target, NotSent::Kept).await?;
     state.peers[target as usize].is_touched.set(false);
-    let head = MessageHead::new(state.id, MessageKind::Complete);
+    let head = MessageHeader::new(state.id, MessageKind::Complete);
     Local::with(|local| state.send(local, target, head, &|_| Ok(())))
 }
 
@@ -334,8 +334,8 @@ pub(super) struct LockRequest<'a> {
     target: u32,
     /// True if the owner may know of it.
     is_asked: bool,
-    /// True if the epoch ends when the request is given up. The epoch of a noted request goes on, and the lock stays
-    /// noted.
+    /// True if the epoch ends when the request is given up. The epoch of a queued request goes on, and the lock stays
+    /// queued.
     ends_epoch: bool,
 }
 
@@ -345,8 +345,8 @@ impl<'a> LockRequest<'a> {
         LockRequest { state, target, is_asked: false, ends_epoch: true }
     }
 
-    /// A request that was noted and is sent now.
-    pub(super) fn noted(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
+    /// A request that was queued and is sent now.
+    pub(super) fn queued(state: &'a Rc<WindowState>, target: u32) -> LockRequest<'a> {
         state.epoch.borrow_mut().ask_lock(target);
         LockRequest { state, target, is_asked: false, ends_epoch: false }
     }
@@ -397,7 +397,7 @@ impl Drop for LockRequest<'_> {
                 let _ = table::unlock(local, state, local.here());
             } else {
                 let _ =
-                    state.send(local, target, MessageHead::new(state.id, MessageKind::Unlock), &|_| Ok(()));
+                    state.send(local, target, MessageHeader::new(state.id, MessageKind::Unlock), &|_| Ok(()));
             }
         });
     }
@@ -408,8 +408,8 @@ async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line
     let begun = state.attachment.with(|_| state.epoch.borrow_mut().lock(target, mode, Some(line)))?;
     begun.map_err(|fault| misused("a lock within another epoch", fault))?;
     let request = LockRequest::begun(state, target);
-    if state.is_noted(target) {
-        state.note(target, NotedWhat::Lock(mode));
+    if state.is_queued(target) {
+        state.enqueue(target, QueuedOperationKind::Lock(mode));
         request.end();
         return Ok(());
     }
@@ -428,14 +428,14 @@ async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()
         return Local::with(|local| table::unlock(local, state, local.here()))
             .map_err(|refused| Error::new(ErrorKind::Misused, refused.to_string()));
     }
-    state.send_noted(target, NotSent::Dropped).await?;
-    let head = MessageHead::new(state.id, MessageKind::Unlock);
-    let unflushed = Unflushed::take(state, target);
-    let is_mapped = matches!(state.peers[target as usize].location.get(), Whereabouts::Mapped(_));
+    state.send_queued(target, NotSent::Dropped).await?;
+    let head = MessageHeader::new(state.id, MessageKind::Unlock);
+    let unflushed = FlushRequest::take(state, target);
+    let is_mapped = matches!(state.peers[target as usize].location.get(), PartLocation::Mapped(_));
     // An owner that checks has forgotten what was done under the lock before others hear of its end.
     if unflushed.is_some() || state.options.checked || state.options.queued && !is_mapped {
         transfer::request(state, target, "the unlock of", head, &|_| Ok(())).await?;
-        unflushed.into_iter().for_each(Unflushed::end);
+        unflushed.into_iter().for_each(FlushRequest::end);
         return Ok(());
     }
     Local::with(|local| state.send(local, target, head, &|_| Ok(())))
@@ -450,9 +450,9 @@ async fn notified(state: &Rc<WindowState>, from: usize, count: u64) -> Result<()
 }
 
 /// Members, as a reader sees them.
-struct Named<'a>(&'a WindowState, &'a [u32]);
+struct RankList<'a>(&'a WindowState, &'a [u32]);
 
-impl std::fmt::Display for Named<'_> {
+impl std::fmt::Display for RankList<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, rank) in self.1.iter().enumerate() {
             write!(f, "{}{}", if index > 0 { ", " } else { "" }, self.0.place(*rank))?;

@@ -4,7 +4,7 @@
 //! for what it did. Invariant: a request has an entry from when it is sent until its answer is taken or given up.
 
 use super::check;
-use super::header::{MessageHead, MessageKind, WindowId, size_of_number, take_pieces};
+use super::header::{MessageHeader, MessageKind, WindowId, size_of_number, take_pieces};
 use super::memory::{self, Pieces};
 use super::number::{Combine, NumberKind};
 use super::state::WindowState;
@@ -190,9 +190,9 @@ pub(super) fn grant(local: &Local, state: &WindowState, granted: Vec<(PlaceId, u
 
 /// Answers a request.
 fn reply(local: &Local, window: WindowId, (to, token): (PlaceId, u32), answer: &[u8]) {
-    let head = MessageHead { token, ..MessageHead::new(window, MessageKind::Reply) };
+    let head = MessageHeader { token, ..MessageHeader::new(window, MessageKind::Reply) };
     // A place that died meanwhile waits for nothing.
-    let _ = local.send_about(to, Class::Control, WINDOW, answer.len() + 24, |writer| {
+    let _ = local.send_with_size_hint(to, Class::Control, WINDOW, answer.len() + 24, |writer| {
         head.encode(writer);
         writer.put_bytes(answer);
         Ok(())
@@ -201,7 +201,7 @@ fn reply(local: &Local, window: WindowId, (to, token): (PlaceId, u32), answer: &
 
 /// Receives a message of a window.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
-    let head = MessageHead::decode(reader)?;
+    let head = MessageHeader::decode(reader)?;
     if head.kind == MessageKind::Reply {
         let is_asked = WindowTable::of(local).answer(source, head.token, Ok(reader.rest().to_vec()));
         return if is_asked { Ok(()) } else { Err(Refused::UnknownCall) };
@@ -287,7 +287,7 @@ fn check_range(state: &WindowState, layout: Pieces) -> Result<(), Refused> {
 fn put(
     local: &Local,
     state: &WindowState,
-    head: MessageHead,
+    head: MessageHeader,
     reader: &mut Reader<'_>,
 ) -> Result<(), Refused> {
     let layout = match head.kind {
@@ -306,7 +306,7 @@ fn put(
 /// The kinds of an update: of the number, and what is done.
 fn take_kinds(
     state: &WindowState,
-    head: MessageHead,
+    head: MessageHeader,
     reader: &mut Reader<'_>,
 ) -> Result<(NumberKind, Combine), Refused> {
     let [kind, how, ..] = reader.take_pod::<[u8; 8]>()?;
@@ -323,7 +323,7 @@ fn take_kinds(
 fn accumulate(
     local: &Local,
     state: &WindowState,
-    head: MessageHead,
+    head: MessageHeader,
     reader: &mut Reader<'_>,
 ) -> Result<(), Refused> {
     let (kind, how) = take_kinds(state, head, reader)?;
@@ -349,7 +349,7 @@ pub(super) fn accumulate_bytes(
 fn fetch(
     local: &Local,
     state: &WindowState,
-    head: MessageHead,
+    head: MessageHeader,
     reader: &mut Reader<'_>,
 ) -> Result<Vec<u8>, Refused> {
     if head.kind == MessageKind::Get {

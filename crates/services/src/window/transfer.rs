@@ -3,9 +3,9 @@
 //! It checks nothing: ranges and epochs are the caller's matter. Invariant: no message is longer than
 //! [`PIECE_BYTES_MAX`] and its head.
 
-use super::header::{HEAD_BYTES, MessageHead, MessageKind, put_pieces};
+use super::header::{HEAD_BYTES, MessageHeader, MessageKind, put_pieces};
 use super::memory::Pieces;
-use super::state::{Whereabouts, WindowState};
+use super::state::{PartLocation, WindowState};
 use crate::table::service::Service;
 use crate::window::table::WindowTable;
 use isles_runtime::limits::PIECE_BYTES_MAX;
@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// Cuts a layout into such as one message takes, each with its bytes of the data.
-fn cut(layout: Pieces) -> impl Iterator<Item = (Pieces, Range<usize>)> {
+fn split_by_message(layout: Pieces) -> impl Iterator<Item = (Pieces, Range<usize>)> {
     let Pieces { offset, block, stride, count } = layout;
     let pieces_at_once = (PIECE_BYTES_MAX / block.max(1)).max(1);
     let groups = if block == 0 { 0 } else { count.div_ceil(pieces_at_once) };
@@ -47,18 +47,18 @@ pub(super) fn send_put(
     notifies: bool,
 ) -> Result<()> {
     Local::with(|local| {
-        let mut is_told = false;
-        for (piece, range) in cut(layout) {
+        let mut is_notified = false;
+        for (piece, range) in split_by_message(layout) {
             let data = &data[range.clone()];
             let is_strided = piece.count > 1;
             let is_last = notifies && range.end == layout.block * layout.count && !is_strided;
-            is_told |= is_last;
+            is_notified |= is_last;
             let kind = match (is_strided, is_last) {
                 (true, _) => MessageKind::PutStrided,
                 (false, true) => MessageKind::PutNotify,
                 (false, false) => MessageKind::Put,
             };
-            let head = MessageHead { offset: piece.offset as u64, ..MessageHead::new(state.id, kind) };
+            let head = MessageHeader { offset: piece.offset as u64, ..MessageHeader::new(state.id, kind) };
             state.send(local, target, head, &|writer| {
                 if is_strided {
                     put_pieces(writer, piece);
@@ -67,8 +67,8 @@ pub(super) fn send_put(
                 Ok(())
             })?;
         }
-        if notifies && !is_told {
-            state.send(local, target, MessageHead::new(state.id, MessageKind::Notice), &|_| Ok(()))?;
+        if notifies && !is_notified {
+            state.send(local, target, MessageHeader::new(state.id, MessageKind::Notice), &|_| Ok(()))?;
         }
         state.peers[target as usize].is_touched.set(true);
         Ok(())
@@ -87,10 +87,10 @@ pub(super) fn send_accumulate(
     operands: &[u8],
 ) -> Result<()> {
     Local::with(|local| {
-        for (piece, range) in cut(Pieces::contiguous(offset, operands.len())) {
-            let head = MessageHead {
+        for (piece, range) in split_by_message(Pieces::contiguous(offset, operands.len())) {
+            let head = MessageHeader {
                 offset: piece.offset as u64,
-                ..MessageHead::new(state.id, MessageKind::Accumulate)
+                ..MessageHeader::new(state.id, MessageKind::Accumulate)
             };
             state.send(local, target, head, &|writer| {
                 writer.put_bytes(&kinds);
@@ -111,12 +111,12 @@ pub(super) fn request(
     state: &Rc<WindowState>,
     target: u32,
     what: &'static str,
-    head: MessageHead,
+    head: MessageHeader,
     body: &Encode<'_>,
 ) -> impl Future<Output = Result<Vec<u8>>> + use<> {
     let sent = Local::with(|local| {
         let open = WindowTable::of(local).open(state.place(target), what);
-        let head = MessageHead { token: open.token, ..head };
+        let head = MessageHeader { token: open.token, ..head };
         state.send(local, target, head, body).map(|()| open)
     });
     async move { sent?.await }
@@ -132,9 +132,9 @@ pub(super) async fn ask_for(
     layout: Pieces,
     into: &mut [u8],
 ) -> Result<()> {
-    for (piece, range) in cut(layout) {
+    for (piece, range) in split_by_message(layout) {
         let head =
-            MessageHead { offset: piece.offset as u64, ..MessageHead::new(state.id, MessageKind::Get) };
+            MessageHeader { offset: piece.offset as u64, ..MessageHeader::new(state.id, MessageKind::Get) };
         let put = |writer: &mut Writer<'_>| {
             put_pieces(writer, piece);
             Ok(())
@@ -160,8 +160,8 @@ pub(super) fn malformed(state: &WindowState, target: u32) -> Error {
 /// # Errors
 /// The target is dead.
 pub(super) async fn locate(state: &Rc<WindowState>, target: u32) -> Result<()> {
-    let whereabouts = &state.peers[target as usize].location;
-    if !matches!(whereabouts.get(), Whereabouts::Unknown) || target == state.rank {
+    let location = &state.peers[target as usize].location;
+    if !matches!(location.get(), PartLocation::Unknown) || target == state.rank {
         return Ok(());
     }
     let place = state.place(target);
@@ -170,10 +170,10 @@ pub(super) async fn locate(state: &Rc<WindowState>, target: u32) -> Result<()> {
         !is_far && local.endpoint().shared_memory().is_some()
     });
     if !is_near {
-        whereabouts.set(Whereabouts::Remote);
+        location.set(PartLocation::Remote);
         return Ok(());
     }
-    let head = MessageHead::new(state.id, MessageKind::Locate);
+    let head = MessageHeader::new(state.id, MessageKind::Locate);
     let answer = request(state, target, "where the part lies of", head, &|_| Ok(())).await?;
     let region = match bytemuck::try_pod_read_unaligned::<[u64; 2]>(&answer) {
         Ok([start, words]) => Some(Region { place, start: u64::from_le(start), words: u64::from_le(words) }),
@@ -181,14 +181,14 @@ pub(super) async fn locate(state: &Rc<WindowState>, target: u32) -> Result<()> {
         Err(_) => return Err(malformed(state, target)),
     };
     // Another task may have learnt it meanwhile, and used it: it is the same.
-    whereabouts.set(Local::with(|local| {
+    location.set(Local::with(|local| {
         let needed = super::memory::words_of(state.bytes_at(target));
         let view = |region| local.endpoint().shared_memory()?.view(region).map(<[_]>::len);
         match region {
             Some(region) if view(region).is_some_and(|words| words as u64 >= needed) => {
-                Whereabouts::Mapped(region)
+                PartLocation::Mapped(region)
             }
-            _ => Whereabouts::Remote,
+            _ => PartLocation::Remote,
         }
     }));
     Ok(())
@@ -215,7 +215,7 @@ mod tests {
                 expected.extend(first..first + layout.block);
             }
             let (mut bytes, mut data_end) = (Vec::new(), 0);
-            for (piece, range) in cut(layout) {
+            for (piece, range) in split_by_message(layout) {
                 assert!(range.len() <= PIECE_BYTES_MAX && range.len() == piece.bytes().unwrap());
                 assert_eq!(range.start, data_end);
                 data_end = range.end;

@@ -21,7 +21,7 @@ const MAGIC: &[u8; 8] = b"ISLELOG\x04";
 const MARK: [u8; 4] = *b"\xf7ISL";
 
 /// Bytes of a frame before its content: mark, kind, length, checksum.
-const FRAME_HEAD: usize = 13;
+const FRAME_HEADER: usize = 13;
 
 /// Longest content of a frame in bytes; a sample of 32,768 places takes 8 MB at most.
 const CONTENT_MAX: usize = 16 << 20;
@@ -71,7 +71,7 @@ fn checksum(kind: u8, content: &[u8]) -> u32 {
 
 /// A frame as it stands in the file.
 fn frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(FRAME_HEAD + content.len());
+    let mut bytes = Vec::with_capacity(FRAME_HEADER + content.len());
     bytes.extend(MARK);
     bytes.push(kind.byte());
     bytes.extend((content.len() as u32).to_le_bytes());
@@ -81,7 +81,7 @@ fn frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
 }
 
 /// The kind and the content of the frame at the beginning of `bytes`, if there is a sound one.
-fn unframe(bytes: &[u8]) -> Option<(FrameKind, &[u8])> {
+fn decode_frame(bytes: &[u8]) -> Option<(FrameKind, &[u8])> {
     let rest = bytes.strip_prefix(&MARK)?;
     let (kind, rest) = rest.split_first()?;
     let (len, rest) = rest.split_first_chunk::<4>()?;

@@ -4,7 +4,7 @@
 //! samples out of them. Invariant: a sample that is given is one that was written; where frames are missing, there are
 //! fewer.
 
-use super::{FRAME_HEAD, FrameKind, MAGIC, MARK, codec, unframe};
+use super::{FRAME_HEADER, FrameKind, MAGIC, MARK, codec, decode_frame};
 use crate::description::RunDescription;
 use crate::sample::{OutputLine, RunEnd, Sample};
 use std::collections::BTreeMap;
@@ -51,8 +51,8 @@ impl<'a> Frames<'a> {
     fn next(&mut self) -> Option<(usize, FrameKind, &'a [u8])> {
         while self.at < self.bytes.len() {
             let at = self.at;
-            if let Some((kind, content)) = unframe(&self.bytes[at..]) {
-                self.at += FRAME_HEAD + content.len();
+            if let Some((kind, content)) = decode_frame(&self.bytes[at..]) {
+                self.at += FRAME_HEADER + content.len();
                 // Differences to a frame that is missing say nothing.
                 if kind == FrameKind::Difference && self.is_behind_gap {
                     continue;
@@ -218,7 +218,8 @@ impl RecordedRun {
         let mut before = Sample::default();
         for (index, position) in self.samples.iter().enumerate().take(to).skip(key) {
             let base = if position.is_key { &Sample::default() } else { &before };
-            let content = unframe(&self.bytes[position.at..]).map(|(_, content)| content).unwrap_or_default();
+            let content =
+                decode_frame(&self.bytes[position.at..]).map(|(_, content)| content).unwrap_or_default();
             // Each was decoded when the log was read.
             let Some(sample) = codec::decode(base, self.description.places, content) else { return };
             if index >= from {

@@ -1,6 +1,6 @@
-//! The file of counters: where each word lies, and what the head says.
+//! The file of counters: where each word lies, and what the header says.
 //!
-//! [`PlaceWriter`] and [`HeadWriter`] write it, [`PagesReader`] reads it; here is what they agree on. Invariant: the
+//! [`PlaceWriter`] and [`HeaderWriter`] write it, [`PagesReader`] reads it; here is what they agree on. Invariant: the
 //! words of a place begin at a line of 64 bytes and nobody else writes that line.
 
 mod group;
@@ -15,7 +15,7 @@ mod writer;
 mod tests;
 
 pub use reader::{CounterTable, PageError, PagesReader};
-pub use writer::{HeadWriter, PlaceWriter, WordMemory};
+pub use writer::{HeaderWriter, PlaceWriter, WordMemory};
 
 use crate::counter::COUNTERS;
 
@@ -28,8 +28,8 @@ const VERSION: u64 = 5;
 /// Words of a line of the host's caches.
 const LINE: u64 = 8;
 
-/// Words of the head.
-const HEAD_WORDS: u64 = 64;
+/// Words of the header.
+const HEADER_WORDS: u64 = 64;
 
 /// Most places of a run whose messages are counted by pair, which takes 16 MiB, and whose output is kept, which takes
 /// 16 MiB more if all print.
@@ -41,8 +41,8 @@ pub(crate) const PLACES_MAX: u32 = 32_768;
 /// Most links of a chip whose load is shown.
 const LINKS_MAX: u32 = 1 << 20;
 
-/// Words of the head, by what they hold.
-mod head {
+/// Words of the header, by what they hold.
+mod header {
     pub const MAGIC: usize = 0;
     pub const VERSION: usize = 1;
     pub const NAMES: usize = 2;
@@ -86,8 +86,8 @@ const UNIT_BYTES: usize = 48;
 /// Bytes of the name of a phase of a program.
 const PHASE_BYTES: usize = 96;
 
-const _: () = assert!(head::PHASE + PHASE_BYTES / 8 <= head::PHASE_BEGIN);
-const _: () = assert!(head::PHASE_BEGIN + PROGRESS_WORDS <= HEAD_WORDS as usize);
+const _: () = assert!(header::PHASE + PHASE_BYTES / 8 <= header::PHASE_BEGIN);
+const _: () = assert!(header::PHASE_BEGIN + PROGRESS_WORDS <= HEADER_WORDS as usize);
 
 /// Open finishes that a place tells of; more are only counted.
 const FINISHES: usize = 8;
@@ -106,7 +106,7 @@ const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
 
 /// Positions of the parts of the file; all in words.
 ///
-/// They follow each other: the head, the deaths, the links, then the groups of counters, the groups of finishes, the
+/// They follow each other: the header, the deaths, the links, then the groups of counters, the groups of finishes, the
 /// rows of peers and the rings of output of all places. A part that nobody touches has no pages of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
@@ -150,7 +150,7 @@ impl PageLayout {
     }
 
     fn deaths_at(self) -> u64 {
-        HEAD_WORDS
+        HEADER_WORDS
     }
 
     fn links_at(self) -> u64 {
@@ -172,6 +172,6 @@ impl PageLayout {
     }
 
     fn output_at(self, place: u32) -> u64 {
-        self.peers_at(self.places) + u64::from(place) * (output::RING_HEAD + output::RING_WORDS)
+        self.peers_at(self.places) + u64::from(place) * (output::RING_HEADER + output::RING_WORDS)
     }
 }

@@ -4,7 +4,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-telemetry --lib model` runs this and nothing else.
 
 use crate::page::group;
-use crate::page::output::{self, RING_HEAD, RingWriter};
+use crate::page::output::{self, RING_HEADER, RingWriter};
 use crate::page::sync::AtomicU64;
 use crate::sample::OutputStream;
 use loom::sync::Arc;
@@ -47,7 +47,7 @@ fn what_was_read_undisturbed_never_goes_back() {
 fn a_line_that_is_read_while_others_take_its_place_is_one_that_was_printed() {
     loom::model(|| {
         // Room for one record, so that the second line takes the place of the first.
-        let ring: Arc<Vec<AtomicU64>> = Arc::new((0..RING_HEAD + 3).map(|_| AtomicU64::new(0)).collect());
+        let ring: Arc<Vec<AtomicU64>> = Arc::new((0..RING_HEADER + 3).map(|_| AtomicU64::new(0)).collect());
         let shared = Arc::clone(&ring);
         let writer = thread::spawn(move || {
             let mut writer = RingWriter::default();

@@ -9,22 +9,22 @@ use super::LINE;
 use crate::page::sync::{AtomicU64, Ordering, fence};
 use crate::sample::{OutputLine, OutputStream};
 
-/// Words of the head of a ring: the end of the newest record and the beginning of the oldest one, as words since the
+/// Words of the header of a ring: the end of the newest record and the beginning of the oldest one, as words since the
 /// start.
-pub(super) const RING_HEAD: u64 = LINE;
+pub(super) const RING_HEADER: u64 = LINE;
 
 /// Words of the records of a ring: 16 KiB.
 pub(super) const RING_WORDS: u64 = 2048;
 
 /// Words of a record before its text: its number; milliseconds, stream and bytes.
-const RECORD_HEAD: u64 = 2;
+const RECORD_HEADER: u64 = 2;
 
 /// Most bytes of a record; a longer line is several.
 const TEXT_BYTES_MAX: usize = 1024;
 
 /// Returns the number of words of a record of `bytes` bytes.
 fn record_words(bytes: usize) -> u64 {
-    RECORD_HEAD + bytes.div_ceil(8) as u64
+    RECORD_HEADER + bytes.div_ceil(8) as u64
 }
 
 /// State of a place's ring, at its writer.
@@ -67,7 +67,7 @@ impl RingWriter {
 
     /// Adds a record in place of the oldest ones.
     fn push(&mut self, ring: &[AtomicU64], time_ms: u64, stream: OutputStream, text: &[u8]) {
-        let words = &ring[RING_HEAD as usize..];
+        let words = &ring[RING_HEADER as usize..];
         let size = words.len() as u64;
         let end = self.end + record_words(text.len());
         let at = |position: u64| &words[(position % size) as usize];
@@ -83,7 +83,7 @@ impl RingWriter {
         at(self.end).store(self.number, Ordering::Relaxed);
         let facts = time_ms << 20 | (stream as u64) << 16 | text.len() as u64;
         at(self.end + 1).store(facts, Ordering::Relaxed);
-        for (position, bytes) in (self.end + RECORD_HEAD..).zip(text.chunks(8)) {
+        for (position, bytes) in (self.end + RECORD_HEADER..).zip(text.chunks(8)) {
             at(position).store(super::writer::text_word(bytes), Ordering::Relaxed);
         }
         self.end = end;
@@ -109,7 +109,7 @@ pub(super) fn decode(end: u64, words: &[u64], first: u64, after: u64) -> Vec<Out
             break;
         }
         if seq > after {
-            let text = (position + RECORD_HEAD..next).flat_map(|position| at(position).to_le_bytes());
+            let text = (position + RECORD_HEADER..next).flat_map(|position| at(position).to_le_bytes());
             let text: Vec<u8> = text.take(bytes).collect();
             let stream = match facts >> 16 & 3 {
                 0 => OutputStream::Standard,
@@ -131,7 +131,7 @@ pub(super) fn read(ring: &[AtomicU64]) -> Vec<OutputLine> {
     let end = ring[0].load(Ordering::Acquire);
     // Relaxed: ordered by the load before and the fence behind.
     let words: Vec<u64> =
-        ring[RING_HEAD as usize..].iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        ring[RING_HEADER as usize..].iter().map(|word| word.load(Ordering::Relaxed)).collect();
     // PAIR output.first: observe
     fence(Ordering::Acquire);
     decode(end, &words, ring[1].load(Ordering::Relaxed), 0)
@@ -143,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn ring(words: u64) -> Vec<AtomicU64> {
-        (0..RING_HEAD + words).map(|_| AtomicU64::new(0)).collect()
+        (0..RING_HEADER + words).map(|_| AtomicU64::new(0)).collect()
     }
 
     fn texts(ring: &[AtomicU64]) -> Vec<String> {

@@ -1,12 +1,12 @@
 //! Reading the file of counters, without a mapping and without a word to the run.
 //!
 //! Groups are read three times; see `docs/design/telemetry.md`. Invariant: whatever the file holds, a read ends, takes
-//! memory as its head says at most, and has no effect on the run.
+//! memory as its header says at most, and has no effect on the run.
 
 use super::{
-    ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, HEAD_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC,
+    ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, HEADER_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC,
     PHASE_BYTES, PLACE_VALUES, PLACE_WORDS, PLACES_MAX, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES,
-    VERSION, WAITS, group_words, head,
+    VERSION, WAITS, group_words, header,
 };
 use crate::counter::{COUNTERS, CounterId, names_hash};
 use crate::page::output;
@@ -111,27 +111,27 @@ pub struct PagesReader {
 }
 
 impl PagesReader {
-    /// Looks at the head of the file.
+    /// Looks at the header of the file.
     ///
     /// # Errors
     /// It is no file of counters, or one of another version.
     pub fn open(file: File) -> Result<PagesReader, PageError> {
         let size = file.metadata()?.len();
-        if size < 8 * HEAD_WORDS {
+        if size < 8 * HEADER_WORDS {
             return Err(PageError::NotCounters("it is shorter than its head"));
         }
-        let words = read_words(&file, 0, HEAD_WORDS)?;
-        if words[head::MAGIC] != MAGIC {
+        let words = read_words(&file, 0, HEADER_WORDS)?;
+        if words[header::MAGIC] != MAGIC {
             return Err(PageError::NotCounters("its first word is another one"));
         }
-        if words[head::VERSION] != VERSION {
-            return Err(PageError::OtherLayout(words[head::VERSION]));
+        if words[header::VERSION] != VERSION {
+            return Err(PageError::OtherLayout(words[header::VERSION]));
         }
-        let theirs = CounterTable { counters: words[head::COUNTERS], names_hash: words[head::NAMES] };
+        let theirs = CounterTable { counters: words[header::COUNTERS], names_hash: words[header::NAMES] };
         if theirs != CounterTable::OURS {
             return Err(PageError::OtherCounters(theirs));
         }
-        let (places, links) = (words[head::PLACES], words[head::LINKS]);
+        let (places, links) = (words[header::PLACES], words[header::LINKS]);
         if !(1..=u64::from(PLACES_MAX)).contains(&places) || links > u64::from(LINKS_MAX) {
             return Err(PageError::NotCounters("its numbers of places and links are impossible"));
         }
@@ -142,7 +142,7 @@ impl PagesReader {
         Ok(PagesReader {
             file,
             layout,
-            started_unix_ms: words[head::STARTED],
+            started_unix_ms: words[header::STARTED],
             places: vec![PlaceSample::default(); places as usize],
             memory: vec![0; places as usize],
             energy: (EnergySample::default(), vec![0; places as usize]),
@@ -168,8 +168,8 @@ impl PagesReader {
         self.read_energy()?;
         self.read_finishes()?;
         self.read_rows()?;
-        let words = read_words(&self.file, 0, HEAD_WORDS)?;
-        let links = words[head::LINKS_USED].min(self.layout.links.into());
+        let words = read_words(&self.file, 0, HEADER_WORDS)?;
+        let links = words[header::LINKS_USED].min(self.layout.links.into());
         let links = read_words(&self.file, self.layout.links_at(), 2 * links)?;
         let links = links.chunks_exact(2).map(|link| LinkSample {
             from: (link[0] >> 32) as u32,
@@ -177,16 +177,16 @@ impl PagesReader {
             busy_ps: link[1],
         });
         Ok(Sample {
-            time_ms: words[head::HEARTBEAT],
-            model_ns: words[head::MODEL],
+            time_ms: words[header::HEARTBEAT],
+            model_ns: words[header::MODEL],
             energy: self.energy.0,
-            end: RunEnd::decode(words[head::END]),
+            end: RunEnd::decode(words[header::END]),
             progress: ProgressSample {
-                done: self.progress[0].saturating_sub(words[head::PHASE_BEGIN]),
-                total: self.progress[1].saturating_sub(words[head::PHASE_BEGIN + 1]),
-                grows: words[head::GROWS] != 0,
-                unit: text(&words[head::UNIT..head::UNIT + UNIT_BYTES / 8]),
-                phase: text(&words[head::PHASE..head::PHASE + PHASE_BYTES / 8]),
+                done: self.progress[0].saturating_sub(words[header::PHASE_BEGIN]),
+                total: self.progress[1].saturating_sub(words[header::PHASE_BEGIN + 1]),
+                grows: words[header::GROWS] != 0,
+                unit: text(&words[header::UNIT..header::UNIT + UNIT_BYTES / 8]),
+                phase: text(&words[header::PHASE..header::PHASE + PHASE_BYTES / 8]),
             },
             missed: self.missed,
             links: links.collect(),
@@ -215,7 +215,7 @@ impl PagesReader {
         if end == 0 {
             return Ok(Vec::new());
         }
-        let words = read_words(&self.file, at + output::RING_HEAD, output::RING_WORDS)?;
+        let words = read_words(&self.file, at + output::RING_HEADER, output::RING_WORDS)?;
         let first = read_words(&self.file, at + 1, 1)?[0];
         Ok(output::decode(end, &words, first, after))
     }
@@ -257,7 +257,7 @@ impl PagesReader {
 
     /// Reads the energy of the chip. That of the cores is of the same time, or both are of the reading before.
     fn read_energy(&mut self) -> Result<(), PageError> {
-        let [before, values, after] = self.read_thrice((head::ENERGY as u64, ENERGY_VALUES as u64 + 1))?;
+        let [before, values, after] = self.read_thrice((header::ENERGY as u64, ENERGY_VALUES as u64 + 1))?;
         let is_whole = before[0] == after[0] && before[0].is_multiple_of(2);
         let is_of_then = |place: &PlaceSample| place.value(CounterId::EnergyTime) == values[1];
         let (chip, cores) = &mut self.energy;
@@ -358,7 +358,7 @@ fn decode_place(values: &[u64], place: &mut PlaceSample) {
 }
 
 fn decode_finishes(home: u32, values: &[u64]) -> Vec<OpenFinish> {
-    let told = values[0].min(FINISHES as u64) as usize;
+    let listed = values[0].min(FINISHES as u64) as usize;
     let one = |values: &[u64]| {
         let waits = values[4..4 + WAITS].iter().filter(|word| **word != 0);
         OpenFinish {
@@ -371,5 +371,5 @@ fn decode_finishes(home: u32, values: &[u64]) -> Vec<OpenFinish> {
             label: text(&values[4 + WAITS..4 + WAITS + LABEL_BYTES / 8]),
         }
     };
-    values[1..].chunks_exact(FINISH_VALUES).take(told).map(one).collect()
+    values[1..].chunks_exact(FINISH_VALUES).take(listed).map(one).collect()
 }

@@ -47,7 +47,7 @@ fn values(of: &[(CounterId, u64)]) -> crate::sample::CounterValues {
 fn what_places_copy_is_what_a_reader_sees() {
     let layout = PageLayout::new(3, 2);
     let pages = Pages::new(layout);
-    let head = HeadWriter::begin(pages.memory(), layout, 123);
+    let header = HeaderWriter::begin(pages.memory(), layout, 123);
     let mut place = PlaceWriter::new(pages.memory(), layout, 1);
     let mut reader = pages.reader().unwrap();
     assert_eq!(reader.started_unix_ms(), 123);
@@ -68,13 +68,13 @@ fn what_places_copy_is_what_a_reader_sees() {
     place.copy(Liveness::Busy, 50, &values(&counted));
     place.finishes(std::slice::from_ref(&finish));
     place.died(0, DeathCause::Killed(9));
-    head.heartbeat(60);
+    header.heartbeat(60);
     assert_eq!(place.alive_ms(), 60);
     place.add_total(9, "sources");
     place.add_done(3);
-    head.end(RunEnd::Failed);
+    header.end(RunEnd::Failed);
     let link = LinkSample { from: 4, to: 5, busy_ps: 1000 };
-    head.model(70, &[link, link, link]);
+    header.model(70, &[link, link, link]);
     pages.flush();
 
     let sample = reader.read().unwrap();
@@ -100,7 +100,7 @@ fn what_places_copy_is_what_a_reader_sees() {
 fn messages_to_many_places_in_any_order_are_in_the_rows_with_the_next_copy() {
     let layout = PageLayout::new(4, 0);
     let pages = Pages::new(layout);
-    HeadWriter::begin(pages.memory(), layout, 0);
+    HeaderWriter::begin(pages.memory(), layout, 0);
     let mut place = PlaceWriter::new(pages.memory(), layout, 2);
     for number in 0..300_u64 {
         place.sent([0, 0, 3, 1, 3][number as usize % 5], number);
@@ -119,7 +119,7 @@ fn messages_to_many_places_in_any_order_are_in_the_rows_with_the_next_copy() {
 fn a_page_that_its_writer_left_half_written_keeps_its_old_values_and_is_counted() {
     let layout = PageLayout::new(2, 0);
     let pages = Pages::new(layout);
-    HeadWriter::begin(pages.memory(), layout, 0);
+    HeaderWriter::begin(pages.memory(), layout, 0);
     let mut place = PlaceWriter::new(pages.memory(), layout, 0);
     place.copy(Liveness::Idle, 1, &values(&[(CounterId::Tasks, 5)]));
     let mut reader = pages.reader().unwrap();
@@ -135,7 +135,7 @@ fn a_page_that_its_writer_left_half_written_keeps_its_old_values_and_is_counted(
 fn the_progress_of_a_run_is_that_of_all_its_places_with_the_last_name() {
     let layout = PageLayout::new(3, 0);
     let pages = Pages::new(layout);
-    HeadWriter::begin(pages.memory(), layout, 0);
+    HeaderWriter::begin(pages.memory(), layout, 0);
     let mut reader = pages.reader().unwrap();
     let mut seen = || {
         pages.flush();
@@ -167,7 +167,7 @@ fn the_progress_of_a_run_is_that_of_all_its_places_with_the_last_name() {
 fn the_steps_of_a_phase_count_from_zero() {
     let layout = PageLayout::new(2, 0);
     let pages = Pages::new(layout);
-    HeadWriter::begin(pages.memory(), layout, 0);
+    HeaderWriter::begin(pages.memory(), layout, 0);
     let mut reader = pages.reader().unwrap();
     let places: Vec<PlaceWriter> =
         (0..2).map(|place| PlaceWriter::new(pages.memory(), layout, place)).collect();
@@ -199,7 +199,7 @@ fn the_steps_of_a_phase_count_from_zero() {
 fn long_lists_and_long_labels_are_cut() {
     let layout = PageLayout::new(1, 0);
     let pages = Pages::new(layout);
-    HeadWriter::begin(pages.memory(), layout, 0);
+    HeaderWriter::begin(pages.memory(), layout, 0);
     let mut place = PlaceWriter::new(pages.memory(), layout, 0);
     place.copy(Liveness::Idle, 1, &values(&[(CounterId::FinishesOpen, 20)]));
     let label = format!("{}ä/end.rs:1", "x".repeat(LABEL_BYTES));
@@ -218,13 +218,13 @@ fn other_files_are_refused_with_what_is_wrong() {
     let pages = Pages::new(layout);
     let refusal = |pages: &Pages| pages.reader().unwrap_err().to_string();
     assert!(refusal(&pages).contains("its first word is another one"));
-    HeadWriter::begin(pages.memory(), layout, 0);
-    pages.words[head::PLACES].store(u64::MAX, Ordering::Relaxed);
+    HeaderWriter::begin(pages.memory(), layout, 0);
+    pages.words[header::PLACES].store(u64::MAX, Ordering::Relaxed);
     assert!(refusal(&pages).contains("are impossible"));
-    pages.words[head::PLACES].store(30_000, Ordering::Relaxed);
+    pages.words[header::PLACES].store(30_000, Ordering::Relaxed);
     assert!(refusal(&pages).contains("shorter than its head says"));
-    pages.words[head::NAMES].store(0x1f, Ordering::Relaxed);
-    pages.words[head::COUNTERS].store(5, Ordering::Relaxed);
+    pages.words[header::NAMES].store(0x1f, Ordering::Relaxed);
+    pages.words[header::COUNTERS].store(5, Ordering::Relaxed);
     let others = refusal(&pages);
     assert!(
         others.contains("the run has 5 counters, whose names have the hash 000000000000001f;"),
@@ -232,7 +232,7 @@ fn other_files_are_refused_with_what_is_wrong() {
     );
     let ours = format!("{} counters, whose names have the hash {:016x}", COUNTERS.len(), names_hash());
     assert!(others.contains(&ours) && others.ends_with("use the program of the run's version"), "{others}");
-    pages.words[head::VERSION].store(VERSION + 1, Ordering::Relaxed);
+    pages.words[header::VERSION].store(VERSION + 1, Ordering::Relaxed);
     let other = format!("the counters of the run have layout {}; allowed: {VERSION}", VERSION + 1);
     assert!(refusal(&pages).starts_with(&other), "{}", refusal(&pages));
     assert!(PagesReader::open(File::open("/dev/null").unwrap()).is_err());
@@ -243,7 +243,7 @@ fn pairs_are_counted_in_runs_of_up_to_1024_places() {
     assert_eq!(PageLayout::new(1024, 0).peers(), 1024);
     let large = PageLayout::new(1025, 0);
     let pages = Pages::new(large);
-    HeadWriter::begin(pages.memory(), large, 0);
+    HeaderWriter::begin(pages.memory(), large, 0);
     let mut place = PlaceWriter::new(pages.memory(), large, 3);
     place.sent(4, 1);
     place.copy(Liveness::Idle, 1, &values(&[(CounterId::MessagesSent, 1)]));

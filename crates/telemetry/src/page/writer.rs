@@ -1,11 +1,11 @@
-//! Writing the file of counters: the head by the first process, a page by its place.
+//! Writing the file of counters: the header by the first process, a page by its place.
 //!
-//! Nothing here waits, allocates or fails. Invariant: there is one [`HeadWriter`] a run, and one [`PlaceWriter`] a
+//! Nothing here waits, allocates or fails. Invariant: there is one [`HeaderWriter`] a run, and one [`PlaceWriter`] a
 //! place.
 
 use super::{
     CounterTable, ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PHASE_BYTES,
-    PLACE_VALUES, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, head,
+    PLACE_VALUES, PROGRESS_WORDS, PageLayout, STATE_WORDS, UNIT_BYTES, VERSION, WAITS, group_words, header,
 };
 use crate::page::group;
 use crate::page::output::{self, RingWriter};
@@ -31,40 +31,40 @@ impl WordMemory for Vec<AtomicU64> {
     }
 }
 
-/// Writes the head, the deaths and the links.
+/// Writes the header, the deaths and the links.
 #[derive(Clone)]
-pub struct HeadWriter {
+pub struct HeaderWriter {
     words: Arc<dyn WordMemory>,
     layout: PageLayout,
 }
 
-impl HeadWriter {
-    /// Writes the head of a new file, for a run that began at `started_unix_ms`.
+impl HeaderWriter {
+    /// Writes the header of a new file, for a run that began at `started_unix_ms`.
     ///
     /// # Panics
     /// If the memory has fewer words than the layout.
-    pub fn begin(words: Arc<dyn WordMemory>, layout: PageLayout, started_unix_ms: u64) -> HeadWriter {
+    pub fn begin(words: Arc<dyn WordMemory>, layout: PageLayout, started_unix_ms: u64) -> HeaderWriter {
         assert!(words.words().len() as u64 >= layout.words(), "too few words for the counters");
-        let writer = HeadWriter { words, layout };
-        writer.set(head::VERSION, VERSION);
+        let writer = HeaderWriter { words, layout };
+        writer.set(header::VERSION, VERSION);
         let CounterTable { counters, names_hash } = CounterTable::OURS;
-        writer.set(head::NAMES, names_hash);
-        writer.set(head::COUNTERS, counters);
-        writer.set(head::PLACES, layout.places.into());
-        writer.set(head::LINKS, layout.links.into());
-        writer.set(head::STARTED, started_unix_ms);
-        writer.set(head::MAGIC, MAGIC);
+        writer.set(header::NAMES, names_hash);
+        writer.set(header::COUNTERS, counters);
+        writer.set(header::PLACES, layout.places.into());
+        writer.set(header::LINKS, layout.links.into());
+        writer.set(header::STARTED, started_unix_ms);
+        writer.set(header::MAGIC, MAGIC);
         writer
     }
 
     /// Records that the run was alive `time_ms` milliseconds after its start.
     pub fn heartbeat(&self, time_ms: u64) {
-        self.set(head::HEARTBEAT, time_ms);
+        self.set(header::HEARTBEAT, time_ms);
     }
 
     /// Says how the run ended.
     pub fn end(&self, end: RunEnd) {
-        self.set(head::END, end.encode());
+        self.set(header::END, end.encode());
     }
 
     /// Says what time it is on the modelled chip, and what its links have carried.
@@ -74,13 +74,13 @@ impl HeadWriter {
             self.set(index, u64::from(link.from) << 32 | u64::from(link.to));
             self.set(index + 1, link.busy_ps);
         }
-        self.set(head::LINKS_USED, kept.len() as u64);
-        self.set(head::MODEL, model_ns);
+        self.set(header::LINKS_USED, kept.len() as u64);
+        self.set(header::MODEL, model_ns);
     }
 
     /// Says what the whole chip has drawn.
     pub fn energy(&self, energy: EnergySample) {
-        let group = &self.words.words()[head::ENERGY..=head::ENERGY + ENERGY_VALUES];
+        let group = &self.words.words()[header::ENERGY..=header::ENERGY + ENERGY_VALUES];
         group::write(group, &[energy.until_ns, energy.nanojoules]);
     }
 
@@ -115,7 +115,7 @@ impl PlaceWriter {
     #[inline]
     pub fn alive_ms(&self) -> u64 {
         // Relaxed: only that it changes matters.
-        self.words.words()[head::HEARTBEAT].load(Ordering::Relaxed)
+        self.words.words()[header::HEARTBEAT].load(Ordering::Relaxed)
     }
 
     /// The writer of `place`, which runs in this process.
@@ -142,9 +142,9 @@ impl PlaceWriter {
     /// Tells of the open finishes of the place; of more than a few, of the first.
     pub fn finishes(&mut self, finishes: &[OpenFinish]) {
         let mut group = [0; FINISHES_VALUES];
-        let told = &finishes[..finishes.len().min(FINISHES)];
-        group[0] = told.len() as u64;
-        for (values, finish) in group[1..].chunks_exact_mut(FINISH_VALUES).zip(told) {
+        let listed = &finishes[..finishes.len().min(FINISHES)];
+        group[0] = listed.len() as u64;
+        for (values, finish) in group[1..].chunks_exact_mut(FINISH_VALUES).zip(listed) {
             encode_finish(values, finish);
         }
         group::write(self.group(self.layout.finishes_at(self.place), FINISHES_VALUES), &group);
@@ -184,7 +184,7 @@ impl PlaceWriter {
     /// Says that the program has `steps` more to do, at any place, and what they are, in the plural. Of several names
     /// the last one counts; of a long one, the beginning.
     pub fn add_total(&self, steps: u64, unit: &str) {
-        self.write_text(head::UNIT, UNIT_BYTES, unit);
+        self.write_text(header::UNIT, UNIT_BYTES, unit);
         // Places that begin at about the same time say what each has to do; that is no growth.
         let known = self.progress();
         if steps > 0 && known.done > known.total / 10 {
@@ -196,22 +196,22 @@ impl PlaceWriter {
     /// Says that there will be more steps than are known.
     pub fn expect_more(&self) {
         // Relaxed: it stands for itself.
-        self.words.words()[head::GROWS].store(1, Ordering::Relaxed);
+        self.words.words()[header::GROWS].store(1, Ordering::Relaxed);
     }
 
     /// Starts the phase `name` of the program, whose steps count from zero. A long name is cut. Called at one place,
     /// while no other counts steps.
     pub fn begin_phase(&self, name: &str) {
-        self.write_text(head::PHASE, PHASE_BYTES, name);
+        self.write_text(header::PHASE, PHASE_BYTES, name);
         let words = self.words.words();
-        for (word, sum) in words[head::PHASE_BEGIN..].iter().zip(self.sums()) {
+        for (word, sum) in words[header::PHASE_BEGIN..].iter().zip(self.sums()) {
             // Relaxed: a reader that sees the one without the other shows wrong steps once.
             word.store(sum, Ordering::Relaxed);
         }
-        words[head::GROWS].store(0, Ordering::Relaxed); // relaxed, as above
+        words[header::GROWS].store(0, Ordering::Relaxed); // relaxed, as above
     }
 
-    /// Writes the beginning of `text` to `bytes` bytes from word `at` of the head on.
+    /// Writes the beginning of `text` to `bytes` bytes from word `at` of the header on.
     fn write_text(&self, at: usize, bytes: usize, text: &str) {
         let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         let values = text.as_bytes()[..end].chunks(8).map(text_word);
@@ -227,9 +227,9 @@ impl PlaceWriter {
         let word = |at: usize| self.words.words()[at].load(Ordering::Relaxed);
         let [done, total] = self.sums();
         ProgressSample {
-            done: done.saturating_sub(word(head::PHASE_BEGIN)),
-            total: total.saturating_sub(word(head::PHASE_BEGIN + 1)),
-            grows: word(head::GROWS) != 0,
+            done: done.saturating_sub(word(header::PHASE_BEGIN)),
+            total: total.saturating_sub(word(header::PHASE_BEGIN + 1)),
+            grows: word(header::GROWS) != 0,
             ..ProgressSample::default()
         }
     }
@@ -259,16 +259,16 @@ impl PlaceWriter {
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // Relaxed: it was written before the places began.
-        let started_ms = self.words.words()[head::STARTED].load(Ordering::Relaxed);
+        let started_ms = self.words.words()[header::STARTED].load(Ordering::Relaxed);
         let time_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_sub(started_ms);
         let at = self.layout.output_at(self.place) as usize;
-        let ring = &self.words.words()[at..at + (output::RING_HEAD + output::RING_WORDS) as usize];
+        let ring = &self.words.words()[at..at + (output::RING_HEADER + output::RING_WORDS) as usize];
         self.output.print(ring, time_ms, stream, text);
     }
 
-    /// The other side of [`HeadWriter::died`], for a place that hears of a death.
+    /// The other side of [`HeaderWriter::died`], for a place that hears of a death.
     pub fn died(&self, place: u32, cause: DeathCause) {
-        HeadWriter { words: Arc::clone(&self.words), layout: self.layout }.died(place, cause);
+        HeaderWriter { words: Arc::clone(&self.words), layout: self.layout }.died(place, cause);
     }
 
     fn group(&self, at: u64, values: usize) -> &[AtomicU64] {

@@ -144,13 +144,13 @@ impl Costs {
             }
         }
         let own = plan.models.first();
-        let terrain = GovernorContext {
+        let context = GovernorContext {
             gears: plan.gears.clone(),
             table: own.map(|model| model.table.clone()),
             constant: own.filter(|_| only.is_none()).map(|model| model.constant).unwrap_or_default(),
             cores,
         };
-        Governor::new(policy, terrain)
+        Governor::new(policy, context)
     }
 
     /// Checks that the chip supports `protocol` with `places` places.

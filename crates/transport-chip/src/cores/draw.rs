@@ -35,7 +35,7 @@ impl Cores {
     /// clock or until `end`, by the run's own model.
     fn sample(&self, thing: usize, end: Picoseconds) -> Sample {
         if thing >= self.meters.plan().supplies.len() {
-            return Sample { time: end, drawn: self.besides(0, end).uncore() };
+            return Sample { time: end, drawn: self.uncore_energy(0, end).uncore() };
         }
         if let Some(placed) = self.placed(thing) {
             let time = placed.now.max(end);
@@ -75,7 +75,7 @@ impl Cores {
     }
 
     /// Returns the energy that everything besides the cores has drawn until `until`.
-    fn besides(&self, model: usize, until: Picoseconds) -> ModelEnergy {
+    fn uncore_energy(&self, model: usize, until: Picoseconds) -> ModelEnergy {
         let plan = self.meters.plan();
         let model = &plan.models[model];
         let flit = plan.routers.map_or(Attojoules::ZERO, |routers| routers.flit);
@@ -107,7 +107,7 @@ impl Cores {
         let profile = self.sampler.clone()?.finish(span, |thing, end| self.sample(thing, end));
         let all = |model| {
             let cores = (0..plan.supplies.len()).map(|core| self.drawn(core, model, span));
-            ModelEnergy { cores: cores.collect(), ..self.besides(model, span) }
+            ModelEnergy { cores: cores.collect(), ..self.uncore_energy(model, span) }
         };
         Some(Energy {
             span,

@@ -36,20 +36,20 @@ impl LineTimes {
 pub(super) struct OccupiedTile(u32);
 
 /// Numbers the tiles of places: gives tile and number of each place, and the tiles by their numbers.
-pub(super) fn spots(
+pub(super) fn number_tiles(
     topology: &Topology,
     tiles: impl Iterator<Item = TileId>,
 ) -> (Vec<(TileId, OccupiedTile)>, Vec<TileId>) {
     let (mut known, mut used) = (vec![None; topology.tiles() as usize], Vec::new());
-    let spot = |tile: TileId| {
-        let spot = known[tile.0 as usize].get_or_insert_with(|| {
+    let tile_number = |tile: TileId| {
+        let tile_number = known[tile.0 as usize].get_or_insert_with(|| {
             used.push(tile);
             OccupiedTile(used.len() as u32 - 1)
         });
-        (tile, *spot)
+        (tile, *tile_number)
     };
-    let spots = tiles.map(spot).collect();
-    (spots, used)
+    let tile_numbers = tiles.map(tile_number).collect();
+    (tile_numbers, used)
 }
 
 /// Most tiles between which all paths are kept: 100 KB of them, which a host's cache holds. With message buffers more,
@@ -59,7 +59,7 @@ const CACHED_WITH_BUFFERS_MAX: usize = 256;
 
 /// The links between each two tiles that have places, if those are few.
 pub(super) struct Paths {
-    /// The tiles, by their spots.
+    /// The tiles, by their numbers.
     tiles: Vec<TileId>,
     /// Start in `links` and length of the path of each ordered pair.
     pairs: Vec<(u32, u32)>,
@@ -67,7 +67,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The paths among these tiles, by their spots.
+    /// The paths among these tiles, by their numbers.
     pub(super) fn new(topology: &Topology, tiles: Vec<TileId>, has_buffers: bool) -> Paths {
         let most = if has_buffers { CACHED_WITH_BUFFERS_MAX } else { CACHED_MAX };
         let kept = if tiles.len() <= most { &tiles[..] } else { &[] };
@@ -99,7 +99,7 @@ impl Cores {
     #[inline]
     pub(crate) fn read_own_lines(&mut self, place: PlaceId, lines: u32, category: TimeCategory) {
         let (now, alone) = (self.now(place), self.own_read(place, lines));
-        let start = self.reach_port(self.spot(place), lines, now);
+        let start = self.reach_port(self.tile_number(place), lines, now);
         self.lines.read += u64::from(lines);
         self.spend(place, alone + (start - now), category);
     }
@@ -107,27 +107,27 @@ impl Cores {
     /// Writes `lines` lines into the buffer of `target`; all have arrived at the clock's new time.
     #[inline]
     pub(crate) fn write_lines(&mut self, place: PlaceId, target: PlaceId, lines: u32) {
-        let time = self.writing(place, target, lines, self.now(place));
+        let time = self.write_time(place, target, lines, self.now(place));
         self.spend(place, time, TimeCategory::Copying);
     }
 
     /// Reads `lines` lines of the buffer of `source`.
     #[inline]
     pub(crate) fn read_lines(&mut self, place: PlaceId, source: PlaceId, lines: u32, category: TimeCategory) {
-        let time = self.reading(place, source, lines, self.now(place));
+        let time = self.read_time(place, source, lines, self.now(place));
         self.spend(place, time, category);
     }
 
     /// Returns the time the core of `place` takes to write `lines` lines from `at` on; its clock does not advance.
     #[inline(always)]
-    pub(crate) fn writing(
+    pub(crate) fn write_time(
         &mut self,
         place: PlaceId,
         target: PlaceId,
         lines: u32,
         at: Picoseconds,
     ) -> Picoseconds {
-        let (from, to) = (self.spot(place), self.spot(target));
+        let (from, to) = (self.tile_number(place), self.tile_number(target));
         self.lines.written += u64::from(lines);
         let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), to, at);
         self.line(place).written[hops] * u64::from(lines) + wait
@@ -135,32 +135,32 @@ impl Cores {
 
     /// The same for reading lines.
     #[inline(always)]
-    pub(crate) fn reading(
+    pub(crate) fn read_time(
         &mut self,
         place: PlaceId,
         source: PlaceId,
         lines: u32,
         at: Picoseconds,
     ) -> Picoseconds {
-        let (from, to) = (self.spot(source), self.spot(place));
+        let (from, to) = (self.tile_number(source), self.tile_number(place));
         self.lines.read += u64::from(lines);
         let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), from, at);
         self.line(place).read[hops] * u64::from(lines) + wait
     }
 
     /// Returns the same time for the words of `lines` lines, written one by one past all caches.
-    pub(crate) fn writing_words(
+    pub(crate) fn word_write_time(
         &mut self,
         place: PlaceId,
         target: PlaceId,
         lines: u32,
         at: Picoseconds,
     ) -> Picoseconds {
-        let (from, to) = (self.spot(place), self.spot(target));
+        let (from, to) = (self.tile_number(place), self.tile_number(target));
         self.lines.written += u64::from(lines);
         let words = self.words(lines);
         let (_, wait) = self.transfer(words, self.costs.word_flits, (from, to), to, at);
-        self.words_alone(place, target, lines) + wait
+        self.uncontended_word_write_time(place, target, lines) + wait
     }
 
     /// Returns the number of words in `lines` lines.
@@ -168,19 +168,24 @@ impl Cores {
         lines * self.costs.line_bytes / WORD_BYTES as u32
     }
 
-    /// Returns the time `writing_words` takes without contention.
-    pub(crate) fn words_alone(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
+    /// Returns the time `word_write_time` takes without contention.
+    pub(crate) fn uncontended_word_write_time(
+        &self,
+        place: PlaceId,
+        target: PlaceId,
+        lines: u32,
+    ) -> Picoseconds {
         let span = self.times(place).access(Mode::BufferWord).map(|word| word.gap).unwrap_or_default();
         span.over(self.hops(place, target) as u32) * u64::from(self.words(lines))
     }
 
-    /// The same of `reading`.
-    pub(crate) fn read_alone(&self, place: PlaceId, source: PlaceId, lines: u32) -> Picoseconds {
+    /// The same of `read_time`.
+    pub(crate) fn uncontended_read_time(&self, place: PlaceId, source: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).read[self.hops(source, place)] * u64::from(lines)
     }
 
-    /// The same of `writing`.
-    pub(crate) fn written_alone(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
+    /// The same of `write_time`.
+    pub(crate) fn uncontended_write_time(&self, place: PlaceId, target: PlaceId, lines: u32) -> Picoseconds {
         self.line(place).written[self.hops(place, target)] * u64::from(lines)
     }
 
@@ -189,7 +194,7 @@ impl Cores {
         if self.paths.is_empty() {
             return self.costs.topology.route(self.tile(from), self.tile(to)).len();
         }
-        self.paths.between(self.spot(from), self.spot(to)).len()
+        self.paths.between(self.tile_number(from), self.tile_number(to)).len()
     }
 
     /// Returns the time a place takes to read `lines` lines of its own buffer without contention.
@@ -236,7 +241,7 @@ impl Cores {
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         if self.paths.is_empty() {
-            let [from, to] = [from, to].map(|spot| self.paths.tiles[spot.0 as usize]);
+            let [from, to] = [from, to].map(|tile_number| self.paths.tiles[tile_number.0 as usize]);
             return self.route(train, (from, to), at);
         }
         let path = self.paths.between(from, to);
@@ -263,7 +268,7 @@ impl Cores {
         flits: u64,
     ) -> Picoseconds {
         let (now, train) = (self.now(place), Train { packets: 1, flits });
-        let (hops, delay) = self.cross(train, (self.spot(place), self.spot(target)), now);
+        let (hops, delay) = self.cross(train, (self.tile_number(place), self.tile_number(target)), now);
         now + transit.over(hops as u32) + self.network.pace().flit * flits + delay
     }
 

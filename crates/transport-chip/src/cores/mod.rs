@@ -51,7 +51,7 @@ pub struct LineTraffic {
 struct PlacedCore {
     tile: TileId,
     /// The same tile, as paths and ports count those that have places.
-    spot: OccupiedTile,
+    tile_number: OccupiedTile,
     clock: Clock,
     now: Picoseconds,
     ledger: Ledger,
@@ -68,11 +68,11 @@ struct PlacedCore {
 
 impl PlacedCore {
     /// A core in the first gear, before it has done anything.
-    fn new((tile, spot): (TileId, OccupiedTile), plan: &PowerTables) -> PlacedCore {
+    fn new((tile, tile_number): (TileId, OccupiedTile), plan: &PowerTables) -> PlacedCore {
         let first = plan.gears.first();
         PlacedCore {
             tile,
-            spot,
+            tile_number,
             clock: Clock::new(plan.gears.gear(first).rate),
             now: Picoseconds::ZERO,
             ledger: Ledger::default(),
@@ -128,9 +128,12 @@ impl Cores {
     /// Each place on its core.
     pub(crate) fn new(costs: Costs, core_map: CoreMap) -> Cores {
         let tiles = core_map.cores().iter().map(|core| costs.topology.tile_of(*core));
-        let (spots, used) = lines::spots(&costs.topology, tiles);
+        let (tile_numbers, used) = lines::number_tiles(&costs.topology, tiles);
         Cores {
-            cores: spots.into_iter().map(|spot| PlacedCore::new(spot, &costs.plan)).collect(),
+            cores: tile_numbers
+                .into_iter()
+                .map(|tile_number| PlacedCore::new(tile_number, &costs.plan))
+                .collect(),
             ports: vec![Timeline::default(); used.len()],
             paths: Paths::new(&costs.topology, used, costs.buffer_lines > 0),
             network: Network::new(costs.topology.link_slots() as usize, costs.pace),
@@ -221,8 +224,8 @@ impl Cores {
     }
 
     #[inline]
-    fn spot(&self, place: PlaceId) -> OccupiedTile {
-        self.cores[place.index()].spot
+    fn tile_number(&self, place: PlaceId) -> OccupiedTile {
+        self.cores[place.index()].tile_number
     }
 }
 

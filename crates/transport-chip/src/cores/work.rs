@@ -148,7 +148,7 @@ impl Cores {
 
     /// Returns `true` if places have wanted more of a memory controller than it has.
     pub(crate) fn is_memory_crowded(&self) -> bool {
-        self.controllers.iter().any(MaxMinServer::is_crowded)
+        self.controllers.iter().any(MaxMinServer::has_saturated)
     }
 
     /// The flits of these lines, counted for each link that they have passed.

@@ -331,4 +331,4 @@ fn brought(accesses: u64, rounds: u128) -> u128 {
 
 #[cfg(test)]
 mod tests;
-pub(crate) mod unsaid;
+pub(crate) mod undeclared;

@@ -27,8 +27,8 @@ fn pieces_of_a_walk_miss_together_what_the_whole_walk_misses() {
             assert!((sum - expected).abs() <= expected / 1_000.0, "{lines} {pieces}: {sum} and {expected}");
         }
     }
-    let unsaid = Work::new().streamed(1 << 20).scattered(64_000, 200 << 10);
-    assert_eq!(missed(1 << 13, unsaid), missed(1 << 13, whole));
+    let undeclared = Work::new().streamed(1 << 20).scattered(64_000, 200 << 10);
+    assert_eq!(missed(1 << 13, undeclared), missed(1 << 13, whole));
 }
 
 fn plan() -> WorkCosts {

@@ -128,7 +128,7 @@ pub(crate) struct Sampler {
     /// Number of windows at which they are merged in pairs; even.
     most: usize,
     sums: Vec<Attojoules>,
-    stretches: Vec<SampleInterval>,
+    intervals: Vec<SampleInterval>,
 }
 
 impl Sampler {
@@ -142,7 +142,7 @@ impl Sampler {
             column_of,
             most: (SAMPLES / things.max(1)).clamp(WINDOWS_MIN, WINDOWS_MAX) & !1,
             sums: Vec::new(),
-            stretches: vec![SampleInterval::default(); things],
+            intervals: vec![SampleInterval::default(); things],
         }
     }
 
@@ -164,13 +164,13 @@ impl Sampler {
     fn close_at(&mut self, end: Picoseconds, mut sample: impl FnMut(usize, Picoseconds) -> Sample) {
         let from = self.sums.len();
         self.sums.resize(from + self.columns, Attojoules::ZERO);
-        for (thing, (stretch, column)) in self.stretches.iter_mut().zip(&self.column_of).enumerate() {
-            if stretch.last.time < end {
-                (stretch.first, stretch.last) = (stretch.last, sample(thing, end));
+        for (thing, (interval, column)) in self.intervals.iter_mut().zip(&self.column_of).enumerate() {
+            if interval.last.time < end {
+                (interval.first, interval.last) = (interval.last, sample(thing, end));
             }
-            let until = stretch.drawn_until(end).max(stretch.booked);
-            self.sums[from + column] += Attojoules(until.0 - stretch.booked.0);
-            stretch.booked = until;
+            let until = interval.drawn_until(end).max(interval.booked);
+            self.sums[from + column] += Attojoules(until.0 - interval.booked.0);
+            interval.booked = until;
         }
     }
 

@@ -11,13 +11,13 @@ use isles_chip::quantity::{Attojoules, Picoseconds};
 #[derive(Clone)]
 pub struct EnergyReading {
     time: Picoseconds,
-    things: Vec<SampleInterval>,
+    consumers: Vec<SampleInterval>,
 }
 
 impl EnergyReading {
     /// Of a run that has not begun, on a chip of that many cores.
     pub(crate) fn new(cores: usize) -> EnergyReading {
-        EnergyReading { time: Picoseconds::ZERO, things: vec![SampleInterval::default(); cores + 1] }
+        EnergyReading { time: Picoseconds::ZERO, consumers: vec![SampleInterval::default(); cores + 1] }
     }
 
     /// The time until which it holds.
@@ -27,12 +27,12 @@ impl EnergyReading {
 
     /// Returns the energy of one core.
     pub fn core(&self, core: usize) -> Attojoules {
-        self.things[core].booked
+        self.consumers[core].booked
     }
 
     /// Returns the energy of the chip.
     pub fn total(&self) -> Attojoules {
-        self.things.iter().map(|thing| thing.booked).sum()
+        self.consumers.iter().map(|consumer| consumer.booked).sum()
     }
 
     /// Advances to `until`. `sample` returns the energy of a consumer at a time that is not before `until`.
@@ -42,11 +42,11 @@ impl EnergyReading {
         mut sample: impl FnMut(usize, Picoseconds) -> Sample,
     ) {
         self.time = until.max(self.time);
-        for (number, thing) in self.things.iter_mut().enumerate() {
-            if thing.last.time < self.time {
-                (thing.first, thing.last) = (thing.last, sample(number, self.time));
+        for (number, consumer) in self.consumers.iter_mut().enumerate() {
+            if consumer.last.time < self.time {
+                (consumer.first, consumer.last) = (consumer.last, sample(number, self.time));
             }
-            thing.booked = thing.drawn_until(self.time).max(thing.booked);
+            consumer.booked = consumer.drawn_until(self.time).max(consumer.booked);
         }
     }
 }

@@ -12,7 +12,7 @@ pub use summary::{RegionFacts, RunFacts, summary};
 use crate::energy::ModelEnergy;
 use crate::report::{Flow, LinkLoad, Report, TIME_CATEGORIES};
 use isles_chip::quantity::Attojoules;
-use isles_chip::topology::{CoreId, Stop, Topology};
+use isles_chip::topology::{CoreId, LinkEnd, Topology};
 use std::fmt::Write;
 
 /// A line `chip;tile N;core N;SPENDING PICOSECONDS` for everything that took time.
@@ -77,10 +77,10 @@ pub fn links(topology: &Topology, loads: &[LinkLoad]) -> String {
     text
 }
 
-fn stop(topology: &Topology, stop: Stop) -> String {
+fn stop(topology: &Topology, stop: LinkEnd) -> String {
     match stop {
-        Stop::Switch => "switch,,,".to_owned(),
-        Stop::Tile(tile) => {
+        LinkEnd::Switch => "switch,,,".to_owned(),
+        LinkEnd::Tile(tile) => {
             let [x, y, z] = topology.coordinates(tile);
             format!("{tile},{x},{y},{z}")
         }

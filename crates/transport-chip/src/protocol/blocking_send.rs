@@ -134,8 +134,8 @@ impl BlockingSend {
     }
 
     /// Adds a message behind the others.
-    pub(crate) fn push(&mut self, out: &Outgoing, load: MessageContent) {
-        self.pending.push_back((*out, load));
+    pub(crate) fn push(&mut self, out: &Outgoing, content: MessageContent) {
+        self.pending.push_back((*out, content));
     }
 
     /// Takes the next message out.

@@ -37,7 +37,7 @@ pub(crate) struct ReceivedMessage {
     pub(crate) source: PlaceId,
     pub(crate) class: Class,
     pub(crate) handler: HandlerId,
-    pub(crate) load: MessageContent,
+    pub(crate) content: MessageContent,
     pub(crate) arrival: Picoseconds,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Fragment {
     /// Part of a block, or of a message in two halves, of `of` bytes; not the last part.
     Part { of: usize },
     /// A message, or the last part of a block with all of it.
-    Whole { handler: HandlerId, load: MessageContent },
+    Whole { handler: HandlerId, content: MessageContent },
 }
 
 /// An entry or a message as the receiver finds it; its protocol takes it by what `cost` says.
@@ -92,7 +92,7 @@ impl Fragment {
     pub(crate) fn message_bytes(&self) -> usize {
         match self {
             Fragment::Part { of } => *of,
-            Fragment::Whole { load, .. } => load.len(),
+            Fragment::Whole { content, .. } => content.len(),
         }
     }
 }
@@ -108,9 +108,13 @@ impl<C> InboxEntry<C> {
         let class = [Class::Control, Class::Data][self.class_index()];
         match self.piece {
             Fragment::Part { .. } => None,
-            Fragment::Whole { handler, load } => {
-                Some(ReceivedMessage { source: self.source, class, handler, load, arrival: self.key.time() })
-            }
+            Fragment::Whole { handler, content } => Some(ReceivedMessage {
+                source: self.source,
+                class,
+                handler,
+                content,
+                arrival: self.key.time(),
+            }),
         }
     }
 }

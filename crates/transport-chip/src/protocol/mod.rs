@@ -185,14 +185,14 @@ impl BufferLayout {
     /// The protocol over these buffers, with nothing under way.
     pub(crate) fn open(self, cores: &Cores, places: u32, tie_break: TieBreak) -> Box<dyn ProtocolModel> {
         match self {
-            BufferLayout::Doorbell(budget) => Box::new(Doorbell::new(budget, places, tie_break)),
-            BufferLayout::Relayed(budget, relays) => {
-                Box::new(Doorbell::relayed(budget, relays, places, tie_break))
+            BufferLayout::Doorbell(layout) => Box::new(Doorbell::new(layout, places, tie_break)),
+            BufferLayout::Relayed(layout, relays) => {
+                Box::new(Doorbell::relayed(layout, relays, places, tie_break))
             }
-            BufferLayout::RcceX10(division) => Box::new(Chunks::new(division, cores, places, tie_break)),
-            BufferLayout::Sections(division) => Box::new(Chunks::new(division, cores, places, tie_break)),
+            BufferLayout::RcceX10(layout) => Box::new(Chunks::new(layout, cores, places, tie_break)),
+            BufferLayout::Sections(layout) => Box::new(Chunks::new(layout, cores, places, tie_break)),
             BufferLayout::Sockets(driver) => Box::new(InterruptDriven::new(driver, places, tie_break)),
-            BufferLayout::Rcce(division) => Box::new(Rcce::new(division, places, tie_break)),
+            BufferLayout::Rcce(layout) => Box::new(Rcce::new(layout, places, tie_break)),
             BufferLayout::Ring(driver) => Box::new(InterruptDriven::new(driver, places, tie_break)),
             BufferLayout::Packets(costs) => Box::new(Packets::new(costs, places, tie_break)),
         }
@@ -247,11 +247,17 @@ pub(crate) trait ProtocolModel {
 
     /// Writes a message for which there is room; returns when its first part arrives. A place that is in a call sends
     /// it then; `attend` tells.
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds>;
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds>;
 
     /// Begins a block that may begin; what finds no room now goes when the place attends to it. Tells when parts
     /// arrive.
-    fn begin_block(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent, wakeups: &mut Wakeups);
+    fn begin_block(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        content: MessageContent,
+        wakeups: &mut Wakeups,
+    );
 
     /// Returns `true` if waiting places are halted until an interrupt wakes them; otherwise they poll.
     fn is_interrupt_driven(&self) -> bool {
@@ -323,7 +329,13 @@ pub(crate) trait MulticastModel {
     fn stage(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>, len: usize) -> u8;
 
     /// Tells one of the receivers of a slot of its message; returns when that arrives.
-    fn announce(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, load: MessageContent) -> Picoseconds;
+    fn announce(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        slot: u8,
+        content: MessageContent,
+    ) -> Picoseconds;
 }
 
 /// A protocol in which a place that sends may be in a call, and does nothing else until something comes for that.
@@ -364,8 +376,8 @@ impl ProtocolConfig {
         let relays = AsyncBroadcast::new(children, places, costs)?;
         let (lines, taken) = (costs.buffer_lines(), relays.lines());
         let short = |needed| WorldError::Buffer { lines, needed: needed + taken };
-        let budget =
+        let layout =
             DoorbellLayout::new(places, lines.saturating_sub(taken), costs.line_bytes()).map_err(short)?;
-        Ok(BufferLayout::Relayed(budget, relays))
+        Ok(BufferLayout::Relayed(layout, relays))
     }
 }

@@ -302,13 +302,13 @@ impl TraceSink {
 
     /// Hands over the encoded bytes, if they are enough.
     #[inline]
-    fn hand_over_portions(&mut self) {
+    fn flush_if_full(&mut self) {
         if self.encoder.bytes().len() >= PORTION_BYTES {
-            self.hand_over();
+            self.flush_chunk();
         }
     }
 
-    fn hand_over(&mut self) {
+    fn flush_chunk(&mut self) {
         if self.failure.is_none() {
             self.failure = self.sink.write_all(self.encoder.bytes()).err();
         }
@@ -320,7 +320,7 @@ impl TraceSink {
     /// # Errors
     /// The first thing that the sink has refused, at any time.
     fn finish(mut self) -> io::Result<()> {
-        self.hand_over();
+        self.flush_chunk();
         match self.failure {
             Some(failure) => Err(failure),
             None => self.sink.flush(),

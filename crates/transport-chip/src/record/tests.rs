@@ -152,7 +152,7 @@ fn record(recorder: &mut Recorder, nows: &mut [Picoseconds], said: &Said) {
 }
 
 /// A recorder and a trace that were told the same; and how many of the times were longer than an entry can say.
-fn told(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, Trace, usize) {
+fn record_both(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, Trace, usize) {
     let (mut recorder, mut trace, mut random) = (recorder(recorded), trace(traced), Random::new(seed));
     let (mut nows, mut long, mut spans) = ([0, 7, 0, 0, 0].map(Picoseconds), 0, OpenSpans::default());
     for _ in 0..number {
@@ -168,7 +168,7 @@ fn told(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, 
                 trace.take(TraceEvent::SpanBegun { place, lane: spans.take(place), topic, other });
             }
             Said::End(place, SpanId(lane)) => {
-                if spans.give_back(place, lane) {
+                if spans.release(place, lane) {
                     trace.take(TraceEvent::SpanEnded { place, lane });
                 }
             }
@@ -185,7 +185,7 @@ fn told(seed: u64, number: usize, [recorded, traced]: [&Sink; 2]) -> (Recorder, 
 fn the_thread_writes_what_the_model_would_write() {
     for seed in 0..4 {
         let sinks = [Sink::new(), Sink::new()];
-        let (recorder, trace, long) = told(seed, 8 * CHUNK_WORDS, [&sinks[0], &sinks[1]]);
+        let (recorder, trace, long) = record_both(seed, 8 * CHUNK_WORDS, [&sinks[0], &sinks[1]]);
         assert!(long > 10, "{long}");
         recorder.trace_writer.unwrap().finish(None).unwrap();
         trace.finish(None).unwrap();
@@ -200,7 +200,7 @@ fn a_recorder_that_is_dropped_has_handed_over_what_the_model_would_have() {
     // Some of them end where a portion has just become full.
     for number in [0, 1_000].into_iter().chain((40_000..60_000).step_by(1_999)) {
         let sinks = [Sink::new(), Sink::new()];
-        let (recorder, trace, _) = told(9, number, [&sinks[0], &sinks[1]]);
+        let (recorder, trace, _) = record_both(9, number, [&sinks[0], &sinks[1]]);
         drop((recorder, trace));
         assert_eq!(Arc::strong_count(&sinks[0].bytes), 1, "the thread has ended");
         let [ours, theirs] = sinks.map(|sink| sink.bytes());

@@ -97,7 +97,7 @@ pub(crate) struct Trace {
     cores: Vec<CoreTrack>,
     pairs: LaneIndex,
     /// Flows of messages not taken yet, by source, target and class.
-    flying: Vec<VecDeque<u64>>,
+    in_flight: Vec<VecDeque<u64>>,
     flows: u64,
     counters: Counters,
     spans: Spans,
@@ -135,7 +135,7 @@ impl Trace {
         Trace {
             outlet: TraceSink::new(encoder, sink),
             cores: cores.iter().map(track).collect(),
-            flying: vec![VecDeque::new(); pairs.lanes()],
+            in_flight: vec![VecDeque::new(); pairs.lanes()],
             pairs,
             flows: 0,
             counters,
@@ -155,14 +155,14 @@ impl Trace {
             TraceEvent::Spent { place, category, time } => self.spend(place, category, time),
             TraceEvent::Begun(place) => self.begin(place),
             TraceEvent::Abandoned(place) => self.abandon(place),
-            TraceEvent::ReceivedPiece(place) => self.act(place, RECEIVE_PIECE, Details::default()),
+            TraceEvent::ReceivedPiece(place) => self.write_action(place, RECEIVE_PIECE, Details::default()),
             TraceEvent::Sent(transfer) => self.sent(transfer, SEND),
             TraceEvent::SentBlock(transfer) => self.sent(transfer, SEND_BLOCK),
             TraceEvent::Received(transfer) => self.received(transfer),
             TraceEvent::SpanBegun { place, lane, topic, other } => {
                 let (encoder, now) = (&mut self.outlet.encoder, self.cores[place.index()].now);
                 self.spans.begin(encoder, (place, lane), now.0, (topic, other));
-                self.outlet.hand_over_portions();
+                self.outlet.flush_if_full();
             }
             TraceEvent::SpanEnded { place, lane } => {
                 let now = self.cores[place.index()].now;
@@ -215,17 +215,17 @@ impl Trace {
         self.flows += 1;
         let Transfer { source, target, bytes, .. } = transfer;
         let lane = self.lane(transfer);
-        self.flying[lane].push_back(self.flows);
+        self.in_flight[lane].push_back(self.flows);
         let notes = [(TARGET, u64::from(target.0)), (BYTES, bytes)];
-        self.act(source, name, Details { flow: Some(self.flows), last_flow: None, notes: &notes });
+        self.write_action(source, name, Details { flow: Some(self.flows), last_flow: None, notes: &notes });
     }
 
     fn received(&mut self, transfer: Transfer) {
         let Transfer { source, target, bytes, .. } = transfer;
         let lane = self.lane(transfer);
-        let last_flow = self.flying[lane].pop_front();
+        let last_flow = self.in_flight[lane].pop_front();
         let notes = [(SOURCE, u64::from(source.0)), (BYTES, bytes)];
-        self.act(target, RECEIVE, Details { flow: None, last_flow, notes: &notes });
+        self.write_action(target, RECEIVE, Details { flow: None, last_flow, notes: &notes });
     }
 
     fn lane(&self, transfer: Transfer) -> usize {
@@ -235,7 +235,7 @@ impl Trace {
     /// Writes the time that `place` has spent since the action began as that action, and before that its earlier
     /// intervals.
     #[inline]
-    fn act(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
+    fn write_action(&mut self, place: PlaceId, name: Name, details: Details<'_>) {
         let (encoder, core) = (&mut self.outlet.encoder, &mut self.cores[place.index()]);
         let (before, all) = (core.before, core.waiting.len());
         if before > 0 {
@@ -248,7 +248,7 @@ impl Trace {
         }
         core.waiting.clear();
         (core.is_acting, core.before) = (false, 0);
-        self.outlet.hand_over_portions();
+        self.outlet.flush_if_full();
     }
 
     /// Writes the stretches of `place` that wait.
@@ -256,7 +256,7 @@ impl Trace {
         let core = &mut self.cores[place.index()];
         core.write(&mut self.outlet.encoder, 0..core.waiting.len());
         core.waiting.clear();
-        self.outlet.hand_over_portions();
+        self.outlet.flush_if_full();
     }
 
     /// Writes all that is left, and what the run has drawn.
@@ -404,7 +404,7 @@ impl Counters {
             for (number, drawn) in (0..).zip([chip].iter().chain(sums)) {
                 outlet.encoder.count(Track(first.0 + number), start.0, drawn.mean_over(length).watts());
             }
-            outlet.hand_over_portions();
+            outlet.flush_if_full();
         }
     }
 }

@@ -73,7 +73,7 @@ impl TraceWriter {
     #[inline(always)]
     pub(super) fn spend(&mut self, place: PlaceId, time: Picoseconds, category: TimeCategory) {
         if time > TIME_MAX {
-            return self.spend_long(place, time, category);
+            return self.split_interval(place, time, category);
         }
         self.note(TraceEvent::Spent { place, category, time });
     }
@@ -81,7 +81,7 @@ impl TraceWriter {
     /// More than one entry can say; they become one stretch again.
     #[cold]
     #[inline(never)]
-    fn spend_long(&mut self, place: PlaceId, mut time: Picoseconds, category: TimeCategory) {
+    fn split_interval(&mut self, place: PlaceId, mut time: Picoseconds, category: TimeCategory) {
         while time > Picoseconds::ZERO {
             let part = time.min(TIME_MAX);
             self.note(TraceEvent::Spent { place, category, time: part });
@@ -93,7 +93,7 @@ impl TraceWriter {
     pub(super) fn note(&mut self, entry: TraceEvent) {
         let (first, second) = entry.words();
         if !self.chunk.push(first, second) {
-            self.turn_over(first, second);
+            self.next_chunk(first, second);
         }
     }
 
@@ -102,7 +102,7 @@ impl TraceWriter {
         let topic = SpanName { name: span.name, source: span.source };
         let (number, is_new) = self.spans.number(topic);
         if is_new {
-            self.hand_over();
+            self.flush_chunk();
             self.order(WriterCommand::Add(topic));
         }
         let lane = self.spans.take(place);
@@ -112,13 +112,13 @@ impl TraceWriter {
 
     /// A span ends; nothing happens if it began before this trace.
     pub(super) fn end_span(&mut self, place: PlaceId, SpanId(lane): SpanId) {
-        if self.spans.give_back(place, lane) {
+        if self.spans.release(place, lane) {
             self.note(TraceEvent::SpanEnded { place, lane });
         }
     }
 
     pub(super) fn shifted(&mut self, answer: &SupplyResponse) {
-        self.hand_over();
+        self.flush_chunk();
         self.order(WriterCommand::Shift(answer.clone()));
     }
 
@@ -130,7 +130,7 @@ impl TraceWriter {
     /// # Panics
     /// If the thread does.
     pub(crate) fn finish(mut self, energy: Option<Energy>) -> io::Result<()> {
-        self.hand_over();
+        self.flush_chunk();
         self.order(WriterCommand::Finish(energy));
         let thread = self.thread.take();
         let end =
@@ -141,13 +141,13 @@ impl TraceWriter {
     /// Goes on in another chunk.
     #[cold]
     #[inline(never)]
-    fn turn_over(&mut self, first: u64, second: Option<u64>) {
-        self.hand_over();
+    fn next_chunk(&mut self, first: u64, second: Option<u64>) {
+        self.flush_chunk();
         let is_taken = self.chunk.push(first, second);
         debug_assert!(is_taken, "an empty chunk has room");
     }
 
-    fn hand_over(&mut self) {
+    fn flush_chunk(&mut self) {
         if !self.chunk.is_empty() {
             let empty = self.empty.try_recv().unwrap_or_else(|_| EventChunk::new());
             let full = mem::replace(&mut self.chunk, empty);

@@ -75,12 +75,12 @@ impl WorldState {
             let now = self.cores.now(place);
             engaged.into_iter().for_each(|other| self.wake(other, now));
         } else {
-            self.tell_of_death(place);
+            self.announce_death(place);
         }
     }
 
     /// Lets all others know, after a while, that `place` is dead.
-    fn tell_of_death(&mut self, place: PlaceId) {
+    fn announce_death(&mut self, place: PlaceId) {
         let known = self.cores.now(place) + NOTICE;
         for other in (0..self.statuses.len() as u32).map(PlaceId) {
             if self.is_alive(other) {

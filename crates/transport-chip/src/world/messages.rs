@@ -91,7 +91,7 @@ impl WorldState {
         self.admit_multicast(out)?;
         let mut slot = None;
         for one in out.each() {
-            let mut copy = self.lend(content.len());
+            let mut copy = self.take_buffer(content.len());
             copy.bytes_mut()[..content.len()].copy_from_slice(content);
             copy.shorten(content.len());
             self.begin_action(out.from);
@@ -166,7 +166,7 @@ impl WorldState {
             return Some(Delivery::Fragment);
         };
         let key = self.key(message.arrival, EventClass::Arrival, place);
-        let size = message.load.len() as u64;
+        let size = message.content.len() as u64;
         self.digest.record(
             key,
             Event::Message as u32,
@@ -183,7 +183,7 @@ impl WorldState {
             None => recorder.abandon(place),
             Some(None) => recorder.received_piece(place),
             Some(Some(message)) => {
-                let (source, class, bytes) = (message.source, message.class, message.load.len() as u64);
+                let (source, class, bytes) = (message.source, message.class, message.content.len() as u64);
                 recorder.received(Transfer { source, target: place, class, bytes });
             }
         }

@@ -117,9 +117,9 @@ impl ChipWorld {
     ) -> Result<ChipWorld, WorldError> {
         assert_eq!(core_map.chip_cores(), costs.cores(), "a seating of another chip");
         let places = core_map.places();
-        let division = protocol_config.into().buffer_layout(places, &costs)?;
+        let layout = protocol_config.into().buffer_layout(places, &costs)?;
         let unparked = (0..places).map(|_| Arc::new(UnparkFlag(AtomicBool::new(false)))).collect();
-        let state = RefCell::new(WorldState::new(costs, division, core_map, seed));
+        let state = RefCell::new(WorldState::new(costs, layout, core_map, seed));
         Ok(ChipWorld { shared: Rc::new(WorldShared { places, unparked, state }) })
     }
 
@@ -419,17 +419,17 @@ impl ChipWorld {
     /// `place` reads from `offset` on: what it sees, which may be old.
     ///
     /// # Panics
-    /// If that is not within the stretch.
-    pub fn read_shared(&self, place: PlaceId, stretch: &MemoryRegion, offset: u64, into: &mut [u8]) {
-        self.reach_shared(|shared, cores| shared.read((cores, place), stretch, offset, into));
+    /// If that is not within the region.
+    pub fn read_shared(&self, place: PlaceId, region: &MemoryRegion, offset: u64, into: &mut [u8]) {
+        self.reach_shared(|shared, cores| shared.read((cores, place), region, offset, into));
     }
 
     /// `place` writes from `offset` on.
     ///
     /// # Panics
-    /// If that is not within the stretch.
-    pub fn write_shared(&self, place: PlaceId, stretch: &MemoryRegion, offset: u64, from: &[u8]) {
-        self.reach_shared(|shared, cores| shared.write((cores, place), stretch, offset, from));
+    /// If that is not within the region.
+    pub fn write_shared(&self, place: PlaceId, region: &MemoryRegion, offset: u64, from: &[u8]) {
+        self.reach_shared(|shared, cores| shared.write((cores, place), region, offset, from));
     }
 
     /// The core of `place` forgets what its first cache has of memory that is written through.
@@ -437,15 +437,15 @@ impl ChipWorld {
         self.reach_shared(|shared, cores| shared.invalidate((cores, place)));
     }
 
-    /// The write buffer of the core of `place` lets its line go, to memory behind the controller of the stretch.
-    pub fn drain_shared(&self, place: PlaceId, stretch: &MemoryRegion) {
-        self.reach_shared(|shared, cores| shared.drain((cores, place), stretch));
+    /// The write buffer of the core of `place` lets its line go, to memory behind the controller of the region.
+    pub fn drain_shared(&self, place: PlaceId, region: &MemoryRegion) {
+        self.reach_shared(|shared, cores| shared.drain((cores, place), region));
     }
 
-    /// The core of `place` writes back what its caches have of the stretches, and forgets it; in one go, which takes no
+    /// The core of `place` writes back what its caches have of the regions, and forgets it; in one go, which takes no
     /// longer than to flush all that its caches hold.
-    pub fn flush_shared(&self, place: PlaceId, stretches: &[MemoryRegion]) {
-        self.reach_shared(|shared, cores| shared.flush((cores, place), stretches));
+    pub fn flush_shared(&self, place: PlaceId, regions: &[MemoryRegion]) {
+        self.reach_shared(|shared, cores| shared.flush((cores, place), regions));
     }
 
     fn reach_shared(&self, access: impl FnOnce(&mut SharedMemoryState, &mut Cores)) {

@@ -89,7 +89,7 @@ impl WorldState {
 
     /// Lets `place` work for its program; once it is in a call, when that is over.
     pub(crate) fn work(&mut self, place: PlaceId, work: &Work, line: &'static Location<'static>) {
-        self.unsaid.note(place, work, line);
+        self.undeclared.note(place, work, line);
         let demand = self.cores.demand(work);
         self.settle(place);
         if self.is_blocked_in_send(place) {

@@ -16,7 +16,7 @@ use super::interrupts::PendingInterrupts;
 use crate::clocks::{ClockChange, ClockError};
 use crate::cores::{Cores, Costs};
 use crate::demand::Demand;
-use crate::demand::unsaid::UnsaidRegions;
+use crate::demand::undeclared::UndeclaredRegionDetector;
 use crate::governor::GovernorState;
 use crate::placement::CoreMap;
 use crate::protocol::inbox::Content;
@@ -115,18 +115,18 @@ pub(crate) struct WorldState {
     /// Memory that all cores share; nothing before it is asked for.
     pub(crate) shared: Option<SharedMemoryState>,
     /// Streams of which nobody knows what they are a part of.
-    pub(super) unsaid: UnsaidRegions,
+    pub(super) undeclared: UndeclaredRegionDetector,
     /// By place; nothing before a program takes or raises one.
     pub(super) interrupts: Vec<PendingInterrupts>,
 }
 
 impl WorldState {
-    pub(crate) fn new(costs: Costs, division: BufferLayout, core_map: CoreMap, seed: u64) -> WorldState {
+    pub(crate) fn new(costs: Costs, layout: BufferLayout, core_map: CoreMap, seed: u64) -> WorldState {
         let places = core_map.places();
         let tie_break = TieBreak::new(seed);
-        let unsaid = UnsaidRegions::new(costs.work(), places);
+        let undeclared = UndeclaredRegionDetector::new(costs.work(), places);
         let mut cores = Cores::new(costs, core_map);
-        let protocol = division.open(&cores, places, tie_break);
+        let protocol = layout.open(&cores, places, tie_break);
         cores.is_interrupt_driven = protocol.is_interrupt_driven();
         let mut state = WorldState {
             has_blocking_sends: protocol.blocking_sends().is_some(),
@@ -146,7 +146,7 @@ impl WorldState {
             own_policies: OrderedMap::new(),
             governing: Vec::new(),
             shared: None,
-            unsaid,
+            undeclared,
             interrupts: Vec::new(),
         };
         (0..places).map(PlaceId).for_each(|place| state.schedule(place, Picoseconds::ZERO));
@@ -185,7 +185,7 @@ impl WorldState {
             ledgers: places.map(|place| self.cores.ledger(place)).collect(),
             shifts: self.cores.shifts,
             stale: self.shared.as_ref().map(SharedMemoryState::stale),
-            unsaid_region: self.unsaid.first(),
+            undeclared_region: self.undeclared.first(),
             energy: self.cores.energy(),
         }
     }
@@ -365,14 +365,14 @@ const SPARES_MAX: usize = 1_024;
 impl WorldState {
     /// Memory for a message of up to `room` bytes.
     #[inline]
-    pub(crate) fn lend(&mut self, room: usize) -> Content {
+    pub(crate) fn take_buffer(&mut self, room: usize) -> Content {
         let spare = self.spare.pop().and_then(|mut spare| spare.renew(room).then_some(spare));
         spare.unwrap_or_else(|| Box::new(AlignedBytes::new(room.max(SPARE_BYTES))))
     }
 
-    /// Takes back what `lend` gave.
+    /// Takes back what `take_buffer` gave.
     #[inline]
-    pub(crate) fn keep(&mut self, content: Content) {
+    pub(crate) fn return_buffer(&mut self, content: Content) {
         if self.spare.len() < SPARES_MAX {
             self.spare.push(content);
         }

@@ -83,8 +83,9 @@ fn a_core_draws_by_the_rate_and_voltage_of_each_stretch() {
     let first = 2_000 * period(3);
     let cut = TRANSITION.div_ceil(period(8)) * period(8); // the cycle under way ends at the higher voltage
     let rest = 20_000_000 * period(8) - cut;
-    let stretch = |point, time| power.core(Load::Compute, point).over(Picoseconds(time));
-    let expected = stretch(point(3, 3), first) + stretch(point(8, 3), cut) + stretch(point(8, 8), rest);
+    let energy_over = |point, time| power.core(Load::Compute, point).over(Picoseconds(time));
+    let expected =
+        energy_over(point(3, 3), first) + energy_over(point(8, 3), cut) + energy_over(point(8, 8), rest);
     assert_eq!(own.core(0), expected);
     // The other core of the tile has no place, and makes the same changes halted, at their very moments.
     let halted = |point, time| power.core(Load::Sleep, point).over(Picoseconds(time));

@@ -106,7 +106,7 @@ impl OnChip {
     }
 }
 
-struct Player {
+struct ScriptRunner {
     endpoint: ChipEndpoint,
     script: Box<dyn Script>,
     last: Step,
@@ -115,23 +115,23 @@ struct Player {
 impl Fixture for OnChip {
     fn keep(&self, promise: &Promise) {
         let world = self.world(promise.places);
-        let player = |here| Player {
+        let runner = |here| ScriptRunner {
             endpoint: world.endpoint(here),
             script: (promise.script)(here),
             last: Step::Busy,
         };
-        let mut players: Vec<Player> = (0..promise.places).map(PlaceId).map(player).collect();
+        let mut runners: Vec<ScriptRunner> = (0..promise.places).map(PlaceId).map(runner).collect();
         while let Some(place) = world.next() {
-            let player = &mut players[place.index()];
-            let turn = play(player);
+            let runner = &mut runners[place.index()];
+            let turn = play(runner);
             world.end_turn(place, turn);
-            if player.last == Step::Die {
+            if runner.last == Step::Die {
                 world.kill(place);
             }
         }
-        let ended = |player: &Player| !matches!(player.last, Step::Busy | Step::Idle);
-        assert!(players.iter().all(ended), "stalled: all wait and nothing is under way");
-        drop(players);
+        let ended = |runner: &ScriptRunner| !matches!(runner.last, Step::Busy | Step::Idle);
+        assert!(runners.iter().all(ended), "stalled: all wait and nothing is under way");
+        drop(runners);
         let total = |ledger: &Ledger| ledger.total();
         let last = world.report().ledgers.iter().map(total).max().unwrap_or_default();
         assert!(last < LONGEST, "{} takes {last}", self.wiring.protocol);
@@ -139,19 +139,19 @@ impl Fixture for OnChip {
     }
 }
 
-fn play(player: &mut Player) -> TurnOutcome {
-    if player.last == Step::Done {
-        let arrived = player.endpoint.progress(Inbound::All, &mut |arrival| match arrival {
+fn play(runner: &mut ScriptRunner) -> TurnOutcome {
+    if runner.last == Step::Done {
+        let arrived = runner.endpoint.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) => panic!("one message too many from {}", message.source),
             Arrival::Died { place, .. } => panic!("{place} was told dead once too often"),
         });
         return if arrived > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } };
     }
-    player.last = player.script.step(&player.endpoint);
-    match player.last {
+    runner.last = runner.script.step(&runner.endpoint);
+    match runner.last {
         Step::Busy => TurnOutcome::Busy,
         Step::Leave => {
-            player.endpoint.leave();
+            runner.endpoint.leave();
             TurnOutcome::Busy
         }
         Step::Idle | Step::Done | Step::Die => TurnOutcome::Idle { due: None },

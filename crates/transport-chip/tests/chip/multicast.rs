@@ -133,13 +133,13 @@ type Lane = (PlaceId, PlaceId, usize);
 
 /// Messages sent and received on each lane.
 #[derive(Default)]
-struct Books {
+struct MessageLog {
     sent: BTreeMap<Lane, u32>,
     received: BTreeMap<Lane, u32>,
 }
 
 /// A place that sends to one and to several at random, with the number of each message on its lane in front.
-struct Player {
+struct RandomSender {
     endpoint: ChipEndpoint,
     random: Random,
     left: u32,
@@ -147,7 +147,7 @@ struct Player {
     next: Option<(Vec<PlaceId>, Class, usize)>,
 }
 
-impl Player {
+impl RandomSender {
     fn choose(&mut self) -> (Vec<PlaceId>, Class, usize) {
         let class = CLASSES[self.random.below(2) as usize];
         let here = self.endpoint.here();
@@ -165,13 +165,13 @@ impl Player {
     }
 
     /// Tries to send to all of `to`; notes what was sent.
-    fn send(&self, to: &[PlaceId], class: Class, len: usize, books: &mut Books) -> Result<(), SendError> {
+    fn send(&self, to: &[PlaceId], class: Class, len: usize, log: &mut MessageLog) -> Result<(), SendError> {
         let lane = |to: PlaceId| (self.endpoint.here(), to, class as usize);
-        let number = |books: &Books, to: PlaceId| *books.sent.get(&lane(to)).unwrap_or(&0);
+        let number = |log: &MessageLog, to: PlaceId| *log.sent.get(&lane(to)).unwrap_or(&0);
         match to {
             [] => return Ok(()),
             [one] => {
-                let number = number(books, *one);
+                let number = number(log, *one);
                 let mut mark = |bytes: &mut [u8]| bytes[..4].copy_from_slice(&number.to_le_bytes());
                 let limits = self.endpoint.limits();
                 let message_bytes_max = [limits.control_bytes_max, limits.inline_bytes_max][class as usize];
@@ -188,15 +188,15 @@ impl Player {
             // One content for all, so without a number: `HandlerId(2)` says so.
             _ => self.endpoint.send_to_all(to, class, HandlerId(2), &vec![9; len])?,
         }
-        to.iter().for_each(|to| *books.sent.entry(lane(*to)).or_default() += 1);
+        to.iter().for_each(|to| *log.sent.entry(lane(*to)).or_default() += 1);
         Ok(())
     }
 
-    fn step(&mut self, books: &mut Books) -> TurnOutcome {
+    fn step(&mut self, log: &mut MessageLog) -> TurnOutcome {
         let here = self.endpoint.here();
         let arrived = self.endpoint.progress(Inbound::All, &mut |arrival| {
             let Arrival::Message(message) = arrival else { return };
-            let count = books.received.entry((message.source, here, message.class as usize)).or_default();
+            let count = log.received.entry((message.source, here, message.class as usize)).or_default();
             let bytes = message.body.bytes();
             match message.handler {
                 HandlerId(1) => assert_eq!(bytes[..4], count.to_le_bytes(), "in order"),
@@ -204,18 +204,18 @@ impl Player {
             }
             *count += 1;
         });
-        let sent = self.left > 0 && self.send_next(books);
+        let sent = self.left > 0 && self.send_next(log);
         self.left -= u32::from(sent);
         if arrived > 0 || sent { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } }
     }
 
-    fn send_next(&mut self, books: &mut Books) -> bool {
+    fn send_next(&mut self, log: &mut MessageLog) -> bool {
         let (mut to, class, len) = match self.next.take() {
             Some(next) => next,
             None => self.choose(),
         };
         loop {
-            match self.send(&to, class, len, books) {
+            match self.send(&to, class, len, log) {
                 Ok(()) => return true,
                 Err(SendError::DeadPlace(dead)) => to.retain(|place| *place != dead),
                 Err(SendError::Full) => {
@@ -233,12 +233,12 @@ fn play(places: u32, buffer_lines: u32, relays: Option<u32>, seed: u64) {
     const MESSAGES: u32 = 60;
     let wiring = ProtocolConfig { protocol: Protocol::Doorbell, relays };
     let (world, endpoints) = joined(places, buffer_lines, wiring, seed);
-    let player = |endpoint: ChipEndpoint| {
+    let sender = |endpoint: ChipEndpoint| {
         let random = Random::new(seed << 8 | u64::from(endpoint.here().0));
-        Player { endpoint, random, left: MESSAGES, next: None }
+        RandomSender { endpoint, random, left: MESSAGES, next: None }
     };
-    let mut players: Vec<Player> = endpoints.into_iter().map(player).collect();
-    let (mut books, mut turns) = (Books::default(), 0);
+    let mut senders: Vec<RandomSender> = endpoints.into_iter().map(sender).collect();
+    let (mut log, mut turns) = (MessageLog::default(), 0);
     let mut random = Random::new(seed);
     let (killed, leaver) =
         (PlaceId(random.below(u64::from(places)) as u32), PlaceId(random.below(u64::from(places)) as u32));
@@ -250,24 +250,24 @@ fn play(places: u32, buffer_lines: u32, relays: Option<u32>, seed: u64) {
         if has_left && place == leaver {
             return TurnOutcome::Idle { due: None };
         }
-        let turn = players[place.index()].step(&mut books);
+        let turn = senders[place.index()].step(&mut log);
         if turns == kill_at && killed != leaver && places > 3 {
             world.kill(killed);
             is_killed = true;
         }
-        let player = &mut players[leaver.index()];
-        if place == leaver && player.left <= leave_after && !has_left && places > 3 {
-            (player.left, player.next, has_left) = (0, None, true);
-            player.endpoint.leave();
+        let sender = &mut senders[leaver.index()];
+        if place == leaver && sender.left <= leave_after && !has_left && places > 3 {
+            (sender.left, sender.next, has_left) = (0, None, true);
+            sender.endpoint.leave();
         }
         turn
     });
     let takes = |place: PlaceId| !(is_killed && place == killed || has_left && place == leaver);
-    for player in players.iter().filter(|player| takes(player.endpoint.here())) {
-        assert_eq!(player.left, 0, "{} of seed {seed} has sent all", player.endpoint.here());
+    for sender in senders.iter().filter(|sender| takes(sender.endpoint.here())) {
+        assert_eq!(sender.left, 0, "{} of seed {seed} has sent all", sender.endpoint.here());
     }
-    for (lane, sent) in books.sent.iter().filter(|((_, to, _), _)| takes(*to)) {
-        let received = *books.received.get(lane).unwrap_or(&0);
+    for (lane, sent) in log.sent.iter().filter(|((_, to, _), _)| takes(*to)) {
+        let received = *log.received.get(lane).unwrap_or(&0);
         // A block may be under way from one who goes, and ends where it is.
         let is_cut = !takes(lane.0) && received + 1 == *sent;
         assert!(received == *sent || is_cut, "{lane:?} of seed {seed}: {received} of {sent}");

@@ -6,7 +6,7 @@ use isles_chip::energy::Load;
 use isles_chip::governor::Policy;
 use isles_chip::quantity::{Attojoules, Picoseconds, scaled};
 use isles_chip::shared::CachePolicy;
-use isles_chip::topology::{Stop, TileId};
+use isles_chip::topology::{LinkEnd, TileId};
 use isles_transport::{Class, Endpoint, HandlerId, Inbound, PlaceId, Work, WorkModel};
 use isles_transport_chip::{
     ChipEndpoint, ChipWorld, Costs, Placement, Protocol, Report, TimeCategory, TurnOutcome, export,
@@ -191,8 +191,8 @@ fn shared_memory_lies_behind_the_controller_of_the_core() {
     // The controllers of the SCC are at the left and the right of the first and the third row.
     let time = |core: u32| {
         let (world, _endpoints) = placed(&core.to_string(), 1);
-        let stretch = world.take_shared(A, CachePolicy::Uncached, 64).unwrap();
-        world.read_shared(A, &stretch, 0, &mut [0; 4]);
+        let region = world.take_shared(A, CachePolicy::Uncached, 64).unwrap();
+        world.read_shared(A, &region, 0, &mut [0; 4]);
         (chip.hops_to_memory(isles_chip::topology::CoreId(core)), world.report().time)
     };
     let mut times: Vec<(u32, Picoseconds)> = [0, 2, 4, 10, 16, 26, 47].map(time).to_vec();
@@ -210,11 +210,11 @@ fn links_and_folded_stacks_name_the_cores() {
     assert_eq!(report.cores.iter().map(|core| core.0).collect::<Vec<_>>(), [47, 10]);
     // Core 10 is on tile 5, at the right end of the first row, below tile 23 of core 47.
     let used = world.link_loads().into_iter().filter(|load| load.flits > 0);
-    let mut used: Vec<Stop> = used.map(|load| load.ends.0).collect();
+    let mut used: Vec<LinkEnd> = used.map(|load| load.ends.0).collect();
     let expected = [5, 11, 17, 11, 17, 23];
     assert_eq!(used.len(), expected.len(), "{used:?}");
     for tile in expected {
-        let at = used.iter().position(|stop| *stop == Stop::Tile(TileId(tile)));
+        let at = used.iter().position(|stop| *stop == LinkEnd::Tile(TileId(tile)));
         used.remove(at.unwrap_or_else(|| panic!("tile {tile} of {used:?}")));
     }
     let folded = export::folded("c", scc().topology(), &report);

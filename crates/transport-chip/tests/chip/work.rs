@@ -213,14 +213,14 @@ fn work_that_says_its_region_takes_as_long_in_any_number_of_pieces() {
 
 #[test]
 fn steps_that_could_be_pieces_of_something_longer_are_named_with_their_line() {
-    let unsaid = |step: Work, steps: usize| run(&[&vec![step; steps]]).unsaid_region;
+    let undeclared = |step: Work, steps: usize| run(&[&vec![step; steps]]).undeclared_region;
     let (piece, named) =
-        (Work::new().streamed(100 << 10), unsaid(Work::new().streamed(100 << 10), 3).unwrap());
+        (Work::new().streamed(100 << 10), undeclared(Work::new().streamed(100 << 10), 3).unwrap());
     assert!(named.line.file().ends_with("work.rs") && named.bytes == 100 << 10, "{named:?}");
     // Two fit the second cache; what says a region is known; what fits no cache is found in none.
-    assert_eq!(unsaid(piece, 2), None);
-    assert_eq!(unsaid(piece.of(100 << 10), 9), None);
-    assert_eq!(unsaid(READING, 9), None);
+    assert_eq!(undeclared(piece, 2), None);
+    assert_eq!(undeclared(piece.of(100 << 10), 9), None);
+    assert_eq!(undeclared(READING, 9), None);
 }
 
 /// Returns the time at which the last of `places` places has done these steps, at a divider of their clock.

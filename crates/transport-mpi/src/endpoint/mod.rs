@@ -13,7 +13,7 @@ use crate::bell::Bell;
 use crate::block::{BlockBytes, BlockPool};
 use crate::credit::{PairCredit, window};
 use crate::frame::{
-    BLOCK_RECORD_BYTES, Frame, FrameBytes, FramePool, HEAD_BYTES, RECORD_BYTES, record_bytes, tag_of,
+    BLOCK_RECORD_BYTES, Frame, FrameBytes, FramePool, HEADER_BYTES, RECORD_BYTES, record_bytes, tag_of,
 };
 use crate::inlet::FrameInlet;
 use crate::library::{Library, OpenRequest};
@@ -23,7 +23,7 @@ use isles_transport::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, Limits, MappedMemory, Multicast, Next,
     OtherHosts, PlaceId, ReentryGuard, SendError, SpanSink, Unpark, WorkModel,
 };
-use receiving::Postponed;
+use receiving::DeferredArrival;
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
 /// Bytes of the longest frame: one that is nearly full, and then gets the longest record and three short ones.
 fn frame_bytes_max(window: u32) -> usize {
-    HEAD_BYTES + FRAME_BYTES + window as usize / 2 + 3 * BLOCK_RECORD_BYTES
+    HEADER_BYTES + FRAME_BYTES + window as usize / 2 + 3 * BLOCK_RECORD_BYTES
 }
 
 /// State of a place with which there was communication.
@@ -59,7 +59,7 @@ struct RemotePlace {
     credit: PairCredit,
     /// Frames by class.
     frames: [Frame; 2],
-    waiting: [VecDeque<Postponed>; 2],
+    waiting: [VecDeque<DeferredArrival>; 2],
     has_left: bool,
     /// True if it stands in [`MpiEndpoint::dirty`].
     is_dirty: bool,
@@ -151,9 +151,9 @@ impl MpiEndpoint {
     }
 
     /// Notes that nothing has come; now is the time to post receives again.
-    fn note_vain_look(&self) {
+    fn note_empty_poll(&self) {
         self.looked.set(self.start.elapsed());
-        self.inlet.borrow_mut().post_again();
+        self.inlet.borrow_mut().repost_receives();
     }
 
     /// Returns `true` if messages may have waited here for a while.
@@ -285,7 +285,7 @@ impl MpiEndpoint {
                 continue;
             }
             let owes_blocks = peer.credit.owes_blocks();
-            if peer.credit.is_return_due() || owes_blocks && is_idle || peer.credit.pass() {
+            if peer.credit.is_return_due() || owes_blocks && is_idle || peer.credit.defer_return() {
                 self.send_frame(place, &mut peer, Class::Control);
             } else if owes_blocks {
                 self.note_dirty(place, &mut peer);
@@ -341,7 +341,7 @@ impl Drop for MpiEndpoint {
         }
         self.leave();
         if let Some(bell) = &self.bell {
-            bell.end_watch();
+            bell.end_detector();
         }
         self.close();
     }
@@ -507,7 +507,7 @@ impl Endpoint for MpiEndpoint {
     }
 
     /// Ends the run: a rank cannot be left out.
-    fn condemn(&self, place: PlaceId) {
+    fn declare_dead(&self, place: PlaceId) {
         self.library.abort(&format_args!("{place} broke the format of messages, and the run ends"));
     }
 
@@ -559,7 +559,7 @@ impl OtherHosts for MpiEndpoint {
         place
     }
 
-    fn push_out(&self) {
+    fn flush_coalesced(&self) {
         if !self.dirty.borrow().is_empty() {
             let mut bucket = self.bucket.get();
             let may = bucket.take(self.start.elapsed());
@@ -572,7 +572,7 @@ impl OtherHosts for MpiEndpoint {
 }
 
 impl FarEndpoint for MpiEndpoint {
-    fn wakes_by(&self, near: Arc<dyn Unpark>) {
+    fn set_near_unparker(&self, near: Arc<dyn Unpark>) {
         if let Some(bell) = &self.bell {
             // Without the thread a sleeping place is found at its next look.
             let _ = bell.listen(near);

@@ -4,7 +4,7 @@
 
 use super::{BLOCK_MAX, MpiEndpoint};
 use crate::block::BlockBytes;
-use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, Returned, record_bytes, tag_of};
+use crate::frame::{BLOCK_RECORD_BYTES, Frame, FrameRecord, ReturnedCredit, record_bytes, tag_of};
 use crate::inlet::ArrivedFrame;
 use crate::library::OpenRequest;
 use isles_transport::{
@@ -37,7 +37,7 @@ impl Drop for MpiBlock {
 }
 
 /// Arrival behind a block that is still coming, or that block.
-pub(super) enum Postponed {
+pub(super) enum DeferredArrival {
     Message(HandlerId, AlignedBytes),
     /// With the bytes of its record.
     Block(HandlerId, OpenRequest<BlockBytes>, usize),
@@ -51,7 +51,7 @@ impl MpiEndpoint {
         for _ in 0..FRAMES_MAX {
             let oldest = self.inlet.borrow_mut().next(inbound);
             let Some(frame) = oldest else {
-                self.note_vain_look();
+                self.note_empty_poll();
                 break;
             };
             let handed_on = self.take_in(frame, deliver);
@@ -77,7 +77,7 @@ impl MpiEndpoint {
         }
         let oldest = self.inlet.borrow_mut().next(Inbound::All);
         let Some(frame) = oldest else {
-            self.note_vain_look();
+            self.note_empty_poll();
             return Next::Nothing;
         };
         if (frame.source, frame.class) == (from, class)
@@ -91,7 +91,7 @@ impl MpiEndpoint {
             if let FrameRecord::InlineBlock(..) = record {
                 self.peer(from).credit.dropped(content.len() as u64);
             }
-            self.handed_on(from, class, record_bytes(content.len()));
+            self.note_delivered(from, class, record_bytes(content.len()));
             return Next::Taken;
         }
         self.inlet.borrow_mut().put_back(frame);
@@ -102,7 +102,7 @@ impl MpiEndpoint {
     fn take_in(&self, frame: ArrivedFrame, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         let (source, class) = (frame.source, frame.class);
         let Ok((returned, records)) = Frame::parse(frame.bytes()) else {
-            self.condemn(source);
+            self.declare_dead(source);
             return 0;
         };
         self.take_back(source, returned);
@@ -113,16 +113,16 @@ impl MpiEndpoint {
             let len = content.len();
             let body = self.block_of(source, frame.into_content(len));
             deliver(Arrival::Message(Message { source, class, handler, body }));
-            self.handed_on(source, class, record_bytes(len));
+            self.note_delivered(source, class, record_bytes(len));
             return 1;
         }
         records.map(|record| self.take_record(source, class, record, deliver)).sum()
     }
 
     /// Takes back what a frame of `source` returns.
-    fn take_back(&self, source: PlaceId, returned: Returned) {
+    fn take_back(&self, source: PlaceId, returned: ReturnedCredit) {
         match self.peer(source).credit.give_back(returned) {
-            Err(_) => self.condemn(source),
+            Err(_) => self.declare_dead(source),
             Ok(is_something) if is_something && self.refused.get() => self.has_room_again.set(true),
             Ok(_) => {}
         }
@@ -151,14 +151,14 @@ impl MpiEndpoint {
             FrameRecord::Message(handler, content) if is_behind => {
                 let mut copy = AlignedBytes::new(content.len());
                 copy.bytes_mut().copy_from_slice(content);
-                peer.waiting[tag_of(class) as usize].push_back(Postponed::Message(handler, copy));
+                peer.waiting[tag_of(class) as usize].push_back(DeferredArrival::Message(handler, copy));
                 return 0;
             }
             FrameRecord::Message(handler, content) => {
                 drop(peer);
                 let body = Body::Inline(content);
                 deliver(Arrival::Message(Message { source, class, handler, body }));
-                self.handed_on(source, class, record_bytes(content.len()));
+                self.note_delivered(source, class, record_bytes(content.len()));
                 return 1;
             }
             FrameRecord::InlineBlock(handler, content) => {
@@ -166,24 +166,24 @@ impl MpiEndpoint {
                 memory.bytes_mut().copy_from_slice(content);
                 let bytes = record_bytes(content.len());
                 if is_behind {
-                    let block = Postponed::Block(handler, OpenRequest::done(memory), bytes);
+                    let block = DeferredArrival::Block(handler, OpenRequest::done(memory), bytes);
                     peer.waiting[tag_of(class) as usize].push_back(block);
                     return 0;
                 }
                 drop(peer);
                 let body = self.block_of(source, memory);
                 deliver(Arrival::Message(Message { source, class, handler, body }));
-                self.handed_on(source, class, bytes);
+                self.note_delivered(source, class, bytes);
                 return 1;
             }
             FrameRecord::Block(handler, len, tag) => {
                 let Some(len) = usize::try_from(len).ok().filter(|len| *len <= BLOCK_MAX) else {
                     drop(peer);
-                    self.condemn(source);
+                    self.declare_dead(source);
                     return 0;
                 };
                 let request = self.library.receive_block(self.blocks.take(len), source.0, tag);
-                let block = Postponed::Block(handler, request, BLOCK_RECORD_BYTES);
+                let block = DeferredArrival::Block(handler, request, BLOCK_RECORD_BYTES);
                 peer.waiting[tag_of(class) as usize].push_back(block);
             }
         }
@@ -200,9 +200,9 @@ impl MpiEndpoint {
     }
 
     /// Notes that a record of `source` was handed on: its bytes have to be given back.
-    fn handed_on(&self, source: PlaceId, class: Class, bytes: usize) {
+    fn note_delivered(&self, source: PlaceId, class: Class, bytes: usize) {
         let mut peer = self.peer(source);
-        peer.credit.handed_on(class, bytes);
+        peer.credit.note_delivered(class, bytes);
         if peer.credit.is_return_due() || peer.credit.owes_blocks() {
             self.note_dirty(source, &mut peer);
         }
@@ -215,21 +215,21 @@ impl MpiEndpoint {
             let is_wanted = class == Class::Control || inbound == Inbound::All;
             while is_wanted && let Some(next) = self.next_waiting(source, class) {
                 let (handler, body, bytes) = match next {
-                    Postponed::Message(handler, content) => {
+                    DeferredArrival::Message(handler, content) => {
                         let bytes = record_bytes(content.bytes().len());
                         let body = Body::Inline(content.bytes());
                         deliver(Arrival::Message(Message { source, class, handler, body }));
-                        self.handed_on(source, class, bytes);
+                        self.note_delivered(source, class, bytes);
                         count += 1;
                         continue;
                     }
-                    Postponed::Block(handler, request, bytes) => {
+                    DeferredArrival::Block(handler, request, bytes) => {
                         let memory = request.into_bytes().expect("`next_waiting` returns what is here");
                         (handler, self.block_of(source, memory), bytes)
                     }
                 };
                 deliver(Arrival::Message(Message { source, class, handler, body }));
-                self.handed_on(source, class, bytes);
+                self.note_delivered(source, class, bytes);
                 count += 1;
             }
             if !self.peer(source).waiting[tag_of(class) as usize].is_empty() {
@@ -240,10 +240,10 @@ impl MpiEndpoint {
     }
 
     /// The next that waited, if it is here.
-    fn next_waiting(&self, source: PlaceId, class: Class) -> Option<Postponed> {
+    fn next_waiting(&self, source: PlaceId, class: Class) -> Option<DeferredArrival> {
         let mut peer = self.peer(source);
         let waiting = &mut peer.waiting[tag_of(class) as usize];
-        if let Postponed::Block(_, request, _) = waiting.front_mut()?
+        if let DeferredArrival::Block(_, request, _) = waiting.front_mut()?
             && !self.library.is_done(request)
         {
             return None;
@@ -255,7 +255,7 @@ impl MpiEndpoint {
     pub(super) fn has_frame(&self) -> bool {
         let has_come = self.inlet.borrow_mut().has_frame();
         if !has_come {
-            self.note_vain_look();
+            self.note_empty_poll();
         }
         has_come
     }
@@ -264,8 +264,8 @@ impl MpiEndpoint {
     pub(super) fn has_stalled(&self) -> bool {
         self.stalled.borrow().iter().any(|(source, class)| {
             match self.peer(*source).waiting[tag_of(*class) as usize].front_mut() {
-                Some(Postponed::Block(_, request, _)) => self.library.is_done(request),
-                Some(Postponed::Message(..)) => true,
+                Some(DeferredArrival::Block(_, request, _)) => self.library.is_done(request),
+                Some(DeferredArrival::Message(..)) => true,
                 None => false,
             }
         })

@@ -71,7 +71,7 @@ impl Notes {
 
     /// A message of `bytes` bytes with its header, which is read and given back at once.
     fn exchange(&self, arena: &mut Arena, bytes: u64) {
-        let offset = self.hand_over(arena, (bytes - BLOCK_HEADER_BYTES) as usize, 1).unwrap();
+        let offset = self.lend_taken(arena, (bytes - BLOCK_HEADER_BYTES) as usize, 1).unwrap();
         self.give_back(offset);
     }
 
@@ -84,7 +84,7 @@ impl Notes {
     }
 
     /// The same, and the receiver takes it at once.
-    fn hand_over(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, AllocationError> {
+    fn lend_taken(&self, arena: &mut Arena, len: usize, to: u32) -> Result<u64, AllocationError> {
         let offset = self.lend(arena, len, to)?;
         self.taken.borrow_mut().insert(offset);
         Ok(offset)
@@ -171,10 +171,10 @@ proptest! {
 #[test]
 fn a_block_that_came_back_is_lent_again_with_its_pages() {
     let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
-    let first = notes.hand_over(&mut arena, 100_000, 1).unwrap();
+    let first = notes.lend_taken(&mut arena, 100_000, 1).unwrap();
     notes.give_back(first);
     notes.exhausted.set(true);
-    assert_eq!(notes.hand_over(&mut arena, 100_000, 1), Ok(first));
+    assert_eq!(notes.lend_taken(&mut arena, 100_000, 1), Ok(first));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn blocks_lent_one_after_the_other_take_turns_unless_they_are_long() {
         let (notes, mut arena) = (Notes::default(), arena(BYTES, credit));
         let offsets: BTreeSet<u64> = (0..10)
             .map(|_| {
-                let offset = notes.hand_over(&mut arena, bytes, 1).unwrap();
+                let offset = notes.lend_taken(&mut arena, bytes, 1).unwrap();
                 notes.give_back(offset);
                 offset
             })
@@ -197,23 +197,23 @@ fn blocks_lent_one_after_the_other_take_turns_unless_they_are_long() {
 fn an_arena_that_is_lent_out_says_so_until_a_block_comes_back() {
     let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     let quarter = (BYTES / 4 - BLOCK_HEADER_BYTES) as usize;
-    let blocks: Vec<u64> = (0..4).map(|_| notes.hand_over(&mut arena, quarter, 1).unwrap()).collect();
-    assert_eq!(notes.hand_over(&mut arena, 1, 1), Err(AllocationError::Lent));
+    let blocks: Vec<u64> = (0..4).map(|_| notes.lend_taken(&mut arena, quarter, 1).unwrap()).collect();
+    assert_eq!(notes.lend_taken(&mut arena, 1, 1), Err(AllocationError::Lent));
     assert!(!arena.has_returned(&notes));
     notes.give_back(blocks[2]);
     assert!(arena.has_returned(&notes));
-    assert_eq!(notes.hand_over(&mut arena, 1, 1), Ok(blocks[2]));
+    assert_eq!(notes.lend_taken(&mut arena, 1, 1), Ok(blocks[2]));
 }
 
 #[test]
 fn more_than_the_bound_goes_back_to_the_system() {
     let (notes, mut arena) = (Notes::default(), arena(8 * CACHED_BYTES_MAX, CACHED_BYTES_MAX));
     let half = (CACHED_BYTES_MAX / 2 - BLOCK_HEADER_BYTES) as usize;
-    let blocks: Vec<u64> = (0..6).map(|_| notes.hand_over(&mut arena, half, 1).unwrap()).collect();
+    let blocks: Vec<u64> = (0..6).map(|_| notes.lend_taken(&mut arena, half, 1).unwrap()).collect();
     blocks.into_iter().for_each(|offset| notes.give_back(offset));
     // Each new block looks at a few loans.
     for _ in 0..3 {
-        notes.hand_over(&mut arena, 1, 1).unwrap();
+        notes.lend_taken(&mut arena, 1, 1).unwrap();
     }
     assert_eq!(arena.kept.bytes(), CACHED_BYTES_MAX - 3 * PAGE_BYTES, "the three lie where pages were kept");
     assert_eq!(notes.page_bytes(), CACHED_BYTES_MAX);
@@ -251,7 +251,7 @@ fn a_place_that_has_been_idle_for_a_period_keeps_no_pages() {
     let (notes, mut arena) = (Notes::default(), arena(8 << 30, CREDIT));
     assert_eq!(arena.idle(notes.now(), &notes), None);
     notes.exchange(&mut arena, 100 * MIB);
-    let held = notes.hand_over(&mut arena, 10, 1).unwrap();
+    let held = notes.lend_taken(&mut arena, 10, 1).unwrap();
     notes.pass(PERIOD / 4);
     assert_eq!(arena.idle(notes.now(), &notes), Some(PERIOD - PERIOD / 4));
     assert_eq!(notes.page_bytes(), 100 * MIB);
@@ -288,10 +288,10 @@ fn what_nobody_takes_is_bounded_for_each_class() {
 fn pages_that_came_back_unnoticed_are_bounded() {
     let (notes, mut arena) = (Notes::default(), arena(1 << 30, CREDIT));
     let step = 64 << 10;
-    let held: Vec<u64> = (0..200).map(|_| notes.hand_over(&mut arena, step, 1).unwrap()).collect();
+    let held: Vec<u64> = (0..200).map(|_| notes.lend_taken(&mut arena, step, 1).unwrap()).collect();
     // Blocks of ever other sizes, so that none is used again, and each is back at once.
     for number in 0..2000 {
-        let offset = notes.hand_over(&mut arena, step + number % 7 * step, 1).unwrap();
+        let offset = notes.lend_taken(&mut arena, step + number % 7 * step, 1).unwrap();
         notes.give_back(offset);
         let lent: u64 = arena.lent.iter().map(|loan| loan.bytes).sum();
         let out = held.len() as u64 * (step as u64 + PAGE_BYTES);
@@ -304,7 +304,7 @@ fn pages_that_came_back_unnoticed_are_bounded() {
 fn without_memory_nothing_is_lent_and_nothing_is_lost() {
     let (notes, mut arena) = (Notes::default(), arena(BYTES, BYTES));
     notes.exhausted.set(true);
-    assert_eq!(notes.hand_over(&mut arena, 10_000, 1), Err(AllocationError::NoMemory));
+    assert_eq!(notes.lend_taken(&mut arena, 10_000, 1), Err(AllocationError::NoMemory));
     assert_eq!((notes.page_bytes(), arena.free.bytes()), (0, BYTES));
     notes.exhausted.set(false);
     assert!(notes.lend(&mut arena, (BYTES - BLOCK_HEADER_BYTES) as usize, 1).is_ok());

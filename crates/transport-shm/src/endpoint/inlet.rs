@@ -240,7 +240,7 @@ impl Inlets {
                     parking::signal(&inlet.peer.sleeping.0, self.segment.fencing());
                 }
                 (Err(fault), _) | (Ok(_), Some(fault)) => {
-                    self.condemn(inlet.place, class, fault, offset);
+                    self.declare_dead(inlet.place, class, fault, offset);
                     return (count, true);
                 }
             }
@@ -302,7 +302,7 @@ impl Inlets {
 
     /// Declares `place` dead for everybody, because of what it wrote into a ring, and reads it no more.
     #[cold]
-    pub fn condemn(&self, place: PlaceId, class: Class, fault: RingFault, offset: u64) {
+    pub fn declare_dead(&self, place: PlaceId, class: Class, fault: RingFault, offset: u64) {
         if let Some(inlet) = self.inlet(place) {
             inlet.broken.set(true);
         }

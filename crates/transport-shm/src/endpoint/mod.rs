@@ -89,7 +89,7 @@ impl ShmEndpoint {
     /// they wake it only after they have been silent for a while. Of those hosts some may be containers of this
     /// machine, so `places` places of the run share its `processors` processors.
     #[must_use]
-    pub fn looking_for_hosts(mut self, places: u32, processors: u32) -> ShmEndpoint {
+    pub fn with_polling_for_hosts(mut self, places: u32, processors: u32) -> ShmEndpoint {
         self.waiter.look_for_hosts(places, processors);
         self.shares_processors |= places > processors;
         self
@@ -126,8 +126,8 @@ impl ShmEndpoint {
 
     /// Declares a place dead, because it broke the format.
     #[cold]
-    fn declare_dead(&self, place: PlaceId, class: Class, fault: RingFault) {
-        self.inlets.condemn(place, class, fault, 0);
+    fn declare_corrupt(&self, place: PlaceId, class: Class, fault: RingFault) {
+        self.inlets.declare_dead(place, class, fault, 0);
         self.outlets.close(place);
     }
 }
@@ -167,7 +167,7 @@ impl Endpoint for ShmEndpoint {
         self.outlets.send(to, class, handler, room, fill).map_err(|refusal| match refusal {
             outlet::SendFailure::Send(error) => error,
             outlet::SendFailure::Fault(fault) => {
-                self.declare_dead(to, class, fault);
+                self.declare_corrupt(to, class, fault);
                 SendError::DeadPlace(to)
             }
         })
@@ -185,7 +185,7 @@ impl Endpoint for ShmEndpoint {
         self.outlets.send_block(to, class, handler, len, fill).map_err(|refusal| match refusal {
             outlet::SendFailure::Send(error) => error,
             outlet::SendFailure::Fault(fault) => {
-                self.declare_dead(to, class, fault);
+                self.declare_corrupt(to, class, fault);
                 SendError::DeadPlace(to)
             }
         })
@@ -236,9 +236,9 @@ impl Endpoint for ShmEndpoint {
         self.segment.is_dead(place)
     }
 
-    fn condemn(&self, place: PlaceId) {
+    fn declare_dead(&self, place: PlaceId) {
         // The text of this fault names no ring.
-        self.declare_dead(place, Class::Data, RingFault::Message);
+        self.declare_corrupt(place, Class::Data, RingFault::Message);
     }
 
     fn death(&self, place: PlaceId) -> Option<Death> {

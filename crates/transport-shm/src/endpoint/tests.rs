@@ -27,7 +27,7 @@ fn send(endpoint: &ShmEndpoint, to: u32, class: Class, bytes: &[u8]) -> Result<(
 }
 
 /// One turn of `progress` as lines: `source: bytes` or `source died: cause`.
-fn hear(endpoint: &ShmEndpoint) -> Vec<String> {
+fn progress_lines(endpoint: &ShmEndpoint) -> Vec<String> {
     let mut lines = Vec::new();
     endpoint.progress(Inbound::All, &mut |arrival| match arrival {
         Arrival::Message(message) => lines.push(format!("{}: {:?}", message.source.0, message.body.bytes())),
@@ -55,12 +55,16 @@ fn garbage_in_a_ring_is_the_death_of_its_sender_at_every_place() {
         scribble(&segment, 1, 0, DATA, 64, 0x1234);
         let cause = "1: a header without its mark, in the data ring from place 1 to place 0 at byte 64, \
                      seen by place 0";
-        assert_eq!(hear(&endpoints[0]), ["1: [7]", cause]);
-        assert_eq!(hear(&endpoints[2]), ["1: [8]", cause], "what had been sent arrives before the end");
+        assert_eq!(progress_lines(&endpoints[0]), ["1: [7]", cause]);
+        assert_eq!(
+            progress_lines(&endpoints[2]),
+            ["1: [8]", cause],
+            "what had been sent arrives before the end"
+        );
         assert!(endpoints[2].is_dead(PlaceId(1)) && endpoints[0].is_dead(PlaceId(1)));
         assert_eq!(send(&endpoints[0], 1, DATA, &[1]), Err(SendError::DeadPlace(PlaceId(1))));
         assert_eq!(send(&endpoints[2], 1, DATA, &[1]), Err(SendError::DeadPlace(PlaceId(1))));
-        assert!(hear(&endpoints[0]).is_empty(), "a death is told once");
+        assert!(progress_lines(&endpoints[0]).is_empty(), "a death is told once");
     }
 }
 
@@ -78,7 +82,7 @@ fn a_block_outside_the_arena_is_the_death_of_its_sender() {
         scribble(&segment, 1, 0, Class::Control, 0, header.0);
         let cause = "1: a block outside the arena of its sender, in the control ring from place 1 to place 0 \
                      at byte 0, seen by place 0";
-        assert_eq!(hear(&endpoints[0]), [cause], "{offset} {len}");
+        assert_eq!(progress_lines(&endpoints[0]), [cause], "{offset} {len}");
     }
 }
 
@@ -91,7 +95,7 @@ fn a_head_that_runs_ahead_is_the_death_of_the_receiver() {
     let refusal = (0..10_000).find_map(|_| send(&endpoints[0], 1, DATA, &[0; 8]).err());
     assert_eq!(refusal, Some(SendError::DeadPlace(PlaceId(1))));
     let cause = "1: a head outside what was sent, in the data ring from place 0 to place 1, seen by place 0";
-    assert_eq!(hear(&endpoints[0]), [cause]);
+    assert_eq!(progress_lines(&endpoints[0]), [cause]);
 }
 
 #[test]
@@ -102,8 +106,8 @@ fn bells_of_places_that_do_not_exist_mean_nothing() {
         parking::ring(&segment.block(PlaceId(0)).bell, DATA as usize, source);
     }
     send(&endpoints[8], 0, DATA, &[5]).unwrap();
-    assert_eq!(hear(&endpoints[0]), ["8: [5]"]);
-    assert!(hear(&endpoints[0]).is_empty());
+    assert_eq!(progress_lines(&endpoints[0]), ["8: [5]"]);
+    assert!(progress_lines(&endpoints[0]).is_empty());
 }
 
 #[test]
@@ -116,13 +120,13 @@ fn an_end_that_is_due_after_the_last_message_was_taken_alone_ends_a_wait() {
         (0..=BATCH).for_each(|_| send(&endpoints[1], 0, DATA, &[7]).unwrap());
         drop(endpoints.remove(1));
         let here = &endpoints[0];
-        assert_eq!(hear(here).len(), BATCH, "a message is left, so the end is not told yet");
+        assert_eq!(progress_lines(here).len(), BATCH, "a message is left, so the end is not told yet");
         if inbound == Inbound::Control {
             assert_eq!(here.progress(inbound, &mut |_| panic!("there is no control message")), 0);
         }
         assert_eq!(here.take_next(PlaceId(1), DATA, &mut |_, _| true), Next::Taken);
         assert!(here.inlets.is_ready(), "{places} places, {inbound:?}");
-        assert_eq!(hear(here), ["1 ended"]);
+        assert_eq!(progress_lines(here), ["1 ended"]);
         assert!(!here.inlets.is_ready(), "{places} places, {inbound:?}");
     }
 }
@@ -134,9 +138,9 @@ fn a_place_that_broke_off_between_record_and_bell_is_heard_to_the_end() {
     send(&endpoints[8], 0, DATA, &[5]).unwrap();
     segment.block(PlaceId(0)).bell.bits[DATA as usize][0].store(0, Ordering::Relaxed);
     drop(endpoints.pop());
-    assert!(hear(&endpoints[0]).is_empty());
+    assert!(progress_lines(&endpoints[0]).is_empty());
     assert!(endpoints[0].inlets.is_ready());
-    assert_eq!(hear(&endpoints[0]), ["8: [5]", "8 ended"]);
+    assert_eq!(progress_lines(&endpoints[0]), ["8: [5]", "8 ended"]);
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn control_is_heard_while_data_waits() {
         });
         assert_eq!((count, seen), (1, vec![(Class::Control, vec![2])]));
         assert!(!endpoints[0].inlets.is_ready(), "data that is not asked for is nothing to do");
-        assert_eq!(hear(&endpoints[0]), ["1: [1]"]);
+        assert_eq!(progress_lines(&endpoints[0]), ["1: [1]"]);
     }
 }
 
@@ -173,10 +177,10 @@ fn a_place_that_left_takes_no_messages_and_is_not_dead() {
     let endpoints = endpoints(&segment);
     send(&endpoints[1], 0, DATA, &[1]).unwrap();
     endpoints[1].leave();
-    assert_eq!(hear(&endpoints[0]), ["1: [1]"]);
+    assert_eq!(progress_lines(&endpoints[0]), ["1: [1]"]);
     assert_eq!(send(&endpoints[0], 1, DATA, &[1]), Err(SendError::DeadPlace(PlaceId(1))));
     assert!(!endpoints[0].is_dead(PlaceId(1)));
-    assert!(hear(&endpoints[0]).is_empty());
+    assert!(progress_lines(&endpoints[0]).is_empty());
 }
 
 #[test]
@@ -188,7 +192,7 @@ fn a_panic_in_deliver_consumes_its_message_and_nothing_else() {
         endpoints[0].progress(Inbound::All, &mut |_| panic!("the receiver gives up"));
     }));
     assert!(unwound.is_err());
-    assert_eq!(hear(&endpoints[0]), ["1: [1]", "1: [2]"]);
+    assert_eq!(progress_lines(&endpoints[0]), ["1: [1]", "1: [2]"]);
 }
 
 #[test]
@@ -202,10 +206,10 @@ fn blocks_lent_to_a_process_that_is_gone_are_lent_again() {
     (0..4).for_each(|_| lend(1).unwrap());
     assert_eq!(lend(2), Err(SendError::Full));
     segment.mark_dead(PlaceId(1));
-    hear(&endpoints[0]);
+    progress_lines(&endpoints[0]);
     assert_eq!(lend(2), Err(SendError::Full), "a dead thread may have left a block with another one");
     segment.mark_reaped(PlaceId(1), ExitCause::Unseen);
-    hear(&endpoints[0]);
+    progress_lines(&endpoints[0]);
     assert_eq!(lend(2), Ok(()));
 }
 
@@ -260,14 +264,18 @@ fn a_place_that_is_condemned_while_its_messages_are_delivered_is_dead_at_every_p
         endpoints[0].progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) => {
                 heard += 1;
-                endpoints[0].condemn(message.source);
+                endpoints[0].declare_dead(message.source);
             }
             Arrival::Died { place, cause: Death::Corrupt(_) } => assert_eq!((place, heard), (PlaceId(1), 1)),
             Arrival::Died { cause, .. } => panic!("{cause}"),
         });
-        assert_eq!(hear(&endpoints[0]), [""; 0], "nothing more is believed, and the death is told once");
+        assert_eq!(
+            progress_lines(&endpoints[0]),
+            [""; 0],
+            "nothing more is believed, and the death is told once"
+        );
         let cause = "1: a message that no sound place sends, from place 1 to place 0, seen by place 0";
-        assert_eq!(hear(&endpoints[2]), ["1: [8]", cause]);
+        assert_eq!(progress_lines(&endpoints[2]), ["1: [8]", cause]);
         assert_eq!(send(&endpoints[0], 1, DATA, &[4]), Err(SendError::DeadPlace(PlaceId(1))));
         assert_eq!(send(&endpoints[2], 1, DATA, &[4]), Err(SendError::DeadPlace(PlaceId(1))));
     }
@@ -349,7 +357,7 @@ fn an_idle_place_takes_less_than_two_megabytes() {
         let segment = segment(places);
         let endpoints = endpoints(&segment);
         for endpoint in &endpoints {
-            hear(endpoint);
+            progress_lines(endpoint);
             endpoint.wait(Some(Duration::ZERO));
         }
         let bound = 64 * 1024 + u64::from(places.min(8)) * 2 * PAGE_BYTES;
@@ -410,7 +418,7 @@ fn a_place_that_sleeps_gives_the_pages_of_its_large_messages_back() {
     });
     assert_eq!(heard, len);
     assert!(pages() >= before + len as u64);
-    assert!(hear(&endpoints[0]).is_empty(), "it has looked at all that could end a wait");
+    assert!(progress_lines(&endpoints[0]).is_empty(), "it has looked at all that could end a wait");
     // Nobody wakes it, so it wakes itself; then it gives the pages back and sleeps as long as it may.
     endpoints[0].wait(None);
     while pages() >= before + 4 * PAGE_BYTES {

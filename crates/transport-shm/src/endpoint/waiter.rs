@@ -125,7 +125,7 @@ impl Waiter {
         let sleeps_on = self.found_nothing.replace(false);
         if !(ready()
             || timeout == Some(Duration::ZERO)
-            || !sleeps_on && (self.look(timeout, &ready) || self.yield_core(timeout, &ready)))
+            || !sleeps_on && (self.spin_until(timeout, &ready) || self.yield_until(timeout, &ready)))
         {
             if !self.wait_policy.waits_in_turn() {
                 self.core_balance.iter().for_each(CoreBalance::before_sleep);
@@ -156,7 +156,7 @@ impl Waiter {
     }
 
     /// Looks in a loop, keeping the processor; whether something was found, or the time was over.
-    fn look(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
+    fn spin_until(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
         let limit = timeout.map_or(self.spin.get(), |timeout| timeout.min(self.spin.get()));
         if limit.is_zero() {
             return false;
@@ -175,20 +175,20 @@ impl Waiter {
                 std::hint::spin_loop();
             }
             let looked = start.elapsed();
-            if looked >= limit && !(looked < longest && self.is_coming()) {
+            if looked >= limit && !(looked < longest && self.has_announced_message()) {
                 return timeout.is_some_and(|timeout| looked >= timeout);
             }
         }
     }
 
     /// Returns `true` if a long message is being written for this place.
-    fn is_coming(&self) -> bool {
+    fn has_announced_message(&self) -> bool {
         // Relaxed: a hint.
         self.unpark_signal.own.coming.0.load(Ordering::Relaxed) != 0
     }
 
     /// Looks between giving the processor away; whether something was found, or the time was over.
-    fn yield_core(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
+    fn yield_until(&self, timeout: Option<Duration>, ready: &dyn Fn() -> bool) -> bool {
         let end = timeout.filter(|timeout| *timeout < ASIDE_MAX).map(|timeout| Instant::now() + timeout);
         let turn = || {
             rustix::thread::sched_yield();

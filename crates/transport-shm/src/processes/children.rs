@@ -26,16 +26,16 @@ const CORRUPT_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Gives a descriptor that is readable, or hung up, once a process that this one started has ended.
 pub(super) type ExitDescriptor = fn(Pid) -> io::Result<OwnedFd>;
 
-/// The kernel's own descriptor; where it offers none (before 5.3, under valgrind, in some sandboxes), [`wait_aside`].
+/// The kernel's own descriptor; where it offers none (before 5.3, under valgrind, in some sandboxes), [`exit_pipe`].
 pub(super) fn notice(process: Pid) -> io::Result<OwnedFd> {
     match pidfd_open(process, PidfdFlags::empty()) {
-        Err(Errno::NOSYS | Errno::PERM) => wait_aside(process),
+        Err(Errno::NOSYS | Errno::PERM) => exit_pipe(process),
         answer => Ok(answer?),
     }
 }
 
 /// A pipe whose other end is closed by a thread that waits for the process and leaves it to be reaped.
-pub(super) fn wait_aside(process: Pid) -> io::Result<OwnedFd> {
+pub(super) fn exit_pipe(process: Pid) -> io::Result<OwnedFd> {
     let (end, held) = io::pipe()?;
     let wait = move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -154,7 +154,7 @@ impl Children {
                 open: (0..)
                     .zip(children)
                     .zip(ends)
-                    .map(|((index, child), end)| Open { index, child, end })
+                    .map(|((index, child), end)| RunningProcess { index, child, end })
                     .collect(),
             }
             .run();
@@ -169,7 +169,7 @@ impl Children {
     ///
     /// # Errors
     /// Some did not: one ended, was refused, or is late. The others still run; dropping `self` ends them.
-    pub fn rendezvous(&self, limit: Duration) -> Result<(), LaunchError> {
+    pub fn wait_until_joined(&self, limit: Duration) -> Result<(), LaunchError> {
         let deadline = Instant::now() + limit;
         loop {
             let seen = self.roster.segment.changes();
@@ -260,7 +260,7 @@ fn refused_image(segment: &Segment, place: PlaceId) -> Image {
 }
 
 /// A process that has not been seen to end.
-struct Open {
+struct RunningProcess {
     index: usize,
     child: Child,
     end: OwnedFd,
@@ -269,7 +269,7 @@ struct Open {
 /// The watching thread.
 struct Watcher {
     roster: Arc<ChildTable>,
-    open: Vec<Open>,
+    open: Vec<RunningProcess>,
 }
 
 impl Watcher {
@@ -283,7 +283,7 @@ impl Watcher {
             let (ended, open) = self.open.into_iter().zip(ready).partition::<Vec<_>, _>(|(_, ready)| *ready);
             self.open = open.into_iter().map(|(open, _)| open).collect();
             for (ended, _) in ended {
-                note_end(&self.roster, ended);
+                record_end(&self.roster, ended);
             }
             self.end_corrupt();
         }
@@ -300,7 +300,7 @@ impl Watcher {
     }
 }
 
-fn note_end(roster: &ChildTable, mut ended: Open) {
+fn record_end(roster: &ChildTable, mut ended: RunningProcess) {
     let mut entries = roster.entries();
     // It has ended, so this takes no time; from here on its number may be another process's.
     let status = ended.child.wait();

@@ -173,7 +173,7 @@ fn assert_all_ended_well(exits: Vec<(PlaceId, ProcessExit)>) {
 fn messages_and_blocks_go_to_processes_and_come_back() {
     for places in [2, 3, 12] {
         let (segment, children) = launch(places, "echo");
-        children.rendezvous(LIMIT).unwrap();
+        children.wait_until_joined(LIMIT).unwrap();
         let endpoint = segment.endpoint(PlaceId(0)).unwrap();
         for len in [0, 1, 8, 56, 57, 1000, 100_000, 3 << 20] {
             let bytes: Vec<u8> = (0..len).map(|at| at as u8).collect();
@@ -202,14 +202,14 @@ fn a_killed_process_is_a_death_that_all_others_learn() {
 /// Kernels before 5.3 have none, and some sandboxes forbid them.
 #[test]
 fn a_kernel_without_descriptors_of_processes_tells_deaths_as_well() {
-    check_that_kills_are_learnt(children::wait_aside);
-    let (_segment, children) = launch_noticing(children::wait_aside, 2, "never join");
+    check_that_kills_are_learnt(children::exit_pipe);
+    let (_segment, children) = launch_noticing(children::exit_pipe, 2, "never join");
     assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), ProcessExit::Overdue)]);
 }
 
 fn check_that_kills_are_learnt(notice: children::ExitDescriptor) {
     let (segment, children) = launch_noticing(notice, 4, "flood");
-    children.rendezvous(LIMIT).unwrap();
+    children.wait_until_joined(LIMIT).unwrap();
     let endpoint = segment.endpoint(PlaceId(0)).unwrap();
     for victim in [2, 1, 3].map(PlaceId) {
         next(&endpoint, |arrival| {
@@ -255,7 +255,7 @@ fn a_process_that_breaks_the_format_is_dead_and_ended() {
 #[test]
 fn a_process_with_another_image_is_refused_and_the_first_one_told() {
     let (_segment, children) = launch(3, "another image");
-    match children.rendezvous(LIMIT) {
+    match children.wait_until_joined(LIMIT) {
         Err(LaunchError::ImageMismatch { ours, theirs, .. }) => {
             assert_eq!((&ours, &theirs), (&IMAGE, b"another program."));
         }
@@ -266,14 +266,14 @@ fn a_process_with_another_image_is_refused_and_the_first_one_told() {
 #[test]
 fn a_process_that_ends_before_it_joins_is_told() {
     let (_segment, children) = launch(2, "end early");
-    let error = children.rendezvous(LIMIT).unwrap_err();
+    let error = children.wait_until_joined(LIMIT).unwrap_err();
     assert_eq!(error.to_string(), "the process of place 1 ended with code 3 before it joined");
 }
 
 #[test]
 fn a_process_that_does_not_join_is_late_and_ended() {
     let (_segment, children) = launch(2, "never join");
-    assert!(matches!(children.rendezvous(Duration::ZERO), Err(LaunchError::Late(PlaceId(1)))));
+    assert!(matches!(children.wait_until_joined(Duration::ZERO), Err(LaunchError::Late(PlaceId(1)))));
     assert_eq!(children.finish(Duration::ZERO), [(PlaceId(1), ProcessExit::Overdue)]);
 }
 
@@ -303,7 +303,7 @@ fn start_first(role: &str) -> Child {
 /// The first process of a run of four; prints a line when all have joined, and floods.
 fn first() {
     let (segment, children) = launch(4, "flood");
-    children.rendezvous(LIMIT).unwrap();
+    children.wait_until_joined(LIMIT).unwrap();
     println!("\nall have joined");
     flood(&segment.endpoint(PlaceId(0)).unwrap());
 }
@@ -398,7 +398,7 @@ fn deaths_at_any_moment_are_told_and_leave_nothing() {
         seed ^= seed << 17;
         let (segment, children) = launch(4, "flood");
         if seed & 1 == 0 {
-            children.rendezvous(LIMIT).unwrap();
+            children.wait_until_joined(LIMIT).unwrap();
         }
         let endpoint = segment.endpoint(PlaceId(0)).unwrap();
         let victim = PlaceId(1 + (seed >> 8) as u32 % 3);

@@ -251,7 +251,7 @@ impl<T: RingMemory> Producer<T> {
         let used = self.track.write(start, room, fill).ok_or(PutError::Abandoned)?;
         assert!(used <= room, "a message of {used} bytes was written into room for {room}");
         if extent > GRAIN {
-            self.mend(start + span(used), (start + extent).min(cleared));
+            self.clear_touched(start + span(used), (start + extent).min(cleared));
             self.cleared.set(cleared);
         }
         if skip != 0 {
@@ -272,7 +272,7 @@ impl<T: RingMemory> Producer<T> {
     /// Hardly one does; and to store zero where zero is would take the line away from the consumer, who looks at the
     /// first of them, before the record could be shown to it: 0.1 µs a message.
     #[inline]
-    fn mend(&self, from: u64, to: u64) {
+    fn clear_touched(&self, from: u64, to: u64) {
         for position in (from..to).step_by(GRAIN as usize) {
             let word = self.track.word(position);
             // Relaxed, both: the release of the record orders them.

@@ -255,12 +255,12 @@ fn a_refused_producer_is_told_when_there_is_room() {
 }
 
 /// A ring's memory that notes how far its lines were fetched.
-struct Spied {
+struct RecordingMemory {
     lane: MappedRing,
     fetched: std::rc::Rc<Cell<u64>>,
 }
 
-impl RingMemory for Spied {
+impl RingMemory for RecordingMemory {
     fn capacity(&self) -> u64 {
         self.lane.capacity()
     }
@@ -293,7 +293,7 @@ fn lines_are_fetched_ahead_and_never_past_the_credit() {
     let (segment, _, consumer) = ends();
     let fetched = std::rc::Rc::new(Cell::new(0));
     let lane = MappedRing::new(&segment, PlaceId(0), PlaceId(1), Class::Data);
-    let producer = Producer::new(Spied { lane, fetched: std::rc::Rc::clone(&fetched) });
+    let producer = Producer::new(RecordingMemory { lane, fetched: std::rc::Rc::clone(&fetched) });
     let put = |room: usize| producer.put(RecordKind::Inline, 0, room, |_| Some(room));
     put(SHORT_SPAN_MAX as usize - HEADER_BYTES).unwrap();
     let ahead = (SHORT_SPAN_MAX + FETCH_AHEAD).min(producer.limit.get());

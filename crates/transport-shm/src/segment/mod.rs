@@ -154,7 +154,7 @@ impl Segment {
         let layout = Layout::of(geometry);
         let mapping = Mapping::create(layout.total_bytes, layout.reserved_bytes())?;
         let fencing = choose_fencing(&geometry, processors.len());
-        write_head(&mapping, &layout, image, fencing, processors);
+        write_header(&mapping, &layout, image, fencing, processors);
         let segment = Segment(Arc::new(Attachment {
             mapping,
             layout,
@@ -168,7 +168,7 @@ impl Segment {
 
     /// Attaches to the segment behind a descriptor that was inherited.
     pub(crate) fn attach(file: OwnedFd, image: Image) -> Result<Segment, SegmentError> {
-        let (layout, fencing, theirs) = read_head(&file)?;
+        let (layout, fencing, theirs) = read_header(&file)?;
         if theirs != image {
             return Err(SegmentError::ImageMismatch { ours: image, theirs });
         }
@@ -177,7 +177,7 @@ impl Segment {
 
     /// Attaches whatever the image: for the place that has to say that it was refused.
     pub(crate) fn attach_refused(file: OwnedFd) -> Result<Segment, SegmentError> {
-        let (layout, fencing, _) = read_head(&file)?;
+        let (layout, fencing, _) = read_header(&file)?;
         Segment::attach_any(file, layout, fencing)
     }
 
@@ -218,7 +218,7 @@ impl Segment {
 
     /// The image that the segment was created for.
     pub fn image(&self) -> Image {
-        self.head().image
+        self.header().image
     }
 
     /// Declares `place` dead, unless it has left; all others are woken and told.
@@ -278,12 +278,12 @@ impl Segment {
 
     /// Returns the number of processors the creator of the segment was allowed to use.
     pub(crate) fn processors(&self) -> u32 {
-        self.head().processors
+        self.header().processors
     }
 
     /// The processors that the creator of the segment was allowed to use.
     pub(crate) fn allowed(&self) -> Vec<usize> {
-        pinning::decode(&self.head().processor_set)
+        pinning::decode(&self.header().processor_set)
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -302,7 +302,7 @@ impl Segment {
         self.mapping().file()
     }
 
-    pub(crate) fn head(&self) -> &SegmentHeader {
+    pub(crate) fn header(&self) -> &SegmentHeader {
         self.mapping().view(0)
     }
 
@@ -355,7 +355,7 @@ impl Segment {
 
     /// Counts a change of somebody's life, and wakes those who wait for one as such.
     fn count_change(&self) {
-        let changes = &self.head().changes.0;
+        let changes = &self.header().changes.0;
         // PAIR head.changes: publish
         changes.fetch_add(1, Ordering::SeqCst);
         futex::wake(changes);
@@ -371,14 +371,14 @@ impl Segment {
     /// Returns the number of changes so far.
     #[inline]
     pub(crate) fn changes(&self) -> u32 {
-        self.head().changes()
+        self.header().changes()
     }
 
     /// Sleeps until the count of changes is no longer `seen`, at most to `deadline`; `false` at its end.
     pub(crate) fn await_change(&self, seen: u32, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         if left != Duration::ZERO {
-            futex::sleep(&self.head().changes.0, seen, Some(left));
+            futex::sleep(&self.header().changes.0, seen, Some(left));
         }
         left != Duration::ZERO
     }
@@ -411,27 +411,27 @@ fn choose_fencing(geometry: &Geometry, processors: usize) -> Fencing {
     if seldom && membarrier::register() { Fencing::Sleeper } else { Fencing::Both }
 }
 
-fn write_head(mapping: &Mapping, layout: &Layout, image: Image, fencing: Fencing, processors: &[usize]) {
-    let head = mapping.range(0, size_of::<SegmentHeader>()).cast::<SegmentHeader>();
+fn write_header(mapping: &Mapping, layout: &Layout, image: Image, fencing: Fencing, processors: &[usize]) {
+    let header = mapping.range(0, size_of::<SegmentHeader>()).cast::<SegmentHeader>();
     let geometry = &layout.geometry;
     // NEED: the plain fields of the header are written through the mapping.
     // SOUND: nobody else has the memory yet; it is in bounds, aligned to a page, and zero is a valid `SegmentHeader`.
-    let head = unsafe { &mut *head.as_ptr() };
-    head.magic = MAGIC;
-    head.version = VERSION;
-    head.places = geometry.places;
-    head.image = image;
-    head.total_bytes = layout.total_bytes;
-    head.control_bytes = geometry.control_bytes;
-    head.data_bytes = geometry.data_bytes;
-    head.arena_bytes = geometry.arena_bytes;
-    head.fencing = (fencing == Fencing::Sleeper).into();
-    head.processors = processors.len() as u32;
-    head.processor_set = pinning::encode(processors);
+    let header = unsafe { &mut *header.as_ptr() };
+    header.magic = MAGIC;
+    header.version = VERSION;
+    header.places = geometry.places;
+    header.image = image;
+    header.total_bytes = layout.total_bytes;
+    header.control_bytes = geometry.control_bytes;
+    header.data_bytes = geometry.data_bytes;
+    header.arena_bytes = geometry.arena_bytes;
+    header.fencing = (fencing == Fencing::Sleeper).into();
+    header.processors = processors.len() as u32;
+    header.processor_set = pinning::encode(processors);
 }
 
 /// Reads and checks the header of the file, before all of it is mapped.
-fn read_head(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError> {
+fn read_header(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError> {
     let bad = SegmentError::NotASegment;
     let seals = fs::fcntl_get_seals(file).map_err(|_| bad("the descriptor is not a sealed memory file"))?;
     if !seals.contains(SealFlags::SHRINK | SealFlags::SEAL) {
@@ -443,20 +443,21 @@ fn read_head(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError> {
     }
     let copy = rustix::io::dup(file).map_err(|cause| MemoryError::NoDescriptor(cause.into()))?;
     let first = Mapping::map(copy, PAGE_BYTES)?;
-    let head = first.view::<SegmentHeader>(0);
-    if head.magic != MAGIC {
+    let header = first.view::<SegmentHeader>(0);
+    if header.magic != MAGIC {
         return Err(bad("the first word is another one"));
     }
-    if head.version != VERSION {
-        return Err(SegmentError::VersionMismatch { ours: VERSION, theirs: head.version });
+    if header.version != VERSION {
+        return Err(SegmentError::VersionMismatch { ours: VERSION, theirs: header.version });
     }
-    let SegmentHeader { places, control_bytes, data_bytes, arena_bytes, .. } = *head;
+    let SegmentHeader { places, control_bytes, data_bytes, arena_bytes, .. } = *header;
     let geometry = Geometry { places, control_bytes, data_bytes, arena_bytes };
     geometry.check().map_err(SegmentError::BadGeometry)?;
     let layout = Layout::of(geometry);
-    if layout.total_bytes != size || head.total_bytes != size || head.processors as usize > PROCESSORS_MAX {
+    if layout.total_bytes != size || header.total_bytes != size || header.processors as usize > PROCESSORS_MAX
+    {
         return Err(bad("the sizes in the header do not fit the file"));
     }
-    let fencing = if head.fencing == 1 { Fencing::Sleeper } else { Fencing::Both };
-    Ok((layout, fencing, head.image))
+    let fencing = if header.fencing == 1 { Fencing::Sleeper } else { Fencing::Both };
+    Ok((layout, fencing, header.image))
 }

@@ -5,7 +5,7 @@
 
 use super::script::back_pressure::{Size, back_pressure};
 use super::script::calls::{self, PingPong};
-use super::script::death::{End, death};
+use super::script::death::{VictimEnd, death};
 use super::script::exchange::Exchange;
 use super::script::held_blocks::held_blocks;
 use super::script::multicast::MulticastExchange;
@@ -100,22 +100,22 @@ pub fn a_call_from_within_fill_is_an_assertion() -> Promise {
 
 /// A death is told once, behind all messages of the dead place; then sends to it answer so.
 pub fn a_death_is_told_once_after_the_last_message() -> Promise {
-    Promise { places: 3, script: |here| death(here, 2, End::Sudden) }
+    Promise { places: 3, script: |here| death(here, 2, VictimEnd::Sudden) }
 }
 
 /// A place that sends to another while that one dies gets the answer, also while waiting for room.
 pub fn a_sender_to_a_place_that_dies_is_released() -> Promise {
-    Promise { places: 3, script: |here| death(here, 2, End::UnderPressure) }
+    Promise { places: 3, script: |here| death(here, 2, VictimEnd::UnderPressure) }
 }
 
 /// Half of the places die; the others hear of each.
 pub fn several_deaths_are_told_one_by_one() -> Promise {
-    Promise { places: 8, script: |here| death(here, 4, End::UnderPressure) }
+    Promise { places: 8, script: |here| death(here, 4, VictimEnd::UnderPressure) }
 }
 
 /// Messages that a place sent before it left arrive in full, and nobody is told of a death.
 pub fn an_orderly_end_is_not_a_death() -> Promise {
-    Promise { places: 3, script: |here| death(here, 2, End::Orderly) }
+    Promise { places: 3, script: |here| death(here, 2, VictimEnd::Orderly) }
 }
 
 /// A wait without a timeout ends when a message arrives, whenever it arrives.

@@ -39,13 +39,13 @@ impl Seeded {
 }
 
 /// The world of a run, of whose places several may be one.
-struct Joined {
+struct HostedWorld {
     world: World,
     places: u32,
     ends: u32,
 }
 
-impl Joined {
+impl HostedWorld {
     /// The places of the world that `place` is.
     fn ends_of(&self, place: PlaceId) -> impl Iterator<Item = PlaceId> {
         let places = self.places;
@@ -70,7 +70,7 @@ impl Joined {
 }
 
 /// One place of a run.
-struct Player {
+struct ScriptRunner {
     here: PlaceId,
     endpoint: Box<dyn Endpoint>,
     script: Box<dyn Script>,
@@ -93,8 +93,8 @@ impl Fixture for Seeded {
         for seed in self.seeds.clone() {
             let _failing = Failing(seed);
             let (places, ends) = (promise.places, self.ends);
-            let joined = Joined { world: World::new(places * ends, (self.plan)(seed)), places, ends };
-            let player = |here| Player {
+            let joined = HostedWorld { world: World::new(places * ends, (self.plan)(seed)), places, ends };
+            let runner = |here| ScriptRunner {
                 here,
                 endpoint: (self.attach)(
                     joined.ends_of(here).map(|end| joined.world.endpoint(end)).collect(),
@@ -103,46 +103,46 @@ impl Fixture for Seeded {
                 script: (promise.script)(here),
                 last: Step::Busy,
             };
-            let mut players: Vec<Player> = (0..promise.places).map(PlaceId).map(player).collect();
-            play(&joined, &mut players);
-            look_for_more(&joined.world, &players);
-            drop(players);
+            let mut runners: Vec<ScriptRunner> = (0..promise.places).map(PlaceId).map(runner).collect();
+            play(&joined, &mut runners);
+            look_for_more(&joined.world, &runners);
+            drop(runners);
             assert_eq!(joined.world.live_blocks(), 0, "a block is not given back");
         }
     }
 }
 
-fn play(world: &Joined, players: &mut [Player]) {
+fn play(world: &HostedWorld, runners: &mut [ScriptRunner]) {
     let mut quiet_turns = 0;
-    while players.iter().any(|player| matches!(player.last, Step::Busy | Step::Idle)) {
-        let ready = |player: &&Player| match player.last {
+    while runners.iter().any(|runner| matches!(runner.last, Step::Busy | Step::Idle)) {
+        let ready = |runner: &&ScriptRunner| match runner.last {
             Step::Busy => true,
-            Step::Idle => world.wakes(player.here),
+            Step::Idle => world.wakes(runner.here),
             Step::Done | Step::Die | Step::Leave => false,
         };
-        let runnable: Vec<PlaceId> = players.iter().filter(ready).map(|player| player.here).collect();
+        let runnable: Vec<PlaceId> = runners.iter().filter(ready).map(|runner| runner.here).collect();
         let Some(chosen) = world.choose(&runnable) else {
             assert!(world.world.advance(), "stalled: all wait and nothing is under way");
             continue;
         };
-        let player = &mut players[chosen.index()];
-        player.last = player.script.step(&*player.endpoint);
-        quiet_turns = if player.last == Step::Idle { quiet_turns + 1 } else { 0 };
+        let runner = &mut runners[chosen.index()];
+        runner.last = runner.script.step(&*runner.endpoint);
+        quiet_turns = if runner.last == Step::Idle { quiet_turns + 1 } else { 0 };
         assert!(quiet_turns < QUIET_TURNS_MAX, "stalled: places wake and find nothing to do");
-        if player.last == Step::Leave {
-            player.endpoint.leave();
+        if runner.last == Step::Leave {
+            runner.endpoint.leave();
         }
-        if matches!(player.last, Step::Die | Step::Leave) {
+        if matches!(runner.last, Step::Die | Step::Leave) {
             world.kill(chosen);
         }
     }
 }
 
 /// Checks that nothing more arrives once all scripts are done.
-fn look_for_more(world: &World, players: &[Player]) {
+fn look_for_more(world: &World, runners: &[ScriptRunner]) {
     for look in 0.. {
-        let living = players.iter().filter(|player| world.is_alive(player.here));
-        living.for_each(|player| expect_nothing(&*player.endpoint));
+        let living = runners.iter().filter(|runner| world.is_alive(runner.here));
+        living.for_each(|runner| expect_nothing(&*runner.endpoint));
         if !world.advance() && look >= LAST_LOOKS && world.in_flight() == 0 {
             return;
         }

@@ -23,15 +23,15 @@ pub struct EndpointSetup {
 /// Promises on endpoints of threads.
 pub struct Threads<F> {
     /// Makes the endpoints of a new run of `places` places.
-    pub seats: F,
+    pub setups: F,
     /// After this time without an end the run counts as stalled; generous, nothing is measured.
     pub deadline: Duration,
 }
 
 impl<F: Fn(u32) -> Vec<EndpointSetup>> Threads<F> {
     /// Threads with a deadline of two minutes.
-    pub fn new(seats: F) -> Threads<F> {
-        Threads { seats, deadline: Duration::from_secs(120) }
+    pub fn new(setups: F) -> Threads<F> {
+        Threads { setups, deadline: Duration::from_secs(120) }
     }
 }
 
@@ -77,14 +77,14 @@ impl Run {
 
 impl<F: Fn(u32) -> Vec<EndpointSetup>> Fixture for Threads<F> {
     fn keep(&self, promise: &Promise) {
-        let seats = (self.seats)(promise.places);
-        assert_eq!(seats.len(), promise.places as usize, "a seat for each place");
-        let run = Arc::new(Run { playing: AtomicUsize::new(seats.len()), unparkers: Mutex::default() });
+        let setups = (self.setups)(promise.places);
+        assert_eq!(setups.len(), promise.places as usize, "a seat for each place");
+        let run = Arc::new(Run { playing: AtomicUsize::new(setups.len()), unparkers: Mutex::default() });
         let (report, reports) = mpsc::channel();
-        for (here, seat) in (0..).map(PlaceId).zip(seats) {
+        for (here, setup) in (0..).map(PlaceId).zip(setups) {
             let (run, report, script) = (Arc::clone(&run), report.clone(), promise.script);
             thread::spawn(move || {
-                let result = catch_unwind(AssertUnwindSafe(|| play(&run, seat, script(here))));
+                let result = catch_unwind(AssertUnwindSafe(|| play(&run, setup, script(here))));
                 let failed = result.is_err();
                 // Before giving up, so that the cause is reported ahead of its consequences at other places.
                 // An error means that the run has failed already.
@@ -108,8 +108,8 @@ impl<F: Fn(u32) -> Vec<EndpointSetup>> Fixture for Threads<F> {
     }
 }
 
-fn play(run: &Run, seat: EndpointSetup, mut script: Box<dyn Script>) {
-    let endpoint = (seat.open)();
+fn play(run: &Run, setup: EndpointSetup, mut script: Box<dyn Script>) {
+    let endpoint = (setup.open)();
     run.join(&*endpoint);
     loop {
         match script.step(&*endpoint) {
@@ -117,7 +117,7 @@ fn play(run: &Run, seat: EndpointSetup, mut script: Box<dyn Script>) {
             Step::Idle => script.wait(&*endpoint),
             Step::Done => break,
             Step::Die => {
-                (seat.kill)(endpoint);
+                (setup.kill)(endpoint);
                 run.step_down();
                 return;
             }

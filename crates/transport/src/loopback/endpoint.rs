@@ -135,7 +135,7 @@ impl Endpoint for LoopbackEndpoint {
                 }
                 Some(Delivery::InFlightMessage(parcel)) => {
                     let inline;
-                    let body = match parcel.load {
+                    let body = match parcel.content {
                         MessageContent::Block(block) => Body::Block(Box::new(block)),
                         MessageContent::Inline(content) => {
                             inline = content;
@@ -160,8 +160,8 @@ impl Endpoint for LoopbackEndpoint {
         // A copy, because `wants` may send.
         let (handler, content) = match self.state().first(self.here, from, class) {
             None => return Next::Nothing,
-            Some(InFlightMessage { load: MessageContent::Block(_), .. }) => return Next::Left,
-            Some(InFlightMessage { load: MessageContent::Inline(content), handler, .. }) => {
+            Some(InFlightMessage { content: MessageContent::Block(_), .. }) => return Next::Left,
+            Some(InFlightMessage { content: MessageContent::Inline(content), handler, .. }) => {
                 (*handler, AlignedBytes::copy_of(content.bytes()))
             }
         };
@@ -194,8 +194,8 @@ impl Endpoint for LoopbackEndpoint {
         self.state().is_dead(self.here, place)
     }
 
-    fn condemn(&self, place: PlaceId) {
-        self.state().condemn(self.here, place);
+    fn declare_dead(&self, place: PlaceId) {
+        self.state().declare_dead(self.here, place);
     }
 
     fn death(&self, place: PlaceId) -> Option<Death> {
@@ -268,7 +268,7 @@ impl OtherHosts for LoopbackEndpoint {
     }
 
     /// Does nothing: nothing waits for company here.
-    fn push_out(&self) {}
+    fn flush_coalesced(&self) {}
 }
 
 /// It gains nothing here. It is offered so that invented runs meet all that comes of it.

@@ -33,7 +33,7 @@ pub(super) struct InFlightMessage {
     pub(super) source: PlaceId,
     pub(super) class: Class,
     pub(super) handler: HandlerId,
-    pub(super) load: MessageContent,
+    pub(super) content: MessageContent,
     ready_step: u64,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum Event {
     Refused,
     Delivery,
     Killed,
-    Told,
+    DeathDelivered,
 }
 
 pub(super) struct State {
@@ -184,16 +184,20 @@ impl State {
         to: PlaceId,
         class: Class,
         handler: HandlerId,
-        load: MessageContent,
+        content: MessageContent,
     ) {
-        let content = load.bytes().chunks(8).fold(u64::from(handler.0), |sum, chunk| {
+        let content_digest = content.bytes().chunks(8).fold(u64::from(handler.0), |sum, chunk| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             sum.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_le_bytes(word)
         });
-        self.record(Event::Sent, here, u64::from(to.0) ^ scramble(content ^ load.bytes().len() as u64));
+        self.record(
+            Event::Sent,
+            here,
+            u64::from(to.0) ^ scramble(content_digest ^ content.bytes().len() as u64),
+        );
         let delay = self.random.within(&self.plan.lane(class).delay_steps);
-        let parcel = InFlightMessage { source: here, class, handler, load, ready_step: self.step + delay };
+        let parcel = InFlightMessage { source: here, class, handler, content, ready_step: self.step + delay };
         let (site, key) = (&mut self.sites[to.index()], lane_key(here, class));
         let lane = site.lanes.get_or_default(key);
         if lane.is_empty() {
@@ -216,7 +220,7 @@ impl State {
         }
         if let Some(dead) = site.deliverable_death(self.step) {
             self.sites[here.index()].notices.get_mut(dead)?.delivered = true;
-            self.record(Event::Told, here, u64::from(dead.0));
+            self.record(Event::DeathDelivered, here, u64::from(dead.0));
             return Some(Delivery::Died(dead));
         }
         let wanted =
@@ -257,14 +261,14 @@ impl State {
         self.record(Event::Killed, place, 0);
         self.sites[place.index()].alive = false;
         if !self.sites[place.index()].left {
-            self.lose_mail_of(place);
+            self.drop_messages_from(place);
             self.announce_death_of(place);
         }
-        self.forget_mail_to_the_dead();
+        self.drop_messages_to_dead();
     }
 
     /// Cuts `place` off because of what it sent to `here`, which knows at once and hears nothing more of it.
-    pub(super) fn condemn(&mut self, here: PlaceId, place: PlaceId) {
+    pub(super) fn declare_dead(&mut self, here: PlaceId, place: PlaceId) {
         if !self.is_alive(place) {
             return;
         }
@@ -288,7 +292,7 @@ impl State {
         }
     }
 
-    fn lose_mail_of(&mut self, place: PlaceId) {
+    fn drop_messages_from(&mut self, place: PlaceId) {
         for site in &mut self.sites {
             for key in [lane_key(place, Class::Control), lane_key(place, Class::Data)] {
                 let len = site.lanes.get(key).map_or(0, VecDeque::len);
@@ -312,7 +316,7 @@ impl State {
             std::mem::take(&mut self.plan.losses).into_iter().partition(is_due);
         self.plan.losses = later;
         due.iter().for_each(|loss| self.kill(loss.place));
-        self.forget_mail_to_the_dead();
+        self.drop_messages_to_dead();
     }
 
     /// Draws whether a send that found no room waits for it, or goes on waiting.
@@ -345,7 +349,7 @@ impl State {
     }
 
     /// Returns `true` if a send that was refused since the last turn of `place` would now get another answer.
-    pub(super) fn has_news_for_sender(&self, place: PlaceId) -> bool {
+    pub(super) fn has_new_send_result(&self, place: PlaceId) -> bool {
         let site = &self.sites[place.index()];
         let changed = |(to, class): LaneKey| self.is_closed(place, to) || self.has_room(place, to, class);
         let block = site.blocks_refused && self.live_blocks(place) < self.plan.blocks_max;
@@ -364,14 +368,14 @@ impl State {
     /// The next step, after the present one, at which something becomes possible by itself.
     pub(super) fn next_change(&self) -> Option<u64> {
         let living = || self.sites.iter().filter(|site| site.alive);
-        let mail = living().flat_map(|site| site.heads.iter().map(|(ready_step, _)| ready_step));
+        let messages = living().flat_map(|site| site.heads.iter().map(|(ready_step, _)| ready_step));
         let deaths = living().flat_map(|site| site.notices.values().map(|notice| notice.known_step));
         let losses = self.plan.losses.iter().map(|loss| loss.step);
         let stops = self.plan.stops.iter().filter(|stop| stop.steps.contains(&self.step));
         let stops = stops
             .filter(|stop| self.sites.get(stop.place.index()).is_some_and(|site| site.alive))
             .map(|stop| stop.steps.end);
-        mail.chain(deaths).chain(losses).chain(stops).filter(|step| *step > self.step).min()
+        messages.chain(deaths).chain(losses).chain(stops).filter(|step| *step > self.step).min()
     }
 
     /// Returns `true` if `place` gets no turn now.
@@ -386,7 +390,7 @@ impl State {
 
     /// Until a sender knows of a death, its messages to the dead fill the lane as if nothing had happened. Then what
     /// the dead place had taken is the sender's again, too: nobody will drop it.
-    fn forget_mail_to_the_dead(&mut self) {
+    fn drop_messages_to_dead(&mut self) {
         let dead: Vec<usize> = (0..self.sites.len()).filter(|&index| !self.sites[index].alive).collect();
         for index in dead {
             for source in (0..self.sites.len() as u32).map(PlaceId) {

@@ -30,7 +30,7 @@ impl WorldShared {
         // Relaxed is enough: `choose` observes the flag before the place acts on it.
         let unparked = self.unparked[place.index()].0.load(Ordering::Relaxed);
         let goes_on = state.is_alive(place) && !state.is_stopped(place);
-        goes_on && (unparked || state.has_arrival(place) || state.has_news_for_sender(place))
+        goes_on && (unparked || state.has_arrival(place) || state.has_new_send_result(place))
     }
 }
 

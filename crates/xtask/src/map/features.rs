@@ -51,7 +51,7 @@ fn programs(tree: &Tree) -> Vec<String> {
 
 /// The target of the compiler here.
 fn host() -> io::Result<String> {
-    let said = said(Command::new("rustc").arg("-vV"))?;
+    let said = stdout_of(Command::new("rustc").arg("-vV"))?;
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| Error::other("rustc -vV names no host"))
 }
@@ -61,11 +61,11 @@ fn dependencies(host: &str, program: &str) -> io::Result<String> {
     let mut cargo = Command::new("cargo");
     cargo.args(["tree", "--locked", "--target", host, "--edges", "no-dev", "--prefix", "depth"]);
     cargo.args(["--format", "{p} [{f}]", "--package", &format!("isles-{program}")]);
-    said(&mut cargo)
+    stdout_of(&mut cargo)
 }
 
 /// Returns the standard output of a command.
-fn said(command: &mut Command) -> io::Result<String> {
+fn stdout_of(command: &mut Command) -> io::Result<String> {
     let ended = command.output()?;
     if !ended.status.success() {
         return Err(Error::other(String::from_utf8_lossy(&ended.stderr).trim().to_owned()));

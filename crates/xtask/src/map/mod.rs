@@ -125,7 +125,7 @@ pub fn circle(tree: &Tree, name: &str) -> Vec<String> {
 /// The findings about the tree.
 fn check(tree: &Tree) -> Vec<Finding> {
     let rows = rows(tree);
-    let mut findings = roster(tree, &rows);
+    let mut findings = check_crate_list(tree, &rows);
     let is_app = |name: &String| tree.folder(name).starts_with(APPS);
     let rows: Vec<CrateRow> =
         rows.into_iter().chain(tree.crates().into_iter().filter(is_app).map(application)).collect();
@@ -137,7 +137,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
             Err(finding) => findings.push(finding),
             Ok(dependencies) => {
                 for dependency in dependencies {
-                    let message = unwelcome(&name, &dependency.package, dependency.stage, &rows);
+                    let message = forbidden_reason(&name, &dependency.package, dependency.stage, &rows);
                     let manifest = format!("{}/Cargo.toml", tree.folder(&name));
                     findings.extend(message.map(|message| Finding::new(&manifest, 0, message)));
                 }
@@ -179,7 +179,7 @@ fn application(name: String) -> CrateRow {
 }
 
 /// The crates of the map are the folders, no more and no fewer.
-fn roster(tree: &Tree, rows: &[CrateRow]) -> Vec<Finding> {
+fn check_crate_list(tree: &Tree, rows: &[CrateRow]) -> Vec<Finding> {
     let mut folders = tree.crates();
     folders.retain(|name| !tree.folder(name).starts_with(APPS));
     let unknown = rows.iter().filter(|row| !folders.contains(&row.name));
@@ -202,7 +202,7 @@ fn forbidden_by_rule(row: &CrateRow) -> Vec<Finding> {
 }
 
 /// Returns the reason why crate `name` may not depend on `package`, if it may not.
-fn unwelcome(name: &str, package: &str, stage: Stage, rows: &[CrateRow]) -> Option<String> {
+fn forbidden_reason(name: &str, package: &str, stage: Stage, rows: &[CrateRow]) -> Option<String> {
     let ours = package.strip_prefix("isles-").or((package == "isles").then_some("isles"));
     let Some(to) = ours else {
         let (_, allowed) = FOREIGN.iter().find(|(foreign, _)| *foreign == package)?;

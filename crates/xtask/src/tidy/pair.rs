@@ -18,7 +18,7 @@ struct Sides {
 }
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let mut findings = lonely(tree);
+    let mut findings = unpaired(tree);
     findings.extend(tree.files_ending("rs").flat_map(unlabelled));
     findings
 }
@@ -52,7 +52,7 @@ fn is_ordering(code: &[Token], at: usize) -> bool {
 }
 
 /// Labels that have one side only, or cannot be read.
-fn lonely(tree: &Tree) -> Vec<Finding> {
+fn unpaired(tree: &Tree) -> Vec<Finding> {
     let mut labels: BTreeMap<&str, Sides> = BTreeMap::new();
     let mut findings = Vec::new();
     for file in tree.files_ending("rs") {
@@ -71,13 +71,13 @@ fn lonely(tree: &Tree) -> Vec<Finding> {
         }
     }
     for (name, sides) in labels {
-        let (lonely, missing) = match (sides.publish.first(), sides.observe.first()) {
+        let (unpaired, missing) = match (sides.publish.first(), sides.observe.first()) {
             (Some(place), None) => (place, "observe"),
             (None, Some(place)) => (place, "publish"),
             _ => continue,
         };
         let message = format!("pair `{name}` has no `{missing}` side; label it or drop the ordering");
-        findings.push(Finding::new(&lonely.0, lonely.1, message));
+        findings.push(Finding::new(&unpaired.0, unpaired.1, message));
     }
     findings
 }

@@ -109,7 +109,7 @@ pub(super) struct ShellLines<'l, 'a> {
 
 impl Findings<'_> {
     /// Notes that an element stands in the text; whether it is wanted.
-    pub(super) fn meet(&mut self, element: Element) -> bool {
+    pub(super) fn note_element(&mut self, element: Element) -> bool {
         self.is_empty = false;
         self.wanted.contains(&element)
     }

@@ -10,7 +10,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, Turn};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use isles::Random;
 
 /// The kernel BY. Its messages are votes: of which node, and what.
@@ -37,24 +37,25 @@ pub struct Node {
 
 impl Node {
     /// Performs one hop of the votes, of `diameter` in all; the last one only listens.
-    fn spread(turn: &mut Turn<'_, Byzantine>, hop: u32, diameter: u32) {
+    fn spread(context: &mut NodeContext<'_, Byzantine>, hop: u32, diameter: u32) {
         if hop == 0 {
-            let index = turn.index;
-            turn.node.votes.fill(None);
-            turn.node.votes[index as usize] = Some(turn.node.vote);
-            for other in turn.neighbours {
-                let vote = if turn.node.is_traitor { turn.node.random.chance(50) } else { turn.node.vote };
-                turn.send(*other, (index, vote));
+            let index = context.index;
+            context.node.votes.fill(None);
+            context.node.votes[index as usize] = Some(context.node.vote);
+            for other in context.neighbours {
+                let vote =
+                    if context.node.is_traitor { context.node.random.chance(50) } else { context.node.vote };
+                context.send(*other, (index, vote));
             }
             return;
         }
-        for (of, vote) in turn.messages() {
-            if turn.node.votes[of as usize].is_some() {
+        for (of, vote) in context.messages() {
+            if context.node.votes[of as usize].is_some() {
                 continue;
             }
-            turn.node.votes[of as usize] = Some(vote);
+            context.node.votes[of as usize] = Some(vote);
             if hop < diameter {
-                turn.send_all((of, vote));
+                context.send_all((of, vote));
             }
         }
     }
@@ -102,7 +103,7 @@ impl Kernel for Byzantine {
         let diameter = task.facts().diameter;
         while task.any(|node| !node.is_traitor && node.decision.is_none()).await? {
             for hop in 0..=diameter {
-                task.round(|turn| Node::spread(turn, hop, diameter)).await?;
+                task.round(|context| Node::spread(context, hop, diameter)).await?;
             }
             task.each(Node::count);
         }

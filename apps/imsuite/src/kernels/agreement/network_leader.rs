@@ -8,7 +8,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
-use super::super::super::place_task::{PlaceTask, Turn};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use super::{answer_of, verify_leader};
 use serde::{Deserialize, Serialize};
 
@@ -59,24 +59,24 @@ impl Node {
         self.farthest = self.farthest.max(farthest);
     }
 
-    fn pulse(turn: &mut Turn<'_, NetworkLeader>, pulse: u32) {
+    fn pulse(context: &mut NodeContext<'_, NetworkLeader>, pulse: u32) {
         let (mut known, mut leader) = (Vec::new(), None);
-        for message in turn.messages() {
+        for message in context.messages() {
             match message {
                 PulseMessage::Known { greatest, farthest } => known.push((greatest, farthest)),
                 PulseMessage::Leader(other) => leader = Some(other),
             }
         }
-        if turn.node.leader.is_some() {
+        if context.node.leader.is_some() {
             return; // it has told its neighbours
         }
         if pulse > 0 {
-            turn.node.learn(pulse, &known);
+            context.node.learn(pulse, &known);
         }
-        let is_leader = turn.node.is_candidate && turn.node.quiet >= QUIET;
-        turn.node.leader = leader.or(is_leader.then_some(turn.index));
-        let Node { greatest, farthest, leader, .. } = *turn.node;
-        turn.send_all(leader.map_or(PulseMessage::Known { greatest, farthest }, PulseMessage::Leader));
+        let is_leader = context.node.is_candidate && context.node.quiet >= QUIET;
+        context.node.leader = leader.or(is_leader.then_some(context.index));
+        let Node { greatest, farthest, leader, .. } = *context.node;
+        context.send_all(leader.map_or(PulseMessage::Known { greatest, farthest }, PulseMessage::Leader));
     }
 }
 
@@ -95,7 +95,7 @@ impl Kernel for NetworkLeader {
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         let mut pulse = 0;
         while task.any(|node| node.leader.is_none()).await? {
-            task.round(|turn| Node::pulse(turn, pulse)).await?;
+            task.round(|context| Node::pulse(context, pulse)).await?;
             pulse += 1;
         }
         Ok(())

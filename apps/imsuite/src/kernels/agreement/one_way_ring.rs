@@ -31,7 +31,7 @@ pub enum RingMessage {
 
 impl Node {
     /// Returns the message that a node passes on, if any.
-    fn passed_on(&mut self, index: u32, message: RingMessage) -> Option<RingMessage> {
+    fn forwarded(&mut self, index: u32, message: RingMessage) -> Option<RingMessage> {
         match message {
             RingMessage::Identifier(other) if other > self.identifier => Some(RingMessage::Identifier(other)),
             RingMessage::Identifier(other) if other < self.identifier => None,
@@ -60,17 +60,17 @@ impl Kernel for OneWayRing {
 
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         let size = task.facts().size;
-        task.round(|turn| {
-            let next = next_in_ring(turn.index, size, true);
-            turn.send(next, RingMessage::Identifier(turn.node.identifier));
+        task.round(|context| {
+            let next = next_in_ring(context.index, size, true);
+            context.send(next, RingMessage::Identifier(context.node.identifier));
         })
         .await?;
         while task.any(|node| node.leader.is_none()).await? {
-            task.round(|turn| {
-                let next = next_in_ring(turn.index, size, true);
-                for message in turn.messages() {
-                    if let Some(message) = turn.node.passed_on(turn.index, message) {
-                        turn.send(next, message);
+            task.round(|context| {
+                let next = next_in_ring(context.index, size, true);
+                for message in context.messages() {
+                    if let Some(message) = context.node.forwarded(context.index, message) {
+                        context.send(next, message);
                     }
                 }
             })

@@ -7,7 +7,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::Kernel;
-use super::super::super::place_task::{PlaceTask, Turn};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use super::{answer_of, next_in_ring, verify_leader};
 use serde::{Deserialize, Serialize};
 
@@ -49,17 +49,17 @@ pub enum ProbeMessage {
 
 impl Node {
     /// Sends the identifier out in both directions.
-    fn begin_phase(turn: &mut Turn<'_, TwoWayRing>, size: usize) {
-        turn.node.awaited = 2;
-        let (identifier, hops) = (turn.node.identifier, turn.node.reach);
+    fn begin_phase(context: &mut NodeContext<'_, TwoWayRing>, size: usize) {
+        context.node.awaited = 2;
+        let (identifier, hops) = (context.node.identifier, context.node.reach);
         for is_clockwise in [true, false] {
             let message = ProbeMessage::Out { identifier, is_clockwise, hops };
-            turn.send(next_in_ring(turn.index, size, is_clockwise), message);
+            context.send(next_in_ring(context.index, size, is_clockwise), message);
         }
     }
 
-    fn take(turn: &mut Turn<'_, TwoWayRing>, size: usize, message: ProbeMessage) {
-        let (index, own) = (turn.index, turn.node.identifier);
+    fn take(context: &mut NodeContext<'_, TwoWayRing>, size: usize, message: ProbeMessage) {
+        let (index, own) = (context.index, context.node.identifier);
         match message {
             ProbeMessage::Out { identifier, .. } if identifier < own => {}
             ProbeMessage::Out { identifier, is_clockwise, hops } if identifier > own => {
@@ -67,28 +67,28 @@ impl Node {
                     1 => (ProbeMessage::Back { identifier, is_clockwise: !is_clockwise }, !is_clockwise),
                     _ => (ProbeMessage::Out { identifier, is_clockwise, hops: hops - 1 }, is_clockwise),
                 };
-                turn.send(next_in_ring(index, size, is_clockwise), message);
+                context.send(next_in_ring(index, size, is_clockwise), message);
             }
             // It has come all the way around; from both sides, and one of them is the first.
             ProbeMessage::Out { .. } => {
-                if turn.node.leader.replace(index).is_none() {
-                    turn.send(next_in_ring(index, size, true), ProbeMessage::Leader(index));
+                if context.node.leader.replace(index).is_none() {
+                    context.send(next_in_ring(index, size, true), ProbeMessage::Leader(index));
                 }
             }
             ProbeMessage::Back { identifier, is_clockwise } if identifier != own => {
                 let message = ProbeMessage::Back { identifier, is_clockwise };
-                turn.send(next_in_ring(index, size, is_clockwise), message);
+                context.send(next_in_ring(index, size, is_clockwise), message);
             }
             ProbeMessage::Back { .. } => {
-                turn.node.awaited -= 1;
-                if turn.node.awaited == 0 {
-                    turn.node.reach = turn.node.reach.saturating_mul(2);
-                    Node::begin_phase(turn, size);
+                context.node.awaited -= 1;
+                if context.node.awaited == 0 {
+                    context.node.reach = context.node.reach.saturating_mul(2);
+                    Node::begin_phase(context, size);
                 }
             }
             ProbeMessage::Leader(leader) => {
-                if turn.node.leader.replace(leader).is_none() {
-                    turn.send(next_in_ring(index, size, true), ProbeMessage::Leader(leader));
+                if context.node.leader.replace(leader).is_none() {
+                    context.send(next_in_ring(index, size, true), ProbeMessage::Leader(leader));
                 }
             }
         }
@@ -108,11 +108,11 @@ impl Kernel for TwoWayRing {
 
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         let size = task.facts().size;
-        task.round(|turn| Node::begin_phase(turn, size)).await?;
+        task.round(|context| Node::begin_phase(context, size)).await?;
         while task.any(|node| node.leader.is_none()).await? {
-            task.round(|turn| {
-                for message in turn.messages() {
-                    Node::take(turn, size, message);
+            task.round(|context| {
+                for message in context.messages() {
+                    Node::take(context, size, message);
                 }
             })
             .await?;

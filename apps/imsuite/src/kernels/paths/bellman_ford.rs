@@ -36,10 +36,10 @@ impl Kernel for BellmanFord {
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         let mut is_first = true;
         loop {
-            task.round(|turn| {
-                let nearest = turn.messages().min();
+            task.round(|context| {
+                let nearest = context.messages().min();
                 let farther = nearest.map(|distance| distance + 1);
-                let node = &mut *turn.node;
+                let node = &mut *context.node;
                 node.is_new = match (node.distance, farther) {
                     (_, None) => node.is_new && is_first,
                     (None, Some(_)) => true,
@@ -50,7 +50,7 @@ impl Kernel for BellmanFord {
                 }
                 node.distance = farther.or(node.distance);
                 if let Some(distance) = node.distance {
-                    turn.send_all(distance);
+                    context.send_all(distance);
                 }
             })
             .await?;

@@ -79,7 +79,7 @@ impl Kernel for RoutingTables {
 
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         for _ in 1..task.facts().size {
-            task.ask(|_, node| node.nearest, |node, whom, edges| node.settle(whom, &edges)).await?;
+            task.ask(|_, node| node.nearest, |node, target, edges| node.settle(target, &edges)).await?;
         }
         Ok(())
     }

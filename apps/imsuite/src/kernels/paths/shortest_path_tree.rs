@@ -8,7 +8,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, Turn};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use super::same;
 use serde::{Deserialize, Serialize};
 
@@ -45,38 +45,41 @@ pub enum TreeMessage {
 
 impl Node {
     /// Begins a phase: asks neighbours if it is of the youngest layer, tells its children else.
-    fn start(turn: &mut Turn<'_, ShortestPathTree>) {
-        let asked: Vec<u32> = match turn.node.is_youngest {
-            true => {
-                turn.neighbours.iter().copied().filter(|other| Some(*other) != turn.node.parent).collect()
-            }
-            false => std::mem::take(&mut turn.node.growing),
+    fn start(context: &mut NodeContext<'_, ShortestPathTree>) {
+        let asked: Vec<u32> = match context.node.is_youngest {
+            true => context
+                .neighbours
+                .iter()
+                .copied()
+                .filter(|other| Some(*other) != context.node.parent)
+                .collect(),
+            false => std::mem::take(&mut context.node.growing),
         };
-        let message = if turn.node.is_youngest { TreeMessage::Join } else { TreeMessage::Start };
-        turn.node.awaited = asked.len();
-        asked.into_iter().for_each(|other| turn.send(other, message.clone()));
-        if turn.node.awaited == 0 {
-            Node::echo(turn);
+        let message = if context.node.is_youngest { TreeMessage::Join } else { TreeMessage::Start };
+        context.node.awaited = asked.len();
+        asked.into_iter().for_each(|other| context.send(other, message.clone()));
+        if context.node.awaited == 0 {
+            Node::echo(context);
         }
     }
 
     /// Ends the phase here.
-    fn echo(turn: &mut Turn<'_, ShortestPathTree>) {
-        turn.node.is_youngest = false;
-        let has_grown = !turn.node.growing.is_empty();
-        if let Some(parent) = turn.node.parent {
-            turn.send(parent, TreeMessage::Echo(has_grown));
+    fn echo(context: &mut NodeContext<'_, ShortestPathTree>) {
+        context.node.is_youngest = false;
+        let has_grown = !context.node.growing.is_empty();
+        if let Some(parent) = context.node.parent {
+            context.send(parent, TreeMessage::Echo(has_grown));
         }
     }
 
     /// Takes an answer; the last one ends the phase here.
-    fn answered(turn: &mut Turn<'_, ShortestPathTree>, from: u32, has_grown: bool) {
+    fn answered(context: &mut NodeContext<'_, ShortestPathTree>, from: u32, has_grown: bool) {
         if has_grown {
-            turn.node.growing.push(from);
+            context.node.growing.push(from);
         }
-        turn.node.awaited -= 1;
-        if turn.node.awaited == 0 {
-            Node::echo(turn);
+        context.node.awaited -= 1;
+        if context.node.awaited == 0 {
+            Node::echo(context);
         }
     }
 }
@@ -98,23 +101,23 @@ impl Kernel for ShortestPathTree {
         loop {
             // A start goes down phase - 1 layers, a question and its answer there and back, echoes up again.
             for round in 0..=2 * phase {
-                task.round(|turn| {
-                    if turn.node.is_root && round == 0 {
-                        Node::start(turn);
+                task.round(|context| {
+                    if context.node.is_root && round == 0 {
+                        Node::start(context);
                     }
-                    for (from, message) in std::mem::take(&mut turn.mail) {
+                    for (from, message) in std::mem::take(&mut context.inbox) {
                         match message {
-                            TreeMessage::Start => Node::start(turn),
-                            TreeMessage::Join if turn.node.is_root || turn.node.parent.is_some() => {
-                                turn.send(from, TreeMessage::Refuse);
+                            TreeMessage::Start => Node::start(context),
+                            TreeMessage::Join if context.node.is_root || context.node.parent.is_some() => {
+                                context.send(from, TreeMessage::Refuse);
                             }
                             TreeMessage::Join => {
-                                (turn.node.parent, turn.node.is_youngest) = (Some(from), true);
-                                turn.send(from, TreeMessage::Accept);
+                                (context.node.parent, context.node.is_youngest) = (Some(from), true);
+                                context.send(from, TreeMessage::Accept);
                             }
-                            TreeMessage::Accept => Node::answered(turn, from, true),
-                            TreeMessage::Refuse => Node::answered(turn, from, false),
-                            TreeMessage::Echo(has_grown) => Node::answered(turn, from, has_grown),
+                            TreeMessage::Accept => Node::answered(context, from, true),
+                            TreeMessage::Refuse => Node::answered(context, from, false),
+                            TreeMessage::Echo(has_grown) => Node::answered(context, from, has_grown),
                         }
                     }
                 })

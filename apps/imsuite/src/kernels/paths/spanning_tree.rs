@@ -9,7 +9,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, Turn};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use serde::{Deserialize, Serialize};
 
 /// The kernel MST.
@@ -61,92 +61,95 @@ pub enum FragmentMessage {
 
 impl Node {
     /// Begins the search: the own edges, with the fragments of the neighbours.
-    fn find_own(turn: &mut Turn<'_, SpanningTree>) {
-        let (index, fragment) = (turn.index, turn.node.fragment);
-        let mail = std::mem::take(&mut turn.mail);
+    fn find_own(context: &mut NodeContext<'_, SpanningTree>) {
+        let (index, fragment) = (context.index, context.node.fragment);
+        let inbox = std::mem::take(&mut context.inbox);
         let leaves =
-            mail.iter().zip(&turn.node.weights).filter_map(|((from, message), weight)| match message {
+            inbox.iter().zip(&context.node.weights).filter_map(|((from, message), weight)| match message {
                 FragmentMessage::Fragment(other) if *other != fragment => {
                     Some(WeightedEdge::new(*weight, index, *from))
                 }
                 _ => None,
             });
-        turn.node.blue = leaves.min().map(|edge| (edge, None));
-        turn.node.awaited = turn.node.children.len();
-        turn.node.is_busy = true;
+        context.node.blue = leaves.min().map(|edge| (edge, None));
+        context.node.awaited = context.node.children.len();
+        context.node.is_busy = true;
     }
 
     /// One round of the search up the tree.
-    fn search(turn: &mut Turn<'_, SpanningTree>) {
-        for (from, message) in std::mem::take(&mut turn.mail) {
+    fn search(context: &mut NodeContext<'_, SpanningTree>) {
+        for (from, message) in std::mem::take(&mut context.inbox) {
             let FragmentMessage::Blue(edge) = message else { continue };
-            turn.node.awaited -= 1;
+            context.node.awaited -= 1;
             let Some(edge) = edge else { continue };
-            if turn.node.blue.is_none_or(|(other, _)| edge < other) {
-                turn.node.blue = Some((edge, Some(from)));
+            if context.node.blue.is_none_or(|(other, _)| edge < other) {
+                context.node.blue = Some((edge, Some(from)));
             }
         }
-        if turn.node.is_busy && turn.node.awaited == 0 {
-            turn.node.is_busy = false;
-            let edge = turn.node.blue.map(|(edge, _)| edge);
-            if let Some(parent) = turn.node.parent {
-                turn.send(parent, FragmentMessage::Blue(edge));
+        if context.node.is_busy && context.node.awaited == 0 {
+            context.node.is_busy = false;
+            let edge = context.node.blue.map(|(edge, _)| edge);
+            if let Some(parent) = context.node.parent {
+                context.send(parent, FragmentMessage::Blue(edge));
             }
         }
     }
 
     /// One round of the root's way down to the blue edge; at its end the node there connects.
-    fn move_root(turn: &mut Turn<'_, SpanningTree>, is_first: bool) {
-        let turned =
-            std::mem::take(&mut turn.mail).into_iter().find(|(_, message)| *message == FragmentMessage::Turn);
+    fn move_root(context: &mut NodeContext<'_, SpanningTree>, is_first: bool) {
+        let turned = std::mem::take(&mut context.inbox)
+            .into_iter()
+            .find(|(_, message)| *message == FragmentMessage::Turn);
         if let Some((former, _)) = turned {
-            turn.node.children.push(former);
-            turn.node.parent = None;
+            context.node.children.push(former);
+            context.node.parent = None;
         }
-        turn.node.is_busy = false;
-        let is_at = turned.is_some() || (is_first && turn.node.parent.is_none());
-        let Some((edge, below)) = turn.node.blue.filter(|_| is_at) else { return };
+        context.node.is_busy = false;
+        let is_at = turned.is_some() || (is_first && context.node.parent.is_none());
+        let Some((edge, below)) = context.node.blue.filter(|_| is_at) else { return };
         let Some(child) = below else {
-            turn.node.connects_to = Some(if edge.lower == turn.index { edge.higher } else { edge.lower });
+            context.node.connects_to =
+                Some(if edge.lower == context.index { edge.higher } else { edge.lower });
             return;
         };
-        turn.node.children.retain(|other| *other != child);
-        turn.node.parent = Some(child);
-        turn.node.is_busy = true;
-        turn.send(child, FragmentMessage::Turn);
+        context.node.children.retain(|other| *other != child);
+        context.node.parent = Some(child);
+        context.node.is_busy = true;
+        context.send(child, FragmentMessage::Turn);
     }
 
     /// Takes the connections in: of two fragments with one blue edge the lower node becomes the root of both.
-    fn connect(turn: &mut Turn<'_, SpanningTree>) {
-        let joining: Vec<u32> = std::mem::take(&mut turn.mail).into_iter().map(|(from, _)| from).collect();
-        let index = turn.index;
-        let node = &mut *turn.node;
-        let whom = node.connects_to.take();
-        let is_root = |whom: u32| joining.contains(&whom) && index < whom;
-        node.parent = whom.filter(|whom| !is_root(*whom)).or(node.parent);
+    fn connect(context: &mut NodeContext<'_, SpanningTree>) {
+        let joining: Vec<u32> =
+            std::mem::take(&mut context.inbox).into_iter().map(|(from, _)| from).collect();
+        let index = context.index;
+        let node = &mut *context.node;
+        let target = node.connects_to.take();
+        let is_root = |target: u32| joining.contains(&target) && index < target;
+        node.parent = target.filter(|target| !is_root(*target)).or(node.parent);
         node.children.extend(joining.iter().filter(|other| node.parent != Some(**other)));
         node.is_busy = false;
         if node.parent.is_none() {
             node.fragment = index;
-            Node::tell_children(turn);
+            Node::send_to_children(context);
         }
     }
 
     /// One round of the new names' way down.
-    fn rename(turn: &mut Turn<'_, SpanningTree>) {
-        turn.node.is_busy = false;
-        if let Some(FragmentMessage::Fragment(fragment)) = turn.messages().next() {
-            turn.node.fragment = fragment;
-            Node::tell_children(turn);
+    fn rename(context: &mut NodeContext<'_, SpanningTree>) {
+        context.node.is_busy = false;
+        if let Some(FragmentMessage::Fragment(fragment)) = context.messages().next() {
+            context.node.fragment = fragment;
+            Node::send_to_children(context);
         }
     }
 
     /// Tells the fragment to the children.
-    fn tell_children(turn: &mut Turn<'_, SpanningTree>) {
-        let message = FragmentMessage::Fragment(turn.node.fragment);
-        let children = turn.node.children.clone();
-        turn.node.is_busy = !children.is_empty();
-        children.into_iter().for_each(|child| turn.send(child, message.clone()));
+    fn send_to_children(context: &mut NodeContext<'_, SpanningTree>) {
+        let message = FragmentMessage::Fragment(context.node.fragment);
+        let children = context.node.children.clone();
+        context.node.is_busy = !children.is_empty();
+        children.into_iter().for_each(|child| context.send(child, message.clone()));
     }
 }
 
@@ -172,10 +175,10 @@ impl Kernel for SpanningTree {
 
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         loop {
-            task.round(|turn| turn.send_all(FragmentMessage::Fragment(turn.node.fragment))).await?;
-            task.round(|turn| {
-                Node::find_own(turn);
-                Node::search(turn);
+            task.round(|context| context.send_all(FragmentMessage::Fragment(context.node.fragment))).await?;
+            task.round(|context| {
+                Node::find_own(context);
+                Node::search(context);
             })
             .await?;
             while task.any(|node| node.is_busy).await? {
@@ -184,13 +187,13 @@ impl Kernel for SpanningTree {
             if !task.any(|node| node.parent.is_none() && node.blue.is_some()).await? {
                 return Ok(());
             }
-            task.round(|turn| Node::move_root(turn, true)).await?;
+            task.round(|context| Node::move_root(context, true)).await?;
             while task.any(|node| node.is_busy).await? {
-                task.round(|turn| Node::move_root(turn, false)).await?;
+                task.round(|context| Node::move_root(context, false)).await?;
             }
-            task.round(|turn| {
-                if let Some(whom) = turn.node.connects_to {
-                    turn.send(whom, FragmentMessage::Connect);
+            task.round(|context| {
+                if let Some(target) = context.node.connects_to {
+                    context.send(target, FragmentMessage::Connect);
                 }
             })
             .await?;

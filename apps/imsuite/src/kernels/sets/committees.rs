@@ -10,7 +10,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, Turn};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -44,46 +44,47 @@ pub enum CommitteeMessage {
         /// The leader.
         leader: Ranked,
         /// Node that it invites.
-        whom: u32,
+        target: u32,
     },
 }
 
 impl Node {
     /// A hop of the polling; the last one only listens.
-    fn poll(turn: &mut Turn<'_, Committees>, hop: u32) {
+    fn poll(context: &mut NodeContext<'_, Committees>, hop: u32) {
         if hop == 0 {
-            let own = (turn.node.rank, turn.index);
-            turn.node.least = turn.node.committee.is_none().then_some(own);
+            let own = (context.node.rank, context.index);
+            context.node.least = context.node.committee.is_none().then_some(own);
         }
-        for message in turn.messages() {
+        for message in context.messages() {
             if let CommitteeMessage::Least(other) = message {
-                turn.node.least = Some(turn.node.least.map_or(other, |least| least.min(other)));
+                context.node.least = Some(context.node.least.map_or(other, |least| least.min(other)));
             }
         }
-        if let Some(least) = turn.node.least.filter(|_| hop + 1 < turn.node.size_max) {
-            turn.send_all(CommitteeMessage::Least(least));
+        if let Some(least) = context.node.least.filter(|_| hop + 1 < context.node.size_max) {
+            context.send_all(CommitteeMessage::Least(least));
         }
     }
 
     /// A hop of the selection; the last one only listens.
-    fn select(turn: &mut Turn<'_, Committees>, hop: u32) {
+    fn select(context: &mut NodeContext<'_, Committees>, hop: u32) {
         let mut invitations: Vec<(Ranked, u32)> = Vec::new();
-        for message in turn.messages() {
-            if let CommitteeMessage::Invitation { leader, whom } = message {
-                invitations.push((leader, whom));
+        for message in context.messages() {
+            if let CommitteeMessage::Invitation { leader, target } = message {
+                invitations.push((leader, target));
             }
         }
         if hop == 0 {
-            turn.node.seen.clear();
-            let own = (turn.node.rank, turn.index);
-            let whom = turn.node.least.filter(|_| turn.node.leader == turn.index);
-            invitations.extend(whom.map(|(_, whom)| (own, whom)));
+            context.node.seen.clear();
+            let own = (context.node.rank, context.index);
+            let target = context.node.least.filter(|_| context.node.leader == context.index);
+            invitations.extend(target.map(|(_, target)| (own, target)));
         }
-        for (leader, whom) in invitations {
-            if whom == turn.index {
-                turn.node.invited_by = Some(turn.node.invited_by.map_or(leader, |other| other.min(leader)));
-            } else if turn.node.seen.insert((leader.1, whom)) && hop + 1 < turn.node.size_max {
-                turn.send_all(CommitteeMessage::Invitation { leader, whom });
+        for (leader, target) in invitations {
+            if target == context.index {
+                context.node.invited_by =
+                    Some(context.node.invited_by.map_or(leader, |other| other.min(leader)));
+            } else if context.node.seen.insert((leader.1, target)) && hop + 1 < context.node.size_max {
+                context.send_all(CommitteeMessage::Invitation { leader, target });
             }
         }
     }
@@ -115,17 +116,17 @@ impl Kernel for Committees {
         task.expect(2 * size_max * size_max);
         for _ in 0..size_max {
             for hop in 0..size_max {
-                task.round(|turn| Node::poll(turn, hop)).await?;
+                task.round(|context| Node::poll(context, hop)).await?;
             }
-            let whom = |_: u32, node: &Node| node.least.map(|_| node.leader);
-            task.ask(whom, |node, leader, rank| {
+            let target = |_: u32, node: &Node| node.least.map(|_| node.leader);
+            task.ask(target, |node, leader, rank| {
                 if let Some(least) = node.least.filter(|least| *least < (rank, leader)) {
                     node.leader = least.1;
                 }
             })
             .await?;
             for hop in 0..size_max {
-                task.round(|turn| Node::select(turn, hop)).await?;
+                task.round(|context| Node::select(context, hop)).await?;
             }
             task.each(|node| {
                 let leader = node.invited_by.take().map(|(_, leader)| leader);

@@ -91,23 +91,23 @@ impl Kernel for DominatingSet {
 /// Three rounds: the greatest span within two hops, one hop after the other; the nodes that have it tell that they are
 /// active.
 async fn find_active(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
-    task.round(|turn| {
+    task.round(|context| {
         // Neighbours that are no longer white have said so in the last turn.
-        turn.node.span -= turn.messages().count() as u32;
-        turn.node.greatest = turn.node.rounded();
-        turn.send_all(turn.node.greatest);
+        context.node.span -= context.messages().count() as u32;
+        context.node.greatest = context.node.rounded();
+        context.send_all(context.node.greatest);
     })
     .await?;
-    task.round(|turn| {
-        turn.node.greatest = turn.messages().fold(turn.node.greatest, u32::max);
-        turn.send_all(turn.node.greatest);
+    task.round(|context| {
+        context.node.greatest = context.messages().fold(context.node.greatest, u32::max);
+        context.send_all(context.node.greatest);
     })
     .await?;
-    task.round(|turn| {
-        turn.node.greatest = turn.messages().fold(turn.node.greatest, u32::max);
-        turn.node.is_active = turn.node.span > 0 && turn.node.rounded() == turn.node.greatest;
-        if turn.node.is_active {
-            turn.send_all(1);
+    task.round(|context| {
+        context.node.greatest = context.messages().fold(context.node.greatest, u32::max);
+        context.node.is_active = context.node.span > 0 && context.node.rounded() == context.node.greatest;
+        if context.node.is_active {
+            context.send_all(1);
         }
     })
     .await
@@ -115,20 +115,20 @@ async fn find_active(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
 
 /// Two rounds: white nodes tell their support; active nodes draw, and candidates tell it.
 async fn find_candidates(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
-    task.round(|turn| {
-        turn.node.around = turn.messages().count() as u32 + u32::from(turn.node.is_active);
-        if turn.node.is_white {
-            turn.send_all(turn.node.around);
+    task.round(|context| {
+        context.node.around = context.messages().count() as u32 + u32::from(context.node.is_active);
+        if context.node.is_white {
+            context.send_all(context.node.around);
         }
     })
     .await?;
-    task.round(|turn| {
-        let own = Some(turn.node.around).filter(|_| turn.node.is_white);
-        let support = turn.messages().chain(own).max().unwrap_or(1);
-        let node = &mut *turn.node;
+    task.round(|context| {
+        let own = Some(context.node.around).filter(|_| context.node.is_white);
+        let support = context.messages().chain(own).max().unwrap_or(1);
+        let node = &mut *context.node;
         node.is_candidate = node.is_active && node.random.unit() * f64::from(support) < 1.0;
         if node.is_candidate {
-            turn.send_all(1);
+            context.send_all(1);
         }
     })
     .await
@@ -137,27 +137,28 @@ async fn find_candidates(task: &mut PlaceTask<DominatingSet>) -> isles::Result<(
 /// Three rounds: white nodes tell how many candidates are around them; candidates join if that is not too many, and
 /// tell it; nodes that are covered by that tell that they are not white any more.
 async fn join(task: &mut PlaceTask<DominatingSet>) -> isles::Result<()> {
-    task.round(|turn| {
-        turn.node.around = turn.messages().count() as u32 + u32::from(turn.node.is_candidate);
-        if turn.node.is_white {
-            turn.send_all(turn.node.around);
+    task.round(|context| {
+        context.node.around = context.messages().count() as u32 + u32::from(context.node.is_candidate);
+        if context.node.is_white {
+            context.send_all(context.node.around);
         }
     })
     .await?;
-    task.round(|turn| {
-        let own = Some(turn.node.around).filter(|_| turn.node.is_white);
-        let candidates: u32 = turn.messages().chain(own).sum();
-        turn.node.is_member |= turn.node.is_candidate && candidates <= CANDIDATES_MAX * turn.node.span;
-        if turn.node.is_candidate && turn.node.is_member {
-            turn.send_all(1);
+    task.round(|context| {
+        let own = Some(context.node.around).filter(|_| context.node.is_white);
+        let candidates: u32 = context.messages().chain(own).sum();
+        context.node.is_member |=
+            context.node.is_candidate && candidates <= CANDIDATES_MAX * context.node.span;
+        if context.node.is_candidate && context.node.is_member {
+            context.send_all(1);
         }
     })
     .await?;
-    task.round(|turn| {
-        let is_covered = turn.messages().next().is_some() || turn.node.is_member;
-        if turn.node.is_white && is_covered {
-            (turn.node.is_white, turn.node.span) = (false, turn.node.span - 1);
-            turn.send_all(1);
+    task.round(|context| {
+        let is_covered = context.messages().next().is_some() || context.node.is_member;
+        if context.node.is_white && is_covered {
+            (context.node.is_white, context.node.span) = (false, context.node.span - 1);
+            context.send_all(1);
         }
     })
     .await

@@ -60,41 +60,41 @@ impl Kernel for IndependentSet {
 
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         while task.any(|node| node.state == Membership::Undecided).await? {
-            task.round(|turn| {
+            task.round(|context| {
                 // Who has left in the last turn; nobody else can have written.
-                for (from, _) in std::mem::take(&mut turn.mail) {
-                    turn.node.undecided.retain(|other| *other != from);
+                for (from, _) in std::mem::take(&mut context.inbox) {
+                    context.node.undecided.retain(|other| *other != from);
                 }
-                if turn.node.state == Membership::Undecided {
-                    turn.node.drawn = turn.node.random.bits();
-                    let undecided = turn.node.undecided.clone();
+                if context.node.state == Membership::Undecided {
+                    context.node.drawn = context.node.random.bits();
+                    let undecided = context.node.undecided.clone();
                     undecided
                         .into_iter()
-                        .for_each(|other| turn.send(other, SetMessage::Drawn(turn.node.drawn)));
+                        .for_each(|other| context.send(other, SetMessage::Drawn(context.node.drawn)));
                 }
             })
             .await?;
-            task.round(|turn| {
-                let own = (turn.node.drawn, turn.index);
+            task.round(|context| {
+                let own = (context.node.drawn, context.index);
                 let is_less = |(from, message): &(u32, SetMessage)| match message {
                     SetMessage::Drawn(drawn) => own < (*drawn, *from),
                     SetMessage::Joined | SetMessage::Left => true,
                 };
-                if turn.node.state == Membership::Undecided && turn.mail.iter().all(is_less) {
-                    turn.node.state = Membership::Member;
-                    let undecided = std::mem::take(&mut turn.node.undecided);
-                    undecided.into_iter().for_each(|other| turn.send(other, SetMessage::Joined));
+                if context.node.state == Membership::Undecided && context.inbox.iter().all(is_less) {
+                    context.node.state = Membership::Member;
+                    let undecided = std::mem::take(&mut context.node.undecided);
+                    undecided.into_iter().for_each(|other| context.send(other, SetMessage::Joined));
                 }
             })
             .await?;
-            task.round(|turn| {
+            task.round(|context| {
                 let joined: Vec<u32> =
-                    std::mem::take(&mut turn.mail).into_iter().map(|(from, _)| from).collect();
-                if turn.node.state == Membership::Undecided && !joined.is_empty() {
-                    turn.node.state = Membership::Neighbour;
-                    let mut undecided = std::mem::take(&mut turn.node.undecided);
+                    std::mem::take(&mut context.inbox).into_iter().map(|(from, _)| from).collect();
+                if context.node.state == Membership::Undecided && !joined.is_empty() {
+                    context.node.state = Membership::Neighbour;
+                    let mut undecided = std::mem::take(&mut context.node.undecided);
                     undecided.retain(|other| !joined.contains(other));
-                    undecided.into_iter().for_each(|other| turn.send(other, SetMessage::Left));
+                    undecided.into_iter().for_each(|other| context.send(other, SetMessage::Left));
                 }
             })
             .await?;

@@ -9,7 +9,7 @@
 
 use super::super::super::input::Input;
 use super::super::super::kernel::{Kernel, single};
-use super::super::super::place_task::{PlaceTask, Turn};
+use super::super::super::place_task::{NodeContext, PlaceTask};
 
 /// The kernel VC. Its messages are colours.
 pub struct TreeColouring;
@@ -27,10 +27,10 @@ pub struct Node {
 
 impl Node {
     /// Tells the colour to the children.
-    fn tell_children(turn: &mut Turn<'_, TreeColouring>) {
-        let (parent, colour) = (turn.node.parent, turn.node.colour);
-        let children = turn.neighbours.iter().copied().filter(|other| Some(*other) != parent);
-        children.for_each(|child| turn.send(child, colour));
+    fn send_to_children(context: &mut NodeContext<'_, TreeColouring>) {
+        let (parent, colour) = (context.node.parent, context.node.colour);
+        let children = context.neighbours.iter().copied().filter(|other| Some(*other) != parent);
+        children.for_each(|child| context.send(child, colour));
     }
 
     /// The first colour of three that is none of these.
@@ -53,28 +53,28 @@ impl Kernel for TreeColouring {
 
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         while task.any(|node| node.colour >= SIX).await? {
-            task.round(Node::tell_children).await?;
-            task.round(|turn| {
-                let own = turn.node.colour;
+            task.round(Node::send_to_children).await?;
+            task.round(|context| {
+                let own = context.node.colour;
                 // The root takes any colour that is not its own for that of its parent.
-                let parent = turn.messages().next().unwrap_or(own ^ 1);
+                let parent = context.messages().next().unwrap_or(own ^ 1);
                 let position = (own ^ parent).trailing_zeros();
-                turn.node.colour = 2 * position + ((own >> position) & 1);
+                context.node.colour = 2 * position + ((own >> position) & 1);
             })
             .await?;
         }
         for last in (THREE..SIX).rev() {
-            task.round(Node::tell_children).await?;
-            task.round(|turn| {
-                let own = turn.node.colour;
-                turn.node.colour = turn.messages().next().unwrap_or_else(|| Node::free(&[own]));
-                turn.send_all(turn.node.colour);
+            task.round(Node::send_to_children).await?;
+            task.round(|context| {
+                let own = context.node.colour;
+                context.node.colour = context.messages().next().unwrap_or_else(|| Node::free(&[own]));
+                context.send_all(context.node.colour);
             })
             .await?;
-            task.round(|turn| {
-                let taken: Vec<u32> = turn.messages().collect();
-                if turn.node.colour == last {
-                    turn.node.colour = Node::free(&taken);
+            task.round(|context| {
+                let taken: Vec<u32> = context.messages().collect();
+                if context.node.colour == last {
+                    context.node.colour = Node::free(&taken);
                 }
             })
             .await?;

@@ -140,7 +140,7 @@ pub fn reference(query: &Query, store: &Store, dictionary: &Dictionary) -> Resul
         }
         return Ok(Reference::Answer(Answer::Graph(graph)));
     }
-    let is_open = split::is_cut_anywhere(pattern);
+    let is_open = split::has_unordered_limit(pattern);
     let solutions = evaluated(query, split::ordered(pattern.clone()), &dataset, QueryLimits::default())?;
     let answer = match query {
         Query::Ask { .. } => Answer::Boolean(solutions.rows > 0),

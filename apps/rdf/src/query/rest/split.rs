@@ -122,7 +122,7 @@ pub fn is_ordered(pattern: &GraphPattern) -> bool {
 }
 
 /// Returns `true` if a part drops some of its solutions without an order, so that the choice of them is open.
-pub fn is_cut_anywhere(pattern: &GraphPattern) -> bool {
+pub fn has_unordered_limit(pattern: &GraphPattern) -> bool {
     let mut is_cut = false;
     rewritten(pattern, &mut |part| {
         is_cut |= matches!(part, GraphPattern::Slice { inner, .. } if !is_ordered(inner));

@@ -6,10 +6,10 @@
 
 use super::run;
 use crate::child::timing::Effort;
-use crate::child::timing::{median, say};
+use crate::child::timing::{median, print_figure};
 use crate::child::whole_runs::graph;
 use isles::prelude::*;
-use isles_app::frame::{Balance, Dealer};
+use isles_app::frame::{Balance, WorkDistributor};
 use isles_bc::{Betweenness, Scores};
 use isles_graph::Graph;
 use std::time::Instant;
@@ -30,14 +30,14 @@ async fn betweenness(name: &'static str, times: usize) -> isles::Result<()> {
     for _ in 0..times {
         seconds.push(scores_of(&graph).await?);
     }
-    say("seconds", median(seconds));
+    print_figure("seconds", median(seconds));
     Ok(())
 }
 
 /// The seconds that the scores of all vertices take.
 async fn scores_of(graph: &Replicated<Graph>) -> isles::Result<f64> {
     let scores = PlaceLocal::new(Scores::zero).await?;
-    let sources = Dealer::plain::<Betweenness>().units(graph.vertices(), Balance::Dynamic).await?;
+    let sources = WorkDistributor::plain::<Betweenness>().units(graph.vertices(), Balance::Dynamic).await?;
     let start = Instant::now();
     finish(async {
         for place in places() {

@@ -7,7 +7,7 @@
 
 use super::{run, seconds_of_both, seconds_per_step};
 use crate::child::timing::Effort;
-use crate::child::timing::{median, say};
+use crate::child::timing::{median, print_figure};
 use crate::child::two_cores::{LONG_PAUSE, PAUSE, keep_busy};
 use isles::CanTravel;
 use isles::prelude::*;
@@ -31,8 +31,8 @@ pub fn messages(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("half_round_trip_us", seconds * 1e6 / 2.0);
-        say("rate_million", 1e-6 / tasks_per_second(effort, there).await?);
+        print_figure("half_round_trip_us", seconds * 1e6 / 2.0);
+        print_figure("rate_million", 1e-6 / tasks_per_second(effort, there).await?);
         Ok(())
     });
 }
@@ -59,14 +59,14 @@ async fn tasks_per_second(effort: Effort, there: Place) -> isles::Result<f64> {
 /// Prints `there_and_back_us`, and `long_asleep_us` after a longer pause.
 pub fn sleeping(effort: Effort) {
     run(move || async move {
-        say("there_and_back_us", there_and_back(effort, PAUSE).await? * 1e6);
-        say("long_asleep_us", there_and_back(effort, LONG_PAUSE).await? * 1e6);
+        print_figure("there_and_back_us", round_trip(effort, PAUSE).await? * 1e6);
+        print_figure("long_asleep_us", round_trip(effort, LONG_PAUSE).await? * 1e6);
         Ok(())
     });
 }
 
 /// Seconds of a call, after nothing was asked of the place for `pause`.
-async fn there_and_back(effort: Effort, pause: Duration) -> isles::Result<f64> {
+async fn round_trip(effort: Effort, pause: Duration) -> isles::Result<f64> {
     let there = here().next();
     let mut seconds = Vec::new();
     for _ in 0..effort.batch.as_millis() as usize * effort.repetitions {
@@ -112,7 +112,7 @@ async fn rounds(effort: Effort) -> isles::Result<()> {
             seconds.push(start.elapsed().as_secs_f64() / f64::from(CALLS_A_ROUND));
         }
     }
-    say("half_round_trip_us", median(seconds) * 1e6 / 2.0);
+    print_figure("half_round_trip_us", median(seconds) * 1e6 / 2.0);
     Ok(())
 }
 
@@ -152,7 +152,7 @@ pub fn spawns(effort: Effort) {
             million().await?;
             seconds.push(start.elapsed().as_secs_f64());
         }
-        say("spawn_ns", median(seconds) * 1e9 / TASKS as f64);
+        print_figure("spawn_ns", median(seconds) * 1e9 / TASKS as f64);
         Ok(())
     });
 }
@@ -204,7 +204,7 @@ fn floods(tasks: u64, repetitions: usize) {
             seconds.push(started.elapsed().as_secs_f64());
             assert_eq!(tasks_run().await? - before, each * place_count() as u64, "tasks that have run");
         }
-        say("flood_ms", median(seconds) * 1e3);
+        print_figure("flood_ms", median(seconds) * 1e3);
         Ok(())
     });
 }
@@ -271,8 +271,8 @@ pub fn generic(effort: Effort) {
             },
         )
         .await?;
-        say("generic_us", generic * 1e6);
-        say("concrete_us", concrete * 1e6);
+        print_figure("generic_us", generic * 1e6);
+        print_figure("concrete_us", concrete * 1e6);
         Ok(())
     });
 }
@@ -303,8 +303,8 @@ pub fn sizes(effort: Effort) {
             async |count| move_often(there, shorter, count).await,
         )
         .await?;
-        say("of_33_mib_gb", (33 * MIB) as f64 / of_33 / 1e9);
-        say("of_30_mib_gb", (30 * MIB) as f64 / of_30 / 1e9);
+        print_figure("of_33_mib_gb", (33 * MIB) as f64 / of_33 / 1e9);
+        print_figure("of_30_mib_gb", (30 * MIB) as f64 / of_30 / 1e9);
         Ok(())
     });
 }
@@ -345,8 +345,8 @@ pub fn handle(effort: Effort) {
             },
         )
         .await?;
-        say("handle_ns", handle * 1e9);
-        say("number_ns", number * 1e9);
+        print_figure("handle_ns", handle * 1e9);
+        print_figure("number_ns", number * 1e9);
         Ok(())
     });
 }

@@ -6,7 +6,7 @@
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use isles::prelude::*;
 
 /// Values that the channel of a stream holds at most; crossbeam's and Go's hold as many.
@@ -28,8 +28,8 @@ pub fn within_a_place(effort: Effort) {
 /// Measures with a partner `distance` places on.
 async fn measure(effort: Effort, distance: usize) -> isles::Result<()> {
     let partner = places().nth(distance).expect("the suite starts a place for the partner");
-    say("half_round_trip_us", rendezvous(effort, partner).await? * 1e6 / 2.0);
-    say("rate_million", 1e-6 / stream(effort, partner).await?);
+    print_figure("half_round_trip_us", rendezvous(effort, partner).await? * 1e6 / 2.0);
+    print_figure("rate_million", 1e-6 / stream(effort, partner).await?);
     Ok(())
 }
 

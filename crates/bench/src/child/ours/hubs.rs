@@ -4,7 +4,7 @@
 //! signals and two tests.
 
 use super::{run, seconds_of_both};
-use crate::child::timing::{Effort, say};
+use crate::child::timing::{Effort, print_figure};
 use isles::hub::{HubDescription, HubKind, HubMap, HubSystem, HubTask, KernelCosts, Wait};
 use isles::prelude::*;
 
@@ -69,9 +69,9 @@ pub fn semaphore_loop(effort: Effort) {
             1 => seconds_of_both(effort, loops, switches).await?,
             _ => seconds_of_both(effort, loops, messages).await?,
         };
-        say("loop_us", of_loop * 1e6);
-        say("part_us", of_part * 1e6);
-        say("loop_parts", of_loop / of_part);
+        print_figure("loop_us", of_loop * 1e6);
+        print_figure("part_us", of_part * 1e6);
+        print_figure("loop_parts", of_loop / of_part);
         Ok(())
     });
 }

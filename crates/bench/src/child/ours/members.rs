@@ -5,7 +5,7 @@
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use isles::prelude::*;
 
 /// Words of a transfer, the same number as in the rows of the suite `core`.
@@ -36,12 +36,12 @@ pub fn short(effort: Effort) {
                 Ok(())
             })
             .await?;
-            say("value_us", seconds * 1e6 / 2.0);
+            print_figure("value_us", seconds * 1e6 / 2.0);
             team.send(1, &LAST).await?;
             team.recv::<u64>(1).await.map(drop)
         })
         .await?;
-        say("slice_us", slices(effort, team, 1).await? * 1e6 / 2.0);
+        print_figure("slice_us", slices(effort, team, 1).await? * 1e6 / 2.0);
         Ok(())
     });
 }
@@ -50,7 +50,7 @@ pub fn short(effort: Effort) {
 pub fn long(effort: Effort) {
     run(move || async move {
         let seconds = slices(effort, Team::world(), WORDS).await?;
-        say("ping_pong_gb", 2.0 * (WORDS * size_of::<u64>()) as f64 / seconds / 1e9);
+        print_figure("ping_pong_gb", 2.0 * (WORDS * size_of::<u64>()) as f64 / seconds / 1e9);
         Ok(())
     });
 }
@@ -66,7 +66,7 @@ pub fn sizes(effort: Effort) {
             ("us_2m", 2 << 20),
         ];
         for (name, bytes) in sizes {
-            say(name, slices(effort, Team::world(), bytes / size_of::<u64>()).await? * 1e6 / 2.0);
+            print_figure(name, slices(effort, Team::world(), bytes / size_of::<u64>()).await? * 1e6 / 2.0);
         }
         Ok(())
     });

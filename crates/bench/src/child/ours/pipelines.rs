@@ -5,7 +5,7 @@
 
 use super::run;
 use crate::child::timing::Effort;
-use crate::child::timing::{median, say};
+use crate::child::timing::{median, print_figure};
 use isles::pipeline::{self, Options, Pipeline, RunningPipeline, Stages};
 use isles::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ const RESIZES: u64 = 1_000;
 
 /// Kinds of stages.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-enum Staged {
+enum StageKind {
     Short,
     Long,
     /// Long, with a state.
@@ -50,24 +50,24 @@ pub fn long_step(stage: u64, value: u64) -> u64 {
     (0..ROUNDS).fold(value ^ stage, |value, round| (value ^ round).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-impl Pipeline for Staged {
+impl Pipeline for StageKind {
     type Input = u64;
     type Output = u64;
 
     fn stages(&self) -> Stages<u64, u64> {
         let mut stages = Stages::new();
         match self {
-            Staged::Short => {
+            StageKind::Short => {
                 for stage in 0..SHORT_STAGES {
                     stages = stages.map("short", move |value| value + black_box(stage));
                 }
             }
-            Staged::Long => {
+            StageKind::Long => {
                 for stage in 0..LONG_STAGES {
                     stages = stages.map("long", move |value| long_step(stage, value));
                 }
             }
-            Staged::Heavy => {
+            StageKind::Heavy => {
                 for stage in 0..LONG_STAGES {
                     let step = move |state: &mut Vec<u8>, value| {
                         state[0] = state[0].wrapping_add(1);
@@ -86,10 +86,10 @@ pub fn short(_effort: Effort) {
     run(|| async {
         let options = Options { queue: QUEUE, ..Options::default() };
         let (mut sum, started) = (0_u64, Instant::now());
-        pipeline::process(Staged::Short, options, 0..SHORT_ITEMS, |value| sum += value).await?;
+        pipeline::process(StageKind::Short, options, 0..SHORT_ITEMS, |value| sum += value).await?;
         let seconds = started.elapsed().as_secs_f64();
         assert_eq!(sum, short_sum(SHORT_ITEMS));
-        say("rate_million", SHORT_ITEMS as f64 / seconds / 1e6);
+        print_figure("rate_million", SHORT_ITEMS as f64 / seconds / 1e6);
         Ok(())
     });
 }
@@ -104,8 +104,8 @@ pub fn long(_effort: Effort) {
     run(|| async {
         let (mut sum, started) = (0_u64, Instant::now());
         let each = |value| sum = sum.wrapping_add(value);
-        pipeline::process(Staged::Long, Options::default(), 0..LONG_ITEMS, each).await?;
-        say("seconds", started.elapsed().as_secs_f64());
+        pipeline::process(StageKind::Long, Options::default(), 0..LONG_ITEMS, each).await?;
+        print_figure("seconds", started.elapsed().as_secs_f64());
         black_box(sum);
         Ok(())
     });
@@ -115,7 +115,7 @@ pub fn long(_effort: Effort) {
 /// times of an item that passes all stages on one place, and `lost`, the items that did not come out in order.
 pub fn resizes(_effort: Effort) {
     run(|| async {
-        let (out_of_order, report) = pipeline::run(Staged::Heavy, Options::default(), async |flow| {
+        let (out_of_order, report) = pipeline::run(StageKind::Heavy, Options::default(), async |flow| {
             finish(async {
                 let sender = flow.clone();
                 spawn(async move {
@@ -141,13 +141,13 @@ pub fn resizes(_effort: Effort) {
         let item: f64 =
             report.stages.iter().filter_map(|stage| stage.cost).map(|cost| cost.as_secs_f64()).sum();
         let pauses = report.resizes.iter().filter_map(|resize| resize.pause);
-        say("pause_items", median(pauses.map(|pause| pause.as_secs_f64() / item).collect()));
-        say("out_of_order", out_of_order as f64);
+        print_figure("pause_items", median(pauses.map(|pause| pause.as_secs_f64() / item).collect()));
+        print_figure("out_of_order", out_of_order as f64);
         Ok(())
     });
 }
 
-async fn send_and_resize(flow: &RunningPipeline<Staged>) -> isles::Result<()> {
+async fn send_and_resize(flow: &RunningPipeline<StageKind>) -> isles::Result<()> {
     for item in 0..2 * RESIZES {
         if item % 2 == 1 {
             flow.resize(1 + item as usize / 2 % place_count()).await?;

@@ -7,7 +7,7 @@
 
 use super::{run, seconds_per_step, transfers};
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use crate::output::Output;
 use isles::prelude::*;
 use isles::{Launch, SMALL_TASK_BYTES};
@@ -38,9 +38,9 @@ pub fn oversubscribed(effort: Effort) {
             go_round(1).await?;
         }
         let seconds = seconds_per_step(effort, go_round).await?;
-        say("hop_us", seconds * 1e6 / places as f64);
-        say("barrier_us", transfers::barrier(effort).await? * 1e6);
-        say("idle_percent", idle_percent().await?);
+        print_figure("hop_us", seconds * 1e6 / places as f64);
+        print_figure("barrier_us", transfers::barrier(effort).await? * 1e6);
+        print_figure("idle_percent", idle_percent().await?);
         Ok(())
     });
 }
@@ -54,7 +54,7 @@ pub fn start(_effort: Effort) {
             }
         })
         .await?;
-        say("places", isles::place_count() as f64);
+        print_figure("places", isles::place_count() as f64);
         Ok(())
     });
 }
@@ -62,7 +62,7 @@ pub fn start(_effort: Effort) {
 /// Prints `idle_percent` of places that wait.
 pub fn idle(_effort: Effort) {
     run(|| async {
-        say("idle_percent", idle_percent().await?);
+        print_figure("idle_percent", idle_percent().await?);
         Ok(())
     });
 }
@@ -111,13 +111,13 @@ pub fn memory(_effort: Effort) {
         let there = here().next();
         let bare = bare_program();
         let idle = at!(there, resident_mib()).await?;
-        say("idle_mib", idle - bare);
+        print_figure("idle_mib", idle - bare);
         flood(there).await?;
         let loaded = at!(there, resident_mib()).await?;
-        say("loaded_mib", loaded - bare);
+        print_figure("loaded_mib", loaded - bare);
         let launch = Launch::from_environment()?;
         if let Some(bound) = launch.resident_bytes_max(SMALL_TASK_BYTES) {
-            say("stated_bound_mib", bound as f64 / (1 << 20) as f64);
+            print_figure("stated_bound_mib", bound as f64 / (1 << 20) as f64);
         }
         Ok(())
     });
@@ -125,7 +125,7 @@ pub fn memory(_effort: Effort) {
 
 /// The program without places. Prints `resident_mib`.
 pub fn bare(_effort: Effort) {
-    say("resident_mib", resident_mib());
+    print_figure("resident_mib", resident_mib());
 }
 
 fn bare_program() -> f64 {

@@ -5,7 +5,7 @@
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use isles::prelude::*;
 use std::hint::black_box;
 
@@ -25,7 +25,7 @@ pub fn large(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("answered_gb", gigabytes(1, seconds));
+        print_figure("answered_gb", gigabytes(1, seconds));
         let seconds = seconds_per_step(effort, async |count| {
             for _ in 0..count {
                 assert_eq!(at!(there, array.iter().sum::<u64>()).await?, WORDS as u64);
@@ -33,7 +33,7 @@ pub fn large(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("read_gb", gigabytes(1, seconds));
+        print_figure("read_gb", gigabytes(1, seconds));
         let seconds = seconds_per_step(effort, async |count| {
             for _ in 0..count {
                 window(there, array).await?;
@@ -41,7 +41,7 @@ pub fn large(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("stream_gb", gigabytes(UNDER_WAY, seconds));
+        print_figure("stream_gb", gigabytes(UNDER_WAY, seconds));
         Ok(())
     });
 }
@@ -89,7 +89,7 @@ pub fn collectives(effort: Effort) {
             ("broadcast_1m_us", Collective::Broadcast(WORDS_1M)),
         ];
         for (name, collective) in rows {
-            say(name, time(effort, collective).await? * 1e6);
+            print_figure(name, time(effort, collective).await? * 1e6);
         }
         Ok(())
     });

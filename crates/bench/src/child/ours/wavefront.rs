@@ -8,7 +8,7 @@
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use isles::prelude::*;
 
 /// Rows that a place may be ahead of the next one, as in the listing.
@@ -33,8 +33,8 @@ pub fn of_channels(effort: Effort) {
 }
 
 async fn both_grids(effort: Effort, has_channels: bool) -> isles::Result<()> {
-    say("square_mflops", rate(effort, Extent { columns: 1_024, rows: 1_024 }, has_channels).await?);
-    say("tall_mflops", rate(effort, Extent { columns: 128, rows: 8_192 }, has_channels).await?);
+    print_figure("square_mflops", rate(effort, Extent { columns: 1_024, rows: 1_024 }, has_channels).await?);
+    print_figure("tall_mflops", rate(effort, Extent { columns: 128, rows: 8_192 }, has_channels).await?);
     Ok(())
 }
 

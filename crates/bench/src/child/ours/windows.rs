@@ -6,7 +6,7 @@
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use isles::prelude::*;
 
 /// Words of the long put and of a halo.
@@ -25,7 +25,7 @@ pub fn accesses(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("put_us", seconds * 1e6);
+        print_figure("put_us", seconds * 1e6);
         let seconds = seconds_per_step(effort, async |count| {
             for _ in 0..count {
                 window.fetch_add(1, 1, 1).await?;
@@ -33,7 +33,7 @@ pub fn accesses(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("fetch_add_us", seconds * 1e6);
+        print_figure("fetch_add_us", seconds * 1e6);
         let data = vec![1; LONG];
         let seconds = seconds_per_step(effort, async |count| {
             for _ in 0..count {
@@ -43,8 +43,8 @@ pub fn accesses(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("put_1m_gb", (1 << 20) as f64 / seconds / 1e9);
-        say("halo_us", halos(effort).await? * 1e6);
+        print_figure("put_1m_gb", (1 << 20) as f64 / seconds / 1e9);
+        print_figure("halo_us", halos(effort).await? * 1e6);
         Ok(())
     });
 }
@@ -91,7 +91,7 @@ pub fn guards(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("read_ns", seconds * 1e9);
+        print_figure("read_ns", seconds * 1e9);
         let seconds = seconds_per_step(effort, async |count| {
             for number in 0..count {
                 *object.write().await? = number;
@@ -99,7 +99,7 @@ pub fn guards(effort: Effort) {
             Ok(())
         })
         .await?;
-        say("write_ns", seconds * 1e9);
+        print_figure("write_ns", seconds * 1e9);
         let turns = Shared::new(0_u64).await?;
         let seconds = seconds_per_step(effort, async |count| {
             finish(async {
@@ -111,7 +111,7 @@ pub fn guards(effort: Effort) {
         })
         .await?;
         // A step is a turn of both.
-        say("hand_over_us", seconds * 1e6 / 2.0);
+        print_figure("hand_over_us", seconds * 1e6 / 2.0);
         Ok(())
     });
 }

@@ -7,7 +7,7 @@
 pub mod ring;
 
 use crate::child::timing::Effort;
-use crate::child::timing::{say, seconds_per_step};
+use crate::child::timing::{print_figure, seconds_per_step};
 use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_shm::processes::{Children, Program, join, spawn};
 use isles_transport_shm::{Geometry, Pinning, Segment, ShmEndpoint};
@@ -43,7 +43,7 @@ pub fn run(effort: Effort) {
 
 fn start(segment: &Segment) -> Children {
     let children = spawn(segment, &Program::current(), [SECOND]).expect("a process can be started");
-    children.rendezvous(LIMIT).expect("the process becomes a place");
+    children.wait_until_joined(LIMIT).expect("the process becomes a place");
     children
 }
 
@@ -54,7 +54,7 @@ fn measure(endpoint: &ShmEndpoint, effort: Effort) {
             await_answer(endpoint);
         }
     });
-    say("half_round_trip_us", seconds * 1e6 / 2.0);
+    print_figure("half_round_trip_us", seconds * 1e6 / 2.0);
     let seconds = seconds_per_step(effort, |count| {
         for number in 1..count {
             send(endpoint, SECOND, COUNT, number);
@@ -62,7 +62,7 @@ fn measure(endpoint: &ShmEndpoint, effort: Effort) {
         send(endpoint, SECOND, CALL, 0);
         await_answer(endpoint);
     });
-    say("rate_million", 1e-6 / seconds);
+    print_figure("rate_million", 1e-6 / seconds);
     send(endpoint, SECOND, END, 0);
     endpoint.leave();
 }

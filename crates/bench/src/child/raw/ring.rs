@@ -7,7 +7,7 @@
 //! The invariant: only the producer stores `tail` and slots, only the consumer `head`; both count since creation.
 
 use crate::child::timing::Effort;
-use crate::child::timing::{pin, say, seconds_per_step};
+use crate::child::timing::{pin, print_figure, seconds_per_step};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
@@ -50,9 +50,9 @@ pub fn index(effort: Effort) {
         (|number| out.push(number), || replies.pop()),
         (|number| answers.push(number), || calls.pop()),
     );
-    say("half_round_trip_us", half);
+    print_figure("half_round_trip_us", half);
     let (mut out, mut messages) = (way.side(), way.side());
-    say("rate_million", rate(effort, |number| out.push(number), || messages.pop()));
+    print_figure("rate_million", rate(effort, |number| out.push(number), || messages.pop()));
 }
 
 /// The marked ring. Prints the same.
@@ -65,9 +65,9 @@ pub fn marked(effort: Effort) {
         (|number| out.push_marked(number), || replies.pop_marked()),
         (|number| answers.push_marked(number), || calls.pop_marked()),
     );
-    say("half_round_trip_us", half);
+    print_figure("half_round_trip_us", half);
     let (mut out, mut messages) = (way.side(), way.side());
-    say("rate_million", rate(effort, |number| out.push_marked(number), || messages.pop_marked()));
+    print_figure("rate_million", rate(effort, |number| out.push_marked(number), || messages.pop_marked()));
 }
 
 /// Microseconds of one way of an exchange between this thread and another; each side is a push and a pop.

@@ -3,7 +3,7 @@
 //! The programs time themselves; their images are built for each run, in the checkout. A machine of QEMU that loses its
 //! processor makes a run a thousand times as long, so each figure is the least of a few.
 
-use crate::child::timing::{Effort, say};
+use crate::child::timing::{Effort, print_figure};
 use crate::program::available::built;
 use crate::work_folder::WorkFolder;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn number_before(text: &str, unit: &str) -> Option<f64> {
 fn by_length(images: &Images, image: &Path, name: &str) {
     for (bytes, rounds, batches) in LENGTHS {
         let time = images.least(image, &[&bytes.to_string(), rounds, batches], "us");
-        say(&format!("{name}_us_{bytes}"), time);
+        print_figure(&format!("{name}_us_{bytes}"), time);
     }
 }
 
@@ -105,7 +105,7 @@ fn devices(threads: &str) {
     for (pattern, name) in [("ping-pong", "ping_pong"), ("ping-ping", "ping_ping")] {
         for bytes in DEVICE_LENGTHS {
             let words = [pattern, &bytes.to_string(), DEVICE_ROUNDS, threads, "poll"];
-            say(&format!("{name}_us_{bytes}"), images.least(&image, &words, "ns") / 1e3);
+            print_figure(&format!("{name}_us_{bytes}"), images.least(&image, &words, "ns") / 1e3);
         }
     }
 }
@@ -126,5 +126,5 @@ pub fn boot(_: Effort) {
     let image = images.build(&["bare-metal/examples", "--bin", "ids"]);
     let text = String::from_utf8_lossy(&images.run("0-7", &image, &[]).stderr).into_owned();
     let times = text.lines().filter_map(|line| number_before(line, "s"));
-    say("boot_s", times.fold(0.0, f64::max));
+    print_figure("boot_s", times.fold(0.0, f64::max));
 }

@@ -5,7 +5,7 @@
 
 pub mod bare_cores;
 
-use crate::child::timing::{Effort, say};
+use crate::child::timing::{Effort, print_figure};
 use crate::program::available::built;
 use crate::work_folder::WorkFolder;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn ping_pong(options: &[&str], effort: Effort) {
     let text = String::from_utf8_lossy(&succeeded(&mut run).stdout).into_owned();
     assert!(text.contains("Verification SUCCESSFUL"), "{text}");
     let time = text.split_whitespace().nth(2).and_then(|word| word.parse().ok());
-    say("half_round_trip_us", time.unwrap_or_else(|| panic!("{text:?} has no time")));
+    print_figure("half_round_trip_us", time.unwrap_or_else(|| panic!("{text:?} has no time")));
     remove(&program);
 }
 
@@ -107,7 +107,7 @@ fn by_length(options: &[&str]) {
             let time = text.split_whitespace().nth(2).and_then(|word| word.parse::<f64>().ok());
             time.unwrap_or_else(|| panic!("{text:?} has no time"))
         };
-        say(&format!("ping_pong_us_{bytes}"), (0..3).map(run).fold(f64::INFINITY, f64::min));
+        print_figure(&format!("ping_pong_us_{bytes}"), (0..3).map(run).fold(f64::INFINITY, f64::min));
     }
     remove(&program);
 }
@@ -133,9 +133,9 @@ fn on_chip(program: &Path, words: &[&str]) -> f64 {
 /// Prints `calls_million` and `messages_million`, a second of this host, of two ranks on the modelled chip.
 pub fn chip(_: Effort) {
     let program = compiled("calls", CALLS, &[]);
-    say("calls_million", CALLS_MADE / on_chip(&program, &[]) / 1e6);
+    print_figure("calls_million", CALLS_MADE / on_chip(&program, &[]) / 1e6);
     let program = compiled("pingpong", PING_PONG, &[]);
     // Each round has two sends and two receives.
-    say("messages_million", 4.0 * 40_000.0 / on_chip(&program, &["32", ROUNDS]) / 1e6);
+    print_figure("messages_million", 4.0 * 40_000.0 / on_chip(&program, &["32", ROUNDS]) / 1e6);
     remove(&program);
 }

@@ -6,7 +6,7 @@
 
 use super::{drive, send_as};
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use isles::counters::CounterId;
 use isles::prelude::*;
 use isles::{Launch, ModelledChip};
@@ -29,19 +29,20 @@ struct MachinePlace {
     /// Children that have not come to the barrier.
     missing: u32,
     /// Messages still to be sent to its children: the release, then the broadcast.
-    owes: Vec<(HandlerId, u32)>,
+    unsent: Vec<(HandlerId, u32)>,
     /// `true` as long as its parent does not know that all have come.
-    silent: bool,
+    is_unreported: bool,
     done: bool,
 }
 
-const COME: HandlerId = HandlerId(1);
-const GO: HandlerId = HandlerId(2);
+const ARRIVE: HandlerId = HandlerId(1);
+const RELEASE: HandlerId = HandlerId(2);
 const CONTENT: HandlerId = HandlerId(3);
 
 impl MachinePlace {
     fn new(endpoint: ChipEndpoint) -> MachinePlace {
-        let mut member = MachinePlace { endpoint, missing: 0, owes: Vec::new(), silent: true, done: false };
+        let mut member =
+            MachinePlace { endpoint, missing: 0, unsent: Vec::new(), is_unreported: true, done: false };
         member.missing = member.children().count() as u32;
         member
     }
@@ -53,36 +54,38 @@ impl MachinePlace {
     }
 
     fn step(&mut self) -> TurnOutcome {
-        let mut heard = Vec::new();
+        let mut handlers = Vec::new();
         self.endpoint.progress(Inbound::All, &mut |arrival| {
             if let Arrival::Message(message) = arrival {
-                heard.push(message.handler);
+                handlers.push(message.handler);
             }
         });
-        for handler in heard {
+        for handler in handlers {
             match handler {
-                COME => self.missing -= 1,
-                handler => self.pass_on(handler),
+                ARRIVE => self.missing -= 1,
+                handler => self.forward(handler),
             }
         }
-        if self.missing == 0 && self.silent {
-            self.silent = false;
+        if self.missing == 0 && self.is_unreported {
+            self.is_unreported = false;
             match self.endpoint.here().0.checked_sub(1) {
-                Some(place) => assert!(self.tell(PlaceId(place / CHILDREN), COME), "there is room for one"),
-                None => [GO, CONTENT].into_iter().for_each(|handler| self.pass_on(handler)),
+                Some(place) => {
+                    assert!(self.try_send(PlaceId(place / CHILDREN), ARRIVE), "there is room for one")
+                }
+                None => [RELEASE, CONTENT].into_iter().for_each(|handler| self.forward(handler)),
             }
         }
         let here = &self.endpoint;
-        self.owes.retain(|(handler, child)| !send_as(here, PlaceId(*child), *handler, BROADCAST));
+        self.unsent.retain(|(handler, child)| !send_as(here, PlaceId(*child), *handler, BROADCAST));
         TurnOutcome::Idle { due: None }
     }
 
-    fn pass_on(&mut self, handler: HandlerId) {
+    fn forward(&mut self, handler: HandlerId) {
         self.done |= handler == CONTENT;
-        self.owes.extend(self.children().map(|child| (handler, child.0)));
+        self.unsent.extend(self.children().map(|child| (handler, child.0)));
     }
 
-    fn tell(&self, to: PlaceId, handler: HandlerId) -> bool {
+    fn try_send(&self, to: PlaceId, handler: HandlerId) -> bool {
         send_as(&self.endpoint, to, handler, 0)
     }
 }
@@ -97,8 +100,8 @@ pub fn machine(_effort: Effort) {
         (0..PLACES).map(|place| MachinePlace::new(world.endpoint(PlaceId(place)))).collect();
     drive(&world, |place| members[place.index()].step());
     assert!(members.iter().all(|member| member.done), "the broadcast came to all");
-    say("seconds", started.elapsed().as_secs_f64());
-    say("mib", resident_mib_max());
+    print_figure("seconds", started.elapsed().as_secs_f64());
+    print_figure("mib", resident_mib_max());
 }
 
 /// The same as a program.
@@ -119,8 +122,8 @@ pub fn program(_effort: Effort) {
     let served = report.places.iter().flatten().filter(|place| place.count(CounterId::Tasks) > 0).count();
     assert_eq!(served, PLACES as usize, "a task has ended at each place");
     drop(report);
-    say("seconds", started.elapsed().as_secs_f64());
-    say("mib", resident_mib_max());
+    print_figure("seconds", started.elapsed().as_secs_f64());
+    print_figure("mib", resident_mib_max());
 }
 
 async fn take_part() -> isles::Result<()> {

@@ -9,7 +9,7 @@ mod machine;
 pub use machine::{machine, program as machine_program};
 
 use crate::child::timing::Effort;
-use crate::child::timing::say;
+use crate::child::timing::print_figure;
 use crate::suite::twin::{LONG, MESH_MESSAGES, PING_PONGS, SHORT, TASKS, TORUS_MESSAGES};
 use isles::prelude::*;
 use isles::{Launch, ModelledChip, place_count};
@@ -95,8 +95,8 @@ fn measure(messages: u64, once: impl FnOnce() -> (ChipWorld, f64)) {
     let (world, seconds) = once();
     let report = world.report();
     assert_eq!(report.messages, messages, "every message was taken in");
-    say("messages_million", messages as f64 / seconds / 1e6);
-    say("events_million", report.digest.events() as f64 / seconds / 1e6);
+    print_figure("messages_million", messages as f64 / seconds / 1e6);
+    print_figure("events_million", report.digest.events() as f64 / seconds / 1e6);
 }
 
 /// Two places of one tile, there and back.
@@ -222,6 +222,6 @@ pub fn program(_effort: Effort) {
     let (result, _, report) = launch.run_on_chip(chip, main).unwrap_or_else(|error| panic!("{error}"));
     let seconds = started.elapsed().as_secs_f64();
     result.unwrap_or_else(|error| panic!("{error}"));
-    say("tasks_million", f64::from(SCC_PLACES * TASKS) / seconds / 1e6);
-    say("events_million", report.digest.events() as f64 / seconds / 1e6);
+    print_figure("tasks_million", f64::from(SCC_PLACES * TASKS) / seconds / 1e6);
+    print_figure("events_million", report.digest.events() as f64 / seconds / 1e6);
 }

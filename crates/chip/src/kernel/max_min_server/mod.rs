@@ -117,8 +117,9 @@ impl Jobs {
         let served = |job: &Job| ((job.left >> half) * u128::from(job.wanted)) >> half;
         let (rest, wanted) = (served(own), u128::from(own.wanted.max(1)));
         let beside = |job: &Job| {
-            let alike = if job.wanted >= own.wanted { rest } else { rest / wanted * u128::from(job.wanted) };
-            alike.min(served(job))
+            let proportional =
+                if job.wanted >= own.wanted { rest } else { rest / wanted * u128::from(job.wanted) };
+            proportional.min(served(job))
         };
         let now = self.now.max(own.from);
         let busy: u128 = self.all.iter().filter(|job| job.is_active(self.now)).map(beside).sum();
@@ -138,7 +139,7 @@ pub struct MaxMinServer {
     jobs: Jobs,
     /// The same to come, while a question is answered; kept for its memory.
     ahead: Jobs,
-    is_crowded: bool,
+    has_saturated: bool,
     /// Total time that jobs have kept the server busy, or will.
     served: u64,
 }
@@ -202,8 +203,8 @@ impl MaxMinServer {
     }
 
     /// Returns `true` if owners have ever wanted more together than there is.
-    pub fn is_crowded(&self) -> bool {
-        self.is_crowded
+    pub fn has_saturated(&self) -> bool {
+        self.has_saturated
     }
 
     /// Returns the end of the job of `owner`, which is not over, if nobody else comes.
@@ -213,7 +214,7 @@ impl MaxMinServer {
         if live().map(|job| job.wanted).sum::<u64>() <= WHOLE {
             return Picoseconds(own.end_at(self.jobs.now, WHOLE));
         }
-        self.is_crowded = true;
+        self.has_saturated = true;
         let ahead = &mut self.ahead;
         ahead.now = self.jobs.now;
         ahead.all.clear();

@@ -36,7 +36,7 @@ const UNCHARGED_LEAST: Duration = Duration::from_millis(50);
 pub enum CodeTime {
     /// The program's own statements by [`work`](crate::work); other code is free.
     #[default]
-    Said,
+    Declared,
     /// Measured on this host: this many thousandths of the time of the code here. The program's own statements are
     /// not charged.
     Host(u32),
@@ -47,7 +47,7 @@ pub enum CodeTime {
 impl fmt::Display for CodeTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CodeTime::Said => f.write_str("said"),
+            CodeTime::Declared => f.write_str("said"),
             CodeTime::Host(ratio) => write!(f, "host:{}", f64::from(*ratio) / 1e3),
             CodeTime::Tape(path) => write!(f, "tape:{path}"),
         }
@@ -58,7 +58,7 @@ impl CodeTime {
     /// Reads the setting; `source` is where it was written.
     pub(crate) fn read(source: &str, value: &str) -> Result<Setting<CodeTime>, ConfigError> {
         let work = match value.split_once(':') {
-            None if value == "said" => Some(CodeTime::Said),
+            None if value == "said" => Some(CodeTime::Declared),
             Some(("host", ratio)) => thousandths(ratio).map(CodeTime::Host),
             Some(("tape", path)) if !path.is_empty() => Some(CodeTime::Tape(path.to_owned())),
             _ => None,
@@ -99,14 +99,14 @@ fn without_flags(arguments: impl Iterator<Item = OsString>, flags: &[Flag<'_>]) 
 
 /// Returns the tape header of a run of `launch` on `chip`; the ratio is not known here.
 fn header(launch: &Launch, chip: ModelledChip) -> io::Result<TapeHeader> {
-    let told = launch.chip.told(chip, launch.places, Stored::by_tape);
+    let stored = launch.chip.stored_settings(chip, launch.places, Stored::by_tape);
     Ok(TapeHeader {
         program: digest_of_program()?,
         chip: chip.chip().fingerprint().to_le_bytes(),
         places: launch.places,
         ratio: 0,
         seed: launch.seed,
-        settings: told.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        settings: stored.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         arguments: launch.chip.own_arguments.clone(),
     })
 }

@@ -34,7 +34,7 @@ const READINGS: u32 = 1_000;
 #[derive(Debug)]
 enum TimeSource {
     /// The program says what its steps cost; it is only watched whether it does, from this moment on.
-    Said(HostMoment),
+    Declared(HostInstant),
     /// Measured now, in the time of the processor that this thread gets; and put on a tape.
     Host { reading_ns: u64, tape: Measurements },
     /// Measured before.
@@ -45,21 +45,21 @@ enum TimeSource {
 
 /// A moment on this host, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct HostMoment {
+struct HostInstant {
     time: u64,
     /// In the time of the processor that this thread got.
     own_time: u64,
 }
 
-impl HostMoment {
-    fn now() -> HostMoment {
+impl HostInstant {
+    fn now() -> HostInstant {
         let [time, own_time] = [ClockId::Monotonic, ClockId::ThreadCPUTime].map(nanoseconds);
-        HostMoment { time, own_time }
+        HostInstant { time, own_time }
     }
 
     /// The share of the time since then in which this thread had a processor, at most 1.
     fn running_share(self) -> f64 {
-        let HostMoment { time, own_time } = HostMoment::now();
+        let HostInstant { time, own_time } = HostInstant::now();
         let [all, own] = [time.abs_diff(self.time), own_time.abs_diff(self.own_time)];
         (own as f64 / all.max(1) as f64).min(1.0)
     }
@@ -139,7 +139,7 @@ impl Stopwatch {
 
     /// Watches whether the program says what its code costs.
     pub(crate) fn watch(world: &ChipWorld, rate: Rate) -> Rc<Stopwatch> {
-        Self::new(world, TimeSource::Said(HostMoment::now()), CycleConverter::new(0, rate, 0))
+        Self::new(world, TimeSource::Declared(HostInstant::now()), CycleConverter::new(0, rate, 0))
     }
 
     /// Does nothing: for places of which only the chip's part is of interest.
@@ -168,7 +168,7 @@ impl Stopwatch {
     /// Returns the reading of the clock: the host's if time is only watched, the thread's own if it is charged.
     fn reading(&self) -> u64 {
         match &*self.source.borrow() {
-            TimeSource::Said(_) => nanoseconds(ClockId::MonotonicCoarse),
+            TimeSource::Declared(_) => nanoseconds(ClockId::MonotonicCoarse),
             TimeSource::Host { .. } => nanoseconds(ClockId::ThreadCPUTime),
             TimeSource::Tape(_) | TimeSource::Over => 0,
         }
@@ -191,7 +191,7 @@ impl Stopwatch {
     /// Charges `place` what was measured since it was charged last.
     fn settle(&self, place: PlaceId) {
         let nanoseconds = match &mut *self.source.borrow_mut() {
-            TimeSource::Said(_) | TimeSource::Over => return,
+            TimeSource::Declared(_) | TimeSource::Over => return,
             TimeSource::Host { tape, .. } => {
                 let nanoseconds = self.pending.take();
                 tape.push(Measurement { place: place.0, nanoseconds });
@@ -241,7 +241,7 @@ impl Stopwatch {
         self.stop();
         self.settle(place);
         let charged = self.charged.take();
-        if let TimeSource::Said(_) = &*self.source.borrow() {
+        if let TimeSource::Declared(_) = &*self.source.borrow() {
             let [free, paid] = self.turns.get();
             self.turns.set(if charged { [free, paid + 1] } else { [free + 1, paid] });
             let own = Duration::from_nanos(self.pending.take());
@@ -292,7 +292,7 @@ impl Stopwatch {
                 let whole = played == all && !self.diverged.get();
                 if whole { Ok((self.code.get(), Measurements::default())) } else { Err((played, all)) }
             }
-            TimeSource::Said(begin) => {
+            TimeSource::Declared(begin) => {
                 Ok((self.code_without_isles(begin.running_share()), Measurements::default()))
             }
             TimeSource::Over => Ok((self.code_without_isles(1.0), Measurements::default())),
@@ -340,7 +340,7 @@ impl TimedEndpoint {
 
 impl Endpoint for TimedEndpoint {
     isles_transport::forward_to!(endpoint:
-        places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, condemn, death, shared_memory,
+        places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, declare_dead, death, shared_memory,
         lending, other_hosts, wait_with, leave, span_sink
     );
 
@@ -420,7 +420,7 @@ impl Multicast for TimedEndpoint {
 impl WorkModel for TimedEndpoint {
     /// Charges the work that the program states, but only while nothing is measured: else it would count twice.
     fn work(&self, work: &Work, line: &'static Location<'static>) {
-        if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
+        if let TimeSource::Declared(_) = &*self.stopwatch.source.borrow() {
             self.stopwatch.charged.set(self.stopwatch.charged.get() || !work.is_nothing());
             self.endpoint.work(work, line);
         }
@@ -429,7 +429,7 @@ impl WorkModel for TimedEndpoint {
     /// Charges the access, but only while code is not measured: that includes the host's file, which would count
     /// twice.
     fn access_file(&self, access: &FileAccess) {
-        if let TimeSource::Said(_) = &*self.stopwatch.source.borrow() {
+        if let TimeSource::Declared(_) = &*self.stopwatch.source.borrow() {
             self.endpoint.access_file(access);
         }
     }
@@ -492,7 +492,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_has_no_processor() {
-        let begin = HostMoment::now();
+        let begin = HostInstant::now();
         assert!((0.0..=1.0).contains(&begin.running_share()));
         std::thread::park_timeout(Duration::from_millis(20));
         assert!(begin.running_share() < 0.9, "{begin:?}");

@@ -65,7 +65,7 @@ impl Launcher {
 /// Says once, at the first of several tasks of Slurm, that each is alone, unless a machine was chosen.
 ///
 /// Only a task itself does it, which the process of Slurm has started: programs that it starts see the same variables.
-pub(crate) fn tell_of_lone_tasks() {
+pub(crate) fn warn_of_single_tasks() {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
         let is_chosen = env::var_os(setting("machine").variable).is_some();

@@ -5,17 +5,17 @@
 //! rest. Invariant: no rank but the first runs a line of the program's `main` beyond the start.
 
 mod clocks;
-pub(super) mod meeting;
 mod observed;
 pub(super) mod recorded;
+pub(super) mod startup;
 
 use crate::launch::{EXIT_USAGE, Launch, LaunchError, Main};
-use crate::machine::driver::{Ended, MachineDriver};
+use crate::machine::driver::{LaunchResult, MachineDriver};
 use crate::machine::launcher::{Launcher, names_of_launchers};
-use crate::machine::mpi::meeting::{Met, NotMet};
 use crate::machine::mpi::recorded::RecordedRun;
+use crate::machine::mpi::startup::{ConnectedRank, StartupError};
 use crate::observe::{Observation, observe_by};
-use crate::output::Unwritten;
+use crate::output::WriteError;
 use crate::print::notice;
 use crate::settings::Environment;
 use crate::test::TestBody;
@@ -43,7 +43,7 @@ const LATE: Duration = Duration::from_secs(30);
 ///
 /// A large start takes long, but a rank that waits for one that runs alone, or for another program, would wait
 /// forever.
-const MEETING_LIMIT: Duration = Duration::from_secs(300);
+const CONNECT_LIMIT: Duration = Duration::from_secs(300);
 
 /// Time for which a rank whose run is over waits for the others, whose run is over, too.
 const OTHERS_LIMIT: Duration = Duration::from_secs(10);
@@ -57,18 +57,18 @@ const OBSERVED: u8 = 4;
 /// The handler of what the first rank says before a run, which none of the runtime has.
 const START: HandlerId = HandlerId(u16::MAX);
 
-type Ends = CompositeEndpoint<ShmEndpoint, MpiEndpoint>;
+type RankEndpoint = CompositeEndpoint<ShmEndpoint, MpiEndpoint>;
 
 /// This process as a rank.
-struct Ranks {
+struct MpiRank {
     library: Rc<Library>,
     /// Until the run begins.
-    met: RefCell<Option<Met>>,
+    connected: RefCell<Option<ConnectedRank>>,
 }
 
 thread_local! {
     /// In the first rank; never freed, so that it is there when the process exits.
-    static RANKS: Cell<Option<&'static Ranks>> = const { Cell::new(None) };
+    static RANKS: Cell<Option<&'static MpiRank>> = const { Cell::new(None) };
 }
 
 /// Driver of the machine `mpi`: runs a program on ranks.
@@ -96,8 +96,8 @@ impl MachineDriver for Driver {
         launch: &Launch,
         collector: Option<Collector>,
         main: Main<'_>,
-        _: &mut Vec<Unwritten>,
-    ) -> Ended {
+        _: &mut Vec<WriteError>,
+    ) -> LaunchResult {
         run(launch, collector, main)
     }
 
@@ -121,7 +121,7 @@ pub(super) fn serve_as_rank(launcher: &Launcher) {
     if RANKS.get().is_some() {
         return;
     }
-    let ranks: &'static Ranks = Box::leak(Box::new(match begin(launcher) {
+    let ranks: &'static MpiRank = Box::leak(Box::new(match begin(launcher) {
         Ok(ranks) => ranks,
         Err(text) => {
             if launcher.is_first() {
@@ -133,13 +133,15 @@ pub(super) fn serve_as_rank(launcher: &Launcher) {
     RANKS.set(Some(ranks));
     ranks.library.at_exit(exiting);
     if ranks.library.rank() > 0 {
-        let said = wait_for_start(ranks);
-        if said != NO_RUN
-            && let Some(met) = ranks.met.take()
+        let start_flags = wait_for_start(ranks);
+        if start_flags != NO_RUN
+            && let Some(connected) = ranks.connected.take()
         {
-            let words = (said & OBSERVED != 0).then(|| observed::join(&ranks.library, &met.hosts)).flatten();
-            let collector = (said & TRACED != 0).then(Collector::within);
-            run_place(&ranks.library, met, (collector, words), run::serve);
+            let words = (start_flags & OBSERVED != 0)
+                .then(|| observed::join(&ranks.library, &connected.hosts))
+                .flatten();
+            let collector = (start_flags & TRACED != 0).then(Collector::within);
+            run_place(&ranks.library, connected, (collector, words), run::serve);
         }
         std::process::exit(0);
     }
@@ -149,7 +151,7 @@ fn refuse(text: &dyn Display) {
     notice(format_args!("error: machine mpi: {text}"));
 }
 
-fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
+fn begin(launcher: &Launcher) -> std::result::Result<MpiRank, String> {
     let _met = watch_meeting(launcher);
     let library = Rc::new(Library::begin().map_err(|error| error.to_string())?);
     if let Some(size) = launcher.ranks.filter(|size| *size != library.size()) {
@@ -161,8 +163,8 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
             names_of_launchers()
         ));
     }
-    let met = meeting::meet(&library).map_err(|error| {
-        if let NotMet::Apart(text) = &error {
+    let connected = startup::connect(&library).map_err(|error| {
+        if let StartupError::Mismatch(text) = &error {
             if launcher.is_first() {
                 refuse(text);
             }
@@ -174,17 +176,17 @@ fn begin(launcher: &Launcher) -> std::result::Result<Ranks, String> {
         library.end();
         error.to_string()
     })?;
-    Ok(Ranks { library, met: RefCell::new(Some(met)) })
+    Ok(MpiRank { library, connected: RefCell::new(Some(connected)) })
 }
 
 /// Reports that the ranks are late to meet, and ends this one if they never meet, until the returned sender is dropped.
 ///
 /// The cause may be a link that is down, or a rank that does not take part: no library reports either.
 fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
-    let (waits, met) = mpsc::channel();
+    let (waits, connected) = mpsc::channel();
     let rank = launcher.rank();
     let watch = move || {
-        let is_late = |limit| met.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        let is_late = |limit| connected.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
         let causes = "a host, or a link to one, may be down, or a rank may run alone, because it has another \
                       ISLES_MACHINE or is another program";
         if is_late(LATE) {
@@ -194,8 +196,8 @@ fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
                     "isles: the ranks have not met within {seconds} s; rank {rank} still waits: {causes}"
                 ));
             }
-            if is_late(MEETING_LIMIT - LATE) {
-                let seconds = MEETING_LIMIT.as_secs();
+            if is_late(CONNECT_LIMIT - LATE) {
+                let seconds = CONNECT_LIMIT.as_secs();
                 refuse(&format_args!("rank {rank} has not met the others within {seconds} s: {causes}"));
                 std::process::exit(EXIT_USAGE.into());
             }
@@ -219,7 +221,7 @@ impl Collectives for FlatCollectives {
 /// call it at once.
 pub(super) fn run_place<V>(
     library: &Library,
-    Met { endpoint, hosts, hierarchical_collectives }: Met,
+    ConnectedRank { endpoint, hosts, hierarchical_collectives }: ConnectedRank,
     (collector, words): (Option<Collector>, Option<SharedWords>),
     body: impl FnOnce(&Rc<Local>) -> V,
 ) -> V {
@@ -242,33 +244,37 @@ pub(super) fn run_place<V>(
 }
 
 /// Waits until the first rank says whether a run begins, and returns its message.
-fn wait_for_start(ranks: &Ranks) -> u8 {
-    let met = ranks.met.borrow();
-    let Some(Met { endpoint, .. }) = &*met else { return NO_RUN };
-    let mut said = None;
-    while said.is_none() {
+fn wait_for_start(ranks: &MpiRank) -> u8 {
+    let connected = ranks.connected.borrow();
+    let Some(ConnectedRank { endpoint, .. }) = &*connected else { return NO_RUN };
+    let mut start_flags = None;
+    while start_flags.is_none() {
         endpoint.wait(None);
         endpoint.progress(Inbound::All, &mut |arrival| match arrival {
             Arrival::Message(message) if message.handler == START => {
-                said = Some(if let Body::Inline([said, ..]) = message.body { *said } else { NO_RUN });
+                start_flags = Some(if let Body::Inline([start_flags, ..]) = message.body {
+                    *start_flags
+                } else {
+                    NO_RUN
+                });
             }
-            Arrival::Died { place: PlaceId(0), .. } => said = Some(NO_RUN),
+            Arrival::Died { place: PlaceId(0), .. } => start_flags = Some(NO_RUN),
             _ => {}
         });
     }
-    let said = said.unwrap_or(NO_RUN);
-    if said != NO_RUN {
+    let start_flags = start_flags.unwrap_or(NO_RUN);
+    if start_flags != NO_RUN {
         // Nobody says anything more before the first rank has heard this from all; so nothing else was taken here.
-        say(endpoint, PlaceId(0), said);
+        send_byte(endpoint, PlaceId(0), start_flags);
         if let Some(others) = endpoint.other_hosts() {
-            others.push_out();
+            others.flush_coalesced();
         }
     }
-    said
+    start_flags
 }
 
 /// Says one byte to a rank, before a run.
-fn say(endpoint: &Ends, to: PlaceId, byte: u8) {
+fn send_byte(endpoint: &RankEndpoint, to: PlaceId, byte: u8) {
     let send = || {
         endpoint.send(to, Class::Control, START, 1, &mut |room| {
             room[0] = byte;
@@ -281,18 +287,18 @@ fn say(endpoint: &Ends, to: PlaceId, byte: u8) {
 }
 
 /// Tells all others whether a run begins, and if it does, waits until all have heard it.
-fn say_start(endpoint: &Ends, said: u8) {
+fn send_start(endpoint: &RankEndpoint, start_flags: u8) {
     let others = endpoint.places() - 1;
-    (1..=others).for_each(|to| say(endpoint, PlaceId(to), said));
+    (1..=others).for_each(|to| send_byte(endpoint, PlaceId(to), start_flags));
     let mut answers = 0;
-    while said != NO_RUN && answers < others {
+    while start_flags != NO_RUN && answers < others {
         endpoint.wait(None);
         endpoint.progress(Inbound::All, &mut |_| answers += 1);
     }
 }
 
 /// Runs `main` at the first rank, which is this one. What places do is recorded for `collector`, if there is one.
-fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
+fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchResult {
     if let Some(communicator) = launch.communicator {
         return super::section::run(launch, communicator, collector.is_some(), main);
     }
@@ -304,22 +310,22 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
         return Err(unable(format!("{} places of {size} ranks; allowed: a place a rank", launch.places)));
     }
     let once = "one run a process: its ranks have ended with the first";
-    let host_of = match &*ranks.met.borrow() {
-        Some(met) => observed::host_of(&met.hosts),
+    let host_of = match &*ranks.connected.borrow() {
+        Some(connected) => observed::host_of(&connected.hosts),
         None => return Err(unable(once.to_owned())),
     };
     // A failure here is reported while the others still wait for a run.
     let observation = Observation::begin(launch, RunDescription { host_of, ..RunDescription::default() }, 0)?;
-    let met = ranks.met.take().ok_or_else(|| unable(once.to_owned()))?;
+    let connected = ranks.connected.take().ok_or_else(|| unable(once.to_owned()))?;
     let traced = if collector.is_some() { TRACED } else { 0 };
     let observed = if observation.is_some() { OBSERVED } else { 0 };
-    say_start(&met.endpoint, RUN | traced | observed);
+    send_start(&connected.endpoint, RUN | traced | observed);
     let words = observation.as_ref().map(|observation| {
-        observed::offer(&ranks.library, &met.hosts, observation.words());
+        observed::offer(&ranks.library, &connected.hosts, observation.words());
         observation.words().clone()
     });
     let body = |local: &Rc<Local>| run::run_first_place(local, main(), launch.stall);
-    let outcome = run_place(&ranks.library, met, (collector, words), body);
+    let outcome = run_place(&ranks.library, connected, (collector, words), body);
     if let Some(observation) = observation {
         observation.finish(&outcome.0);
     }
@@ -329,13 +335,13 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> Ended {
 /// The process exits: lets the other ranks end, if they wait for a run, and ends the library.
 extern "C" fn exiting(code: i32) {
     let Some(ranks) = RANKS.get() else { return };
-    if let Ok(mut met) = ranks.met.try_borrow_mut()
-        && let Some(met) = met.take()
+    if let Ok(mut connected) = ranks.connected.try_borrow_mut()
+        && let Some(connected) = connected.take()
     {
         if ranks.library.rank() == 0 {
-            say_start(&met.endpoint, NO_RUN);
+            send_start(&connected.endpoint, NO_RUN);
         }
-        drop(met);
+        drop(connected);
     }
     ranks.library.end_within(END_LIMIT, code);
 }

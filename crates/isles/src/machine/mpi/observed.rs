@@ -17,7 +17,7 @@ pub(super) fn offer(library: &Library, hosts: &[u32], words: &SharedWords) {
     library.gather_all(&to_bytes(std::process::id(), words.descriptor()));
     let joined = library.gather_all(&COUNTS);
     let unseen: Vec<usize> = (0..hosts.len()).filter(|rank| joined[*rank] != COUNTS).collect();
-    if let Some(told) = told(&unseen) {
+    if let Some(warning) = unseen_warning(&unseen) {
         notice(format_args!("{told}"));
     }
 }
@@ -54,7 +54,7 @@ fn of_bytes(bytes: &[u8]) -> (u32, i32) {
 }
 
 /// The line about places that observers do not see; nothing if they see all.
-fn told(unseen: &[usize]) -> Option<String> {
+fn unseen_warning(unseen: &[usize]) -> Option<String> {
     let (last, others) = unseen.split_last()?;
     let others: Vec<String> = others.iter().map(usize::to_string).collect();
     let places = match others.as_slice() {
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn places_that_are_not_seen_are_named() {
-        assert_eq!(told(&[]), None);
-        let one = told(&[2]).unwrap();
+        assert_eq!(unseen_warning(&[]), None);
+        let one = unseen_warning(&[2]).unwrap();
         assert!(one.starts_with("isles: place 2 is missing in what is recorded"), "{one}");
-        let several = told(&[1, 2, 5]).unwrap();
+        let several = unseen_warning(&[1, 2, 5]).unwrap();
         assert!(several.starts_with("isles: places 1, 2 and 5 are missing"), "{several}");
     }
 }

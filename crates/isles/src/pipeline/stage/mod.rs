@@ -11,12 +11,12 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 
 /// Remainder of a step that waits.
-pub(in crate::pipeline) type Rest<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+pub(in crate::pipeline) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// A stage: takes the value of its input port, and puts one into its output port.
 pub(in crate::pipeline) trait AnyStage {
     /// Runs the stage for one item. Returns the rest of it if the stage may wait.
-    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>>;
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>>;
 
     /// The state as bytes; `None` if the stage has none.
     fn save(&self) -> Result<Option<Vec<u8>>> {
@@ -32,23 +32,23 @@ pub(in crate::pipeline) trait AnyStage {
 
 /// A stage without state that does its own taking and putting.
 impl<F: Fn(&mut Ports)> AnyStage for F {
-    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
         self(ports);
         Ok(None)
     }
 }
 
 /// State that all stages of one input and one output have.
-struct Wired<F, T> {
+struct StageIo<F, T> {
     function: F,
     input: usize,
     output: usize,
     takes: PhantomData<fn(T)>,
 }
 
-impl<F, T: 'static> Wired<F, T> {
+impl<F, T: 'static> StageIo<F, T> {
     fn new(function: F, input: usize, output: usize) -> Self {
-        Wired { function, input, output, takes: PhantomData }
+        StageIo { function, input, output, takes: PhantomData }
     }
 
     fn take(&self, ports: &mut Ports) -> T {
@@ -59,11 +59,11 @@ impl<F, T: 'static> Wired<F, T> {
 macro_rules! stateless {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        pub(in crate::pipeline) struct $name<F, T>(Wired<F, T>);
+        pub(in crate::pipeline) struct $name<F, T>(StageIo<F, T>);
 
         impl<F, T: 'static> $name<F, T> {
             pub(in crate::pipeline) fn new(function: F, input: usize, output: usize) -> Self {
-                $name(Wired::new(function, input, output))
+                $name(StageIo::new(function, input, output))
             }
         }
     };
@@ -83,7 +83,7 @@ stateless! {
 }
 
 impl<T: 'static, U: 'static, F: Fn(T) -> U> AnyStage for Mapped<F, T> {
-    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
         let value = (self.0.function)(self.0.take(ports));
         ports.put(self.0.output, value);
         Ok(None)
@@ -91,7 +91,7 @@ impl<T: 'static, U: 'static, F: Fn(T) -> U> AnyStage for Mapped<F, T> {
 }
 
 impl<T: 'static, U: 'static, F: Fn(T) -> Result<U>> AnyStage for Fallible<F, T> {
-    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
         let value = (self.0.function)(self.0.take(ports))?;
         ports.put(self.0.output, value);
         Ok(None)
@@ -99,7 +99,7 @@ impl<T: 'static, U: 'static, F: Fn(T) -> Result<U>> AnyStage for Fallible<F, T> 
 }
 
 impl<T: 'static, U: 'static, F: AsyncFn(T) -> U> AnyStage for MappedAsync<F, T> {
-    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
         Ok(Some(Box::pin(async move {
             let value = (self.0.function)(self.0.take(ports)).await;
             ports.put(self.0.output, value);
@@ -111,7 +111,7 @@ impl<T: 'static, U: 'static, F: AsyncFn(T) -> U> AnyStage for MappedAsync<F, T> 
 /// A function of a state and a value.
 pub(in crate::pipeline) struct Stateful<S, F, T> {
     state: S,
-    wired: Wired<F, T>,
+    io: StageIo<F, T>,
 }
 
 /// A function of a state and a value that may wait.
@@ -119,7 +119,7 @@ pub(in crate::pipeline) struct StatefulAsync<S, F, T>(Stateful<S, F, T>);
 
 impl<S: CanSend, F, T: 'static> Stateful<S, F, T> {
     pub(in crate::pipeline) fn new(state: S, function: F, input: usize, output: usize) -> Self {
-        Stateful { state, wired: Wired::new(function, input, output) }
+        Stateful { state, io: StageIo::new(function, input, output) }
     }
 
     fn saved(&self) -> Result<Option<Vec<u8>>> {
@@ -140,10 +140,10 @@ impl<S: CanSend, F, T: 'static> StatefulAsync<S, F, T> {
 }
 
 impl<S: CanSend, T: 'static, U: 'static, F: Fn(&mut S, T) -> U> AnyStage for Stateful<S, F, T> {
-    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
-        let item = self.wired.take(ports);
-        let value = (self.wired.function)(&mut self.state, item);
-        ports.put(self.wired.output, value);
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
+        let item = self.io.take(ports);
+        let value = (self.io.function)(&mut self.state, item);
+        ports.put(self.io.output, value);
         Ok(None)
     }
 
@@ -157,12 +157,12 @@ impl<S: CanSend, T: 'static, U: 'static, F: Fn(&mut S, T) -> U> AnyStage for Sta
 }
 
 impl<S: CanSend, T: 'static, U: 'static, F: AsyncFn(&mut S, T) -> U> AnyStage for StatefulAsync<S, F, T> {
-    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<Rest<'a>>> {
-        let Stateful { state, wired } = &mut self.0;
+    fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
+        let Stateful { state, io } = &mut self.0;
         Ok(Some(Box::pin(async move {
-            let item = wired.take(ports);
-            let value = (wired.function)(state, item).await;
-            ports.put(wired.output, value);
+            let item = io.take(ports);
+            let value = (io.function)(state, item).await;
+            ports.put(io.output, value);
             Ok(())
         })))
     }

@@ -5,7 +5,7 @@
 //! of a few runs, each the median of its batches, because a virtual machine that loses its processor takes up to a
 //! thousand times as long.
 
-use super::rcce::{ended_well, half};
+use super::rcce::{checked_output, half};
 use crate::repro::quantity::{Quantity, Title};
 use crate::repro::row::{Band, Basis, Family, Row};
 use crate::repro::{Experiment, RowSource};
@@ -100,12 +100,12 @@ impl Programs {
         ] {
             let mut build = companion::BARE.command()?;
             build.current_dir(checkout()?).arg("build").args(words).arg("-o").arg(programs.image(name));
-            ended_well(&mut build)?;
+            checked_output(&mut build)?;
         }
         for (name, option) in [("rcce", None), ("ircce", Some("-DIRCCE"))] {
             let mut compile = companion::RCCE.command()?;
             compile.current_dir(checkout()?).arg("cc").args(option).arg(ping_pong);
-            ended_well(compile.arg("-o").arg(programs.folder.join(name)))?;
+            checked_output(compile.arg("-o").arg(programs.folder.join(name)))?;
         }
         Ok(programs)
     }
@@ -125,7 +125,7 @@ impl Programs {
     fn bare(&self, image: &str, bytes: usize, words: [&str; 2]) -> Result<f64, Failure> {
         let length = bytes.to_string();
         least(|| {
-            let printed = ended_well(&mut self.run("0,1", image, &[&length, words[0], words[1]])?)?;
+            let printed = checked_output(&mut self.run("0,1", image, &[&length, words[0], words[1]])?)?;
             half(&printed.replace("[00]:", ""), bytes).ok_or_else(|| no_time(image, &printed))
         })
     }
@@ -136,7 +136,7 @@ impl Programs {
         least(|| {
             let mut run = companion::RCCE.command()?;
             run.args(["rccerun", "-n", "2", "--"]).arg(self.folder.join(name));
-            let printed = ended_well(run.args([&length, words[0], words[1]]))?;
+            let printed = checked_output(run.args([&length, words[0], words[1]]))?;
             half(&printed, bytes).ok_or_else(|| no_time(name, &printed))
         })
     }
@@ -145,7 +145,7 @@ impl Programs {
     fn xipx(&self, cores: &str, words: [&str; 5]) -> Result<(f64, f64), Failure> {
         let mut best = (f64::INFINITY, 0.0);
         for _ in 0..RUNS {
-            let printed = ended_well(&mut self.run(cores, "xipx", &words)?)?;
+            let printed = checked_output(&mut self.run(cores, "xipx", &words)?)?;
             let (nanoseconds, megabytes) = exchange(&printed).ok_or_else(|| no_time("xipx", &printed))?;
             if nanoseconds / 1e3 < best.0 {
                 best = (nanoseconds / 1e3, megabytes);
@@ -259,7 +259,7 @@ fn counted(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let no_ping_ping = exact.reading("both cores: “incapable of implementing that communication pattern”");
     let figure_2 = exact.at("004:2515-2527").reading("2: “I've been interrupted!”, “Another interruption!”");
     let printed =
-        ended_well(&mut programs.run("0,1,2", "xipx", &["ping-ping", "32", "50", "user", "poll"])?)?;
+        checked_output(&mut programs.run("0,1,2", "xipx", &["ping-ping", "32", "50", "user", "poll"])?)?;
     let partners = if printed.contains(", 2 to one: ") { 2.0 } else { 0.0 };
     let mut refused = 0.0;
     for image in ["rcce", "ircce"] {
@@ -274,9 +274,9 @@ fn counted(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let mut endless = companion::BARE.command()?;
     endless.args(["run", "--limit", NEVER, "--cores", "0,1", "--"]).arg(programs.image("pingping-rcce"));
     let said = String::from_utf8_lossy(&output(&mut endless)?.stderr).into_owned();
-    let figure2 = ended_well(&mut programs.run("0,1,5,24,47", "figure2", &["100"])?)?;
+    let figure2 = checked_output(&mut programs.run("0,1,5,24,47", "figure2", &["100"])?)?;
     let handled = figure2.lines().filter(|line| line.starts_with("[47]: (SCC has been booted for ")).count();
-    let met = ended_well(&mut programs.run("0-7", "ids", &[])?)?;
+    let met = checked_output(&mut programs.run("0-7", "ids", &[])?)?;
     let met = met.lines().filter(|line| line.contains(" 101 barriers, ")).count();
     Ok(vec![
         at_once.row("exchanges that threads of one core run at once by devices", 2.0, partners),
@@ -292,7 +292,7 @@ fn counted(programs: &Programs) -> Result<Vec<Row>, Failure> {
 }
 
 fn output(command: &mut Command) -> Result<Output, Failure> {
-    command.output().map_err(|cause| companion::unstartable(command, &cause))
+    command.output().map_err(|cause| companion::spawn_failure(command, &cause))
 }
 
 #[cfg(test)]

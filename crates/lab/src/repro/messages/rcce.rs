@@ -45,9 +45,9 @@ fn curve(
     published: &[(usize, f64)],
 ) -> Result<Vec<Row>, Failure> {
     let program = source.with_file_name(name);
-    ended_well(companion::RCCE.command()?.arg("cc").args(option).arg(source).arg("-o").arg(&program))?;
+    checked_output(companion::RCCE.command()?.arg("cc").args(option).arg(source).arg("-o").arg(&program))?;
     let run = ["rccerun", "-n", "2", "--machine", "chip:scc", "--"];
-    let printed = ended_well(companion::RCCE.command()?.args(run).arg(&program))?;
+    let printed = checked_output(companion::RCCE.command()?.args(run).arg(&program))?;
     let family = Family {
         deck: "",
         unit: "µs",
@@ -74,8 +74,8 @@ pub(super) fn half(printed: &str, bytes: usize) -> Option<f64> {
 }
 
 /// Runs the command and returns its standard output; fails with its last line of standard error.
-pub(super) fn ended_well(command: &mut Command) -> Result<String, Failure> {
-    let output = command.output().map_err(|cause| companion::unstartable(command, &cause))?;
+pub(super) fn checked_output(command: &mut Command) -> Result<String, Failure> {
+    let output = command.output().map_err(|cause| companion::spawn_failure(command, &cause))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -60,12 +60,12 @@ const PLANNERS: [u32; 8] = [1, 2, 11, 12, 20, 21, 30, CORES];
 
 /// Result of a run.
 #[derive(Clone, Copy, Debug)]
-struct Ran {
+struct RunCost {
     seconds: f64,
     joules: f64,
 }
 
-impl Ran {
+impl RunCost {
     fn watts(self) -> f64 {
         self.joules / self.seconds
     }
@@ -88,7 +88,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
 }
 
 /// Runs an application on `cores` cores at these clocks; `region` is the part of the run whose time counts.
-fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> Result<Ran, Failure> {
+fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> Result<RunCost, Failure> {
     let Clocks { divider, mesh, memory } = clocks;
     let words = format!(
         "{words} --machine chip:scc --protocol sections --places {cores} --preset 800/1600/1066 --governor fixed:{divider} --json /dev/null --csv /dev/null"
@@ -100,16 +100,16 @@ fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> 
     let found = regions.iter().find(|found| found["name"] == region);
     let figures = |found: &Value| {
         let seconds = found["time_ps"].as_f64()? / 1e12;
-        Some(Ran { seconds, joules: found["energy_j"].as_f64()? })
+        Some(RunCost { seconds, joules: found["energy_j"].as_f64()? })
     };
     found.and_then(figures).ok_or_else(|| Failure::Ended(format!("a run of {app} has no region {region}")))
 }
 
-fn run_ocean(cores: u32, clocks: Clocks, more: &str) -> Result<Ran, Failure> {
+fn run_ocean(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
     run("ocean", &format!("{OCEAN}{more}"), (cores, clocks), "steps")
 }
 
-fn run_path(cores: u32, clocks: Clocks, more: &str) -> Result<Ran, Failure> {
+fn run_path(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
     run("path", &format!("{PATH}{more}"), (cores, clocks), "search")
 }
 
@@ -118,8 +118,8 @@ const SPREAD: &str = " --placement spread";
 
 /// Runs of the ocean at all settings, on 24 cores and on all.
 struct OceanRuns {
-    few: Vec<Ran>,
-    many: Vec<Ran>,
+    few: Vec<RunCost>,
+    many: Vec<RunCost>,
 }
 
 fn ocean() -> Result<Vec<Row>, Failure> {
@@ -146,7 +146,7 @@ fn at(clocks: Clocks) -> usize {
 
 impl OceanRuns {
     /// The part of the settings at which 24 cores have less of something.
-    fn share(&self, of: fn(Ran) -> f64) -> f64 {
+    fn share(&self, of: fn(RunCost) -> f64) -> f64 {
         let less = self.few.iter().zip(&self.many).filter(|(few, many)| of(**few) < of(**many)).count();
         less as f64 / SETTINGS.len() as f64
     }
@@ -219,15 +219,15 @@ impl OceanRuns {
     fn half_rate(&self) -> Vec<Row> {
         let (half, best) = (self.many[at(HALF_TILES)], self.few[at(HIGHEST)]);
         let shape = SHAPE.at("004:1503");
-        let alike = Family { band: Band::Within(15.0), ..shape };
-        let alike = alike
+        let comparable = Family { band: Band::Within(15.0), ..shape };
+        let comparable = comparable
             .reading("1: “nearly the same runtime and energy profiles as the best setting for 24 nodes”");
         let energy = shape.reading("at most 1: “more runtime and energy efficient”");
         let power = shape.reading("at most 1: “greatly reduces the required power”");
         let of =
             |what| format!("ocean, {what} of 48 cores at half the rate against 24 at the highest setting");
         vec![
-            alike.row(of("time"), 1.0, half.seconds / best.seconds),
+            comparable.row(of("time"), 1.0, half.seconds / best.seconds),
             energy.row(of("energy"), 1.0, half.joules / best.joules),
             power.row(of("power"), 1.0, half.watts() / best.watts()),
         ]
@@ -297,10 +297,10 @@ fn planner() -> Result<Vec<Row>, Failure> {
         1.0,
         longer(SLOW_MESH) / longer(SLOW_TILES),
     ));
-    let alike = Family { band: Band::Within(15.0), ..SHAPE }.at("004:1491");
-    let alike = alike.reading("1: “a comparable energy profile of the highest speed SCC setting”");
+    let comparable = Family { band: Band::Within(15.0), ..SHAPE }.at("004:1491");
+    let comparable = comparable.reading("1: “a comparable energy profile of the highest speed SCC setting”");
     let no_worse = SHAPE.at("004:1491").reading("at most 1: “the energy difference is not substantial”");
-    rows.push(alike.row(
+    rows.push(comparable.row(
         "planner, 21 cores, energy with a slow mesh against the highest setting",
         1.0,
         at(SLOW_MESH, 21).joules / at(HIGHEST, 21).joules,
@@ -324,12 +324,12 @@ fn by_number_of_cores(name: &str, speed_up_of_two: f64, ratio: impl Fn(u32, u32)
     let first = shape.reading("at most 1: “There is an initial communication overhead for two cores”");
     let best = shape.reading("at most 3 / 4: “the optimal number of nodes should be 21”");
     let more = shape.reading("at most 1: “Additional nodes only provide overhead”");
-    let alike = Family { band: Band::Within(3.0), basis: Basis::Derived, ..shape };
-    let alike = alike.reading("1: “the second work delegation will leave one slave idle”");
+    let comparable = Family { band: Band::Within(3.0), basis: Basis::Derived, ..shape };
+    let comparable = comparable.reading("1: “the second work delegation will leave one slave idle”");
     let title = |what: &str| format!("planner, {name}, {what}");
     [
         first.row(title("speed-up of 2 cores"), 1.0, speed_up_of_two),
-        alike.row(title("time of 12 cores against 11"), 1.0, ratio(12, 11)),
+        comparable.row(title("time of 12 cores against 11"), 1.0, ratio(12, 11)),
         best.row(title("time of 21 cores against 20"), 0.75, ratio(21, 20)),
         more.row(title("time of 21 cores against 48"), 1.0, ratio(21, CORES)),
     ]
@@ -349,7 +349,7 @@ fn optimum() -> Result<Row, Failure> {
 }
 
 /// Returns the rows on workers that sleep against those that block, and on the cost of launching.
-fn idle(blocking: Ran, blocking_few: Ran) -> Result<Vec<Row>, Failure> {
+fn idle(blocking: RunCost, blocking_few: RunCost) -> Result<Vec<Row>, Failure> {
     let [sleeping, sleeping_few] =
         [run_path(CORES, HIGHEST, " --idle sleep")?, run_path(30, HIGHEST, " --idle sleep")?];
     let shape = SHAPE.at("004:1482-1487");
@@ -388,7 +388,7 @@ fn idle(blocking: Ran, blocking_few: Ran) -> Result<Vec<Row>, Failure> {
 
 /// Returns the rows on the paper's remarks about both programs.
 fn both() -> Result<Vec<Row>, Failure> {
-    let slower = |one: Ran, other: Ran| one.seconds / other.seconds;
+    let slower = |one: RunCost, other: RunCost| one.seconds / other.seconds;
     let ocean = slower(run_ocean(CORES, SLOW_MESH, "")?, run_ocean(CORES, HIGHEST, "")?);
     let fast = run_path(21, HIGHEST, "")?;
     let planner = slower(run_path(21, SLOW_MESH, "")?, fast);

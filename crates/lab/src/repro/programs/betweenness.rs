@@ -292,14 +292,14 @@ impl Large {
             let title = Title::from("low, cluster").over(Quantity::cores(cores));
             rows.push(ALONE.row(title, f64::NAN, speedup));
         }
-        let alike = Family { band: Band::Within(20.0), ..SHAPE }.at("000:295");
-        let alike = alike.reading("1: “scales similarly on both SCC and the AMD Opteron cluster”");
+        let comparable = Family { band: Band::Within(20.0), ..SHAPE }.at("000:295");
+        let comparable = comparable.reading("1: “scales similarly on both SCC and the AMD Opteron cluster”");
         for ((name, ..), curve) in SETUPS.into_iter().zip(&self.by_setup) {
             let on_chip = X10_CORES.into_iter().zip(curve).filter(|(cores, _)| *cores < CORES);
             for (cores, speedup) in on_chip {
                 let at = CLUSTER_CORES.iter().position(|other| *other == cores).expect("it was run");
                 let title = Title::from("large, chip against cluster").over(Quantity::cores(cores)).and(name);
-                rows.push(alike.row(title, 1.0, speedup / self.on_cluster[at]));
+                rows.push(comparable.row(title, 1.0, speedup / self.on_cluster[at]));
             }
         }
         let [.., before, all] = self.on_cluster;

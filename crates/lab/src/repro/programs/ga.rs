@@ -55,7 +55,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let (of_equal_work, others) = evolved.split_at(ISLANDS.len());
     let (without, to_text) = others.split_at(ISLANDS.len());
     let (to_text, needed): (Vec<f64>, Vec<f64>) = to_text.chunks(SEEDS.count()).map(sums).unzip();
-    let ended = |run: &Evolved| run.generations == GENERATIONS;
+    let ended = |run: &GaResult| run.generations == GENERATIONS;
     if !of_equal_work.iter().chain(without).all(ended) {
         return Err(Failure::Ended(format!("a run found the text before generation {GENERATIONS}")));
     }
@@ -111,14 +111,14 @@ fn shapes(migrating: &[f64], resting: &[f64]) -> Vec<Row> {
 
 /// Result of a run.
 #[derive(Clone, Copy)]
-struct Evolved {
+struct GaResult {
     /// Seconds on the chip.
     seconds: f64,
     generations: u32,
 }
 
 /// Seconds of all these runs, and the mean of their generations.
-fn sums(runs: &[Evolved]) -> (f64, f64) {
+fn sums(runs: &[GaResult]) -> (f64, f64) {
     let (mut seconds, mut generations) = (0.0, 0.0);
     for run in runs {
         seconds += run.seconds;
@@ -128,12 +128,12 @@ fn sums(runs: &[Evolved]) -> (f64, f64) {
 }
 
 /// Runs an evolution with a core for each island, as far as there are cores.
-fn evolved(islands: u32, words: &str) -> Result<Evolved, Failure> {
+fn evolved(islands: u32, words: &str) -> Result<GaResult, Failure> {
     let places = islands.min(CORES);
     let words = format!("--islands {islands} --machine chip:scc --places {places} {words}");
     let document = document("ga", &words)?;
     let generations = document["generations"].as_u64().and_then(|number| u32::try_from(number).ok());
     let generations =
         generations.ok_or_else(|| Failure::Ended("a run of ga has no generations".to_owned()))?;
-    Ok(Evolved { seconds: seconds("ga", &document)?, generations })
+    Ok(GaResult { seconds: seconds("ga", &document)?, generations })
 }

@@ -54,9 +54,9 @@ impl MixedDomains {
         let mixed = HIGH.into_iter().flat_map(|high| LOW.map(|low| (high, low)));
         let mixed =
             mixed.flat_map(|(high, low)| (1..DOMAINS).map(move |number| MixedDomains { number, high, low }));
-        let alike = HIGH.into_iter().chain(LOW);
-        let alike = alike.map(|divider| MixedDomains { number: DOMAINS, high: divider, low: divider });
-        mixed.chain(alike).collect()
+        let uniform = HIGH.into_iter().chain(LOW);
+        let uniform = uniform.map(|divider| MixedDomains { number: DOMAINS, high: divider, low: divider });
+        mixed.chain(uniform).collect()
     }
 
     fn rates(self) -> Rates {
@@ -93,10 +93,11 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let mean_power = measured.iter().map(|point| point.watts).sum::<f64>() / number;
     let mean_error =
         fitted.points.iter().map(|point| (point.fitted - point.measured.watts).abs()).sum::<f64>() / number;
-    let alike =
+    let comparable =
         Family { unit: "", band: Band::Within(15.0), basis: Basis::Derived, ..percent }.at("004:1884");
-    let alike = alike.reading("1: “the different microbenchmark settings are very similar to each other”");
-    let lower = Family { band: Band::AtMost, basis: Basis::Predicted, ..alike }.at("004:1884");
+    let comparable =
+        comparable.reading("1: “the different microbenchmark settings are very similar to each other”");
+    let lower = Family { band: Band::AtMost, basis: Basis::Predicted, ..comparable }.at("004:1884");
     let lower =
         lower.reading("at most 1: “with decreasing the high frequency the power consumption also decreases”");
     let settings_row = Family { unit: "", band: Band::Within(0.0), source: "004:1859", ..percent };
@@ -110,7 +111,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
         core("W").row(Title::from("constant part of the chip"), 23.0, value("constant")),
         core("W/MHz").row("linear part of a core", 1e-6, value("linear") / f64::from(CORES)),
         core("W").row("mean error", 1.95, mean_error),
-        alike.row("most against least power of the four programs at a setting", 1.0, unlike(&measured)),
+        comparable.row("most against least power of the four programs at a setting", 1.0, unlike(&measured)),
         lower.row(
             "power at 533 MHz against 800, at most at any number of domains",
             1.0,

@@ -127,19 +127,19 @@ where
     let chip = ModelledChip::new("scc").and_then(|chip| chip.with_preset("800/1600/1066"));
     let chip = chip.map_err(|error| usage(&error))?;
     let seconds = Rc::new(Cell::new(0.0));
-    let told = Rc::clone(&seconds);
-    let (result, ..) = launch.run_on_chip(chip, move || main(told)).map_err(|error| usage(&error))?;
+    let elapsed = Rc::clone(&seconds);
+    let (result, ..) = launch.run_on_chip(chip, move || main(elapsed)).map_err(|error| usage(&error))?;
     result.map_err(Failure::Run)?;
     Ok(seconds.get())
 }
 
 /// The seconds that one core takes for a query out of a server that has the file in its memory.
 fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
-    run(1, move |told| async move {
+    run(1, move |elapsed| async move {
         isles::io::note_read(data, 0); // nobody has found the file on the disk before
         let started = now();
         query.answer(data).await;
-        told.set((now() - started).as_secs_f64());
+        elapsed.set((now() - started).as_secs_f64());
         Ok(())
     })
 }
@@ -152,7 +152,7 @@ fn pool(
     rounds: usize,
     cores: u32,
 ) -> Result<f64, Failure> {
-    run(cores, move |told| async move {
+    run(cores, move |elapsed| async move {
         isles::io::note_read(data, 0);
         let (next, last) = (Counter::new(), (queries.len() * rounds) as u64);
         let (queries, file) = (queries.to_vec(), data.to_owned());
@@ -169,7 +169,7 @@ fn pool(
             }
         })
         .await?;
-        told.set((now() - started).as_secs_f64());
+        elapsed.set((now() - started).as_secs_f64());
         Ok(())
     })
 }

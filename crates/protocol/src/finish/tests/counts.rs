@@ -166,7 +166,7 @@ fn a_task_that_hops_on_and_on_is_asked_after_a_few_times_and_then_when_the_home_
     assert!(net.released.is_empty() && net.at(0).holds_back());
     while net.at(0).holds_back() {
         let mut out = Vec::new();
-        net.at(0).rest(&mut out);
+        net.at(0).ask_deferred(&mut out);
         net.carry_out(0, out);
     }
     assert_eq!(net.asks, prompt + 2);

@@ -155,7 +155,7 @@ pub enum Action {
 
 /// Actual events under one finish; not what any machine believes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Truth {
+pub struct GroundTruth {
     pub failed: u64,
     pub cancelled: bool,
     pub lost: bool,
@@ -171,7 +171,7 @@ pub struct Truth {
 pub struct World<'a> {
     setting: &'a Setting,
     pub machines: Vec<Finishes>,
-    pub truths: BTreeMap<FinishId, Truth>,
+    pub truths: BTreeMap<FinishId, GroundTruth>,
     roots: BTreeMap<(u32, Key), FinishId>,
     tasks: Vec<Vec<Task>>,
     messages: BTreeMap<(u32, u32), Vec<InFlightMessage>>,
@@ -216,7 +216,7 @@ impl<'a> World<'a> {
         &mut self.machines[place as usize]
     }
 
-    fn truth(&mut self, id: FinishId) -> &mut Truth {
+    fn truth(&mut self, id: FinishId) -> &mut GroundTruth {
         self.truths.get_mut(&id).unwrap()
     }
 
@@ -225,7 +225,7 @@ impl<'a> World<'a> {
         let key = self.machine(place).open();
         let id = self.machine(place).id(key);
         self.roots.insert((place, key), id);
-        self.truths.insert(id, Truth::default());
+        self.truths.insert(id, GroundTruth::default());
         self.keep(place, Task::new(script, Account::Governed { id, key }));
         key
     }
@@ -647,7 +647,7 @@ impl crate::tests::World for World<'_> {
             Action::Notice(place, dead) => self.notice(place, dead),
             Action::Rest(place) => {
                 let mut out = Vec::new();
-                self.machine(place).rest(&mut out);
+                self.machine(place).ask_deferred(&mut out);
                 self.carry_out(place, out)
             }
         }

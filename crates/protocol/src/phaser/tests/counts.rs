@@ -129,7 +129,7 @@ fn each_misuse_has_its_error() {
     assert_eq!(net.at(0).leave(root, &mut out), Err(PhaserError::NotRegistered));
     assert_eq!(net.at(0).phase(root), Err(PhaserError::NotRegistered));
     let third = net.at(0).register(second).unwrap();
-    assert_eq!(third.seat, root.seat);
+    assert_eq!(third.record, root.record);
     assert_eq!(net.at(0).resume(root, &mut out), Err(PhaserError::NotRegistered));
     assert_eq!(out, []);
 }

@@ -32,7 +32,7 @@ enum Operation {
 }
 
 /// Current step of a place.
-enum Doing {
+enum ProgramStep {
     Next,
     /// A copy is under way; the access follows.
     Fetching {
@@ -51,7 +51,7 @@ struct ReleasePlace {
     copies: BTreeMap<usize, (Content, Option<Content>)>,
     differences: VecDeque<(usize, Content, Content)>,
     program: VecDeque<Operation>,
-    doing: Doing,
+    current_step: ProgramStep,
     has_lock: bool,
 }
 
@@ -92,7 +92,7 @@ impl ReleaseWorld {
             copies: BTreeMap::new(),
             differences: VecDeque::new(),
             program: VecDeque::new(),
-            doing: Doing::Next,
+            current_step: ProgramStep::Next,
             has_lock: false,
         };
         ReleaseWorld {
@@ -109,12 +109,12 @@ impl ReleaseWorld {
 
     /// Begins a release at the place: its changes are in flight from now on.
     fn begin_release(&mut self, place: usize, frees_lock: bool) {
-        let ReleasePlace { cache, copies, differences, doing, .. } = &mut self.places[place];
+        let ReleasePlace { cache, copies, differences, current_step, .. } = &mut self.places[place];
         for page in cache.release() {
             let (content, twin) = copies.get_mut(&page.index()).expect("a dirty page has a copy");
             differences.push_back((page.index(), *content, twin.take().expect("a dirty page has a twin")));
         }
-        *doing = Doing::Releasing { frees_lock };
+        *current_step = ProgramStep::Releasing { frees_lock };
     }
 
     fn acquire(&mut self, place: usize) {
@@ -127,15 +127,15 @@ impl ReleaseWorld {
 
     /// Lets a place do one thing; false if it has to wait.
     fn act(&mut self, place: usize) -> bool {
-        match &mut self.places[place].doing {
-            Doing::AtBarrier => return false,
-            Doing::Fetching { page, content: content @ None } => *content = Some(self.homes[*page]),
-            Doing::Fetching { page, content: Some(content) } => {
+        match &mut self.places[place].current_step {
+            ProgramStep::AtBarrier => return false,
+            ProgramStep::Fetching { page, content: content @ None } => *content = Some(self.homes[*page]),
+            ProgramStep::Fetching { page, content: Some(content) } => {
                 let (page, content) = (*page, *content);
                 self.places[place].copies.insert(page, (content, None));
-                self.places[place].doing = Doing::Next;
+                self.places[place].current_step = ProgramStep::Next;
             }
-            Doing::Releasing { frees_lock } => {
+            ProgramStep::Releasing { frees_lock } => {
                 let frees_lock = *frees_lock;
                 if let Some((page, now, before)) = self.places[place].differences.pop_front() {
                     for word in (0..WORDS).filter(|word| now[*word] != before[*word]) {
@@ -144,12 +144,12 @@ impl ReleaseWorld {
                 } else if frees_lock {
                     self.lock_is_taken = false;
                     self.places[place].has_lock = false;
-                    self.places[place].doing = Doing::Next;
+                    self.places[place].current_step = ProgramStep::Next;
                 } else {
-                    self.places[place].doing = Doing::AtBarrier;
+                    self.places[place].current_step = ProgramStep::AtBarrier;
                 }
             }
-            Doing::Next => return self.operate(place),
+            ProgramStep::Next => return self.operate(place),
         }
         true
     }
@@ -176,7 +176,7 @@ impl ReleaseWorld {
                     self.homes[page][word] = now[word];
                 }
             }
-            self.places[place].doing = Doing::Next;
+            self.places[place].current_step = ProgramStep::Next;
             self.acquire(place);
             return true;
         }
@@ -205,7 +205,7 @@ impl ReleaseWorld {
         let action = state.cache.fault(PageNumber(page as u32), access).expect("a page of the region");
         assert_eq!((action.fetches, action.access), (!is_there, access));
         if action.fetches {
-            state.doing = Doing::Fetching { page, content: None };
+            state.current_step = ProgramStep::Fetching { page, content: None };
         } else if action.twins {
             let (content, twin) = state.copies.get_mut(&page).expect("it is there");
             *twin = Some(*content);
@@ -238,14 +238,14 @@ fn random_programs_without_races_see_a_sequential_memory() {
         for _ in 0..ROUNDS {
             deal_round(&mut choices, &mut world);
             let mut turns = 0;
-            while world.places.iter().any(|place| !matches!(place.doing, Doing::AtBarrier)) {
+            while world.places.iter().any(|place| !matches!(place.current_step, ProgramStep::AtBarrier)) {
                 world.act(choices.below(places));
                 turns += 1;
                 assert!(turns < 1_000_000, "seed {seed}: a wait without end");
             }
             for place in 0..places {
                 world.acquire(place);
-                world.places[place].doing = Doing::Next;
+                world.places[place].current_step = ProgramStep::Next;
             }
         }
         assert_eq!(world.homes, world.truth, "seed {seed}");

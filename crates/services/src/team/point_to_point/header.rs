@@ -47,7 +47,7 @@ impl MessageKind {
 
 /// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MessageHead {
+pub(super) struct MessageHeader {
     pub(super) team: TeamId,
     /// The program's tag, or one of Isles' own above [`TAG_BITS`].
     pub(super) tag: u64,
@@ -70,10 +70,10 @@ const NUMBER_BITS: u32 = 40;
 /// Bytes of the head.
 pub(super) const HEAD_BYTES: usize = 24;
 
-impl MessageHead {
+impl MessageHeader {
     /// The head of what the sender and receiver of a long message say to each other, and of acknowledgements.
-    pub(super) fn control(kind: MessageKind, number: u64) -> MessageHead {
-        MessageHead { team: TeamId::WORLD, tag: 0, kind, element: ElementType::NONE, number }
+    pub(super) fn control(kind: MessageKind, number: u64) -> MessageHeader {
+        MessageHeader { team: TeamId::WORLD, tag: 0, kind, element: ElementType::NONE, number }
     }
 
     #[inline]
@@ -98,11 +98,11 @@ impl MessageHead {
     /// # Errors
     /// The bytes are too few, or name no kind.
     #[inline]
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<MessageHead, DecodeError> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<MessageHeader, DecodeError> {
         let [team, kind_and_tag, number_and_element] =
             reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
         let kind = MessageKind::ALL.get((kind_and_tag >> KIND_SHIFT) as usize);
-        Ok(MessageHead {
+        Ok(MessageHeader {
             team: TeamId::of_bits(team),
             tag: kind_and_tag & ((1 << KIND_SHIFT) - 1),
             kind: *kind.ok_or(DecodeError::Malformed(postcard::Error::DeserializeBadEncoding))?,

@@ -18,7 +18,7 @@ use bytemuck::NoUninit;
 use header::TAG_BITS;
 use isles_protocol::PlaceId;
 use isles_runtime::capture::Element;
-use isles_runtime::service::coop::AtOnce;
+use isles_runtime::service::coop::FastPath;
 use isles_runtime::service::try_join;
 use isles_runtime::{Result, try_join_all};
 use receiving::ReceiveRequest;
@@ -191,7 +191,7 @@ impl Team {
             check_len(neighbors, received.len())?;
             let sent = neighbors.iter().copied().zip(sent.iter().copied());
             let received = neighbors.iter().copied().zip(received.iter_mut().map(|into| &mut **into));
-            self.trade_slices(sent, received, caller).await
+            self.exchange_tagged_slices(sent, received, caller).await
         })
     }
 
@@ -214,10 +214,10 @@ impl Team {
             let each = piece(into);
             into.chunks_mut(each).map(move |part| (from, part))
         });
-        self.state.unless_broken(self.trade_slices(sent, received, Location::caller()))
+        self.state.unless_broken(self.exchange_tagged_slices(sent, received, Location::caller()))
     }
 
-    async fn trade_slices<'a, T: Element>(
+    async fn exchange_tagged_slices<'a, T: Element>(
         &self,
         sent: impl IntoIterator<Item = (usize, &'a [T])>,
         received: impl IntoIterator<Item = (usize, &'a mut [T])>,
@@ -352,7 +352,7 @@ impl<'t> Tagged<'t> {
         't: 'a,
     {
         let (caller, mut into) = (Location::caller(), Some(into));
-        AtOnce::new(move || {
+        FastPath::new(move || {
             let into = into.take().unwrap_or_default();
             self.request(None, caller)?.slice(into, move |source| self.rank_of(source))
         })
@@ -397,7 +397,7 @@ impl<'t> Tagged<'t> {
         slice: &'a [T],
         caller: &'static Location<'static>,
     ) -> impl Future<Output = Result<()>> + use<'a, 't, T> {
-        AtOnce::new(move || self.destination(to, caller)?.send_slice(slice))
+        FastPath::new(move || self.destination(to, caller)?.send_slice(slice))
     }
 
     #[inline]
@@ -411,7 +411,7 @@ impl<'t> Tagged<'t> {
         't: 'a,
     {
         let mut into = Some(into);
-        AtOnce::new(move || {
+        FastPath::new(move || {
             self.request(Some(from), caller)?.slice(into.take().unwrap_or_default(), |_| Ok(()))
         })
     }

@@ -7,14 +7,14 @@ use super::super::header::{ElementType, chunk_of};
 use super::super::ongoing::misused;
 use super::super::payload::{self, Payload};
 use super::super::state::TeamState;
-use super::header::{LongMessage, MessageHead, MessageKind};
-use super::table::{self, Message, ReceiveOutcome, TransferEnd, Unexpected, acknowledge};
+use super::header::{LongMessage, MessageHeader, MessageKind};
+use super::table::{self, Message, ReceiveOutcome, TransferError, Unexpected, acknowledge};
 use crate::team::point_to_point::header::POINT_TO_POINT;
 use crate::team::point_to_point::table::MessageTable;
 use isles_protocol::PlaceId;
-use isles_protocol::matching::{Matched, ReceiveId, Wanted};
+use isles_protocol::matching::{Matched, ReceiveId, ReceivePattern};
 use isles_runtime::capture::Element;
-use isles_runtime::service::coop::{Attempt, slowly};
+use isles_runtime::service::coop::{Attempt, slow_path};
 use isles_runtime::service::span::OpenSpan;
 use isles_runtime::service::{coop, span};
 use isles_runtime::wire::Reader;
@@ -29,7 +29,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 /// The number of looks of a receive before its first pause: a pause takes as long as a message.
-const QUICK_LOOKS: u32 = 16;
+const POLLS_BEFORE_PAUSE: u32 = 16;
 
 /// Bytes of a long message that are read at one time: some 200 us, after which the place looks at what else there is.
 const READ_BYTES: usize = 2 << 20;
@@ -44,8 +44,8 @@ pub(super) struct ReceiveRequest<'t> {
 }
 
 impl<'t> ReceiveRequest<'t> {
-    fn wanted(&self) -> Wanted {
-        Wanted { team: self.state.id.bits(), tag: self.tag, source: self.source }
+    fn wanted(&self) -> ReceivePattern {
+        ReceivePattern { team: self.state.id.bits(), tag: self.tag, source: self.source }
     }
 
     /// Receives a value; returns its sender and the value.
@@ -54,7 +54,7 @@ impl<'t> ReceiveRequest<'t> {
         let mut value = None;
         let element = ElementType::of::<T>();
         let source = match self.unexpected(|_, _| false) {
-            Unexpected::Nothing => self.look(element, |bytes| {
+            Unexpected::Nothing => self.spin_read(element, |bytes| {
                 value = Some(payload::decode(Reader::new(bytes), |reader| reader.take_value()));
                 Some(())
             }),
@@ -86,7 +86,7 @@ impl<'t> ReceiveRequest<'t> {
         let (element, into): (_, &mut [u8]) = (ElementType::of::<[T]>(), bytemuck::cast_slice_mut(into));
         match self.try_slice(element, into) {
             Some(source) => end(source).map(Attempt::Done),
-            None => Ok(slowly(|| async move {
+            None => Ok(slow_path(|| async move {
                 let source = self.slice_bytes(element, type_name::<[T]>(), into).await?;
                 end(source)
             })),
@@ -99,7 +99,7 @@ impl<'t> ReceiveRequest<'t> {
             |bytes: &[u8]| (bytes.len() == into.len()).then(|| into.copy_from_slice(bytes)).is_some();
         let mut found = self.unexpected(|other, bytes| other == element && take(bytes));
         if let Unexpected::Nothing = found {
-            let looked = self.look(element, |bytes| take(bytes).then_some(()));
+            let looked = self.spin_read(element, |bytes| take(bytes).then_some(()));
             if looked.is_some() {
                 return looked;
             }
@@ -107,7 +107,7 @@ impl<'t> ReceiveRequest<'t> {
             found = self.unexpected(|other, bytes| other == element && take(bytes));
         }
         let Unexpected::Received(source) = found else { return None };
-        coop::spend(coop::CALL);
+        coop::spend_budget(coop::CALL);
         Some(source)
     }
 
@@ -133,10 +133,10 @@ impl<'t> ReceiveRequest<'t> {
     /// its bytes there. Returns the sender if `read` has taken them. To be called when the next message to arrive is
     /// for this receive.
     #[inline]
-    fn look(&self, element: ElementType, mut read: impl FnMut(&[u8]) -> Option<()>) -> Option<PlaceId> {
+    fn spin_read(&self, element: ElementType, mut read: impl FnMut(&[u8]) -> Option<()>) -> Option<PlaceId> {
         let source = self.source?;
         let team = self.state.id;
-        let head = MessageHead { team, tag: self.tag, kind: MessageKind::Eager, element, number: 0 };
+        let head = MessageHeader { team, tag: self.tag, kind: MessageKind::Eager, element, number: 0 };
         Local::with(|local| {
             if source == local.here() {
                 return None;
@@ -150,16 +150,16 @@ impl<'t> ReceiveRequest<'t> {
                     head.open(message).and_then(&mut read)
                 });
                 if next == Next::Taken {
-                    coop::spend(coop::CALL);
+                    coop::spend_budget(coop::CALL);
                     table::received_in_queue(local, source);
                     return Some(source);
                 }
                 let is_due = next == Next::Left || look.is_multiple_of(LOOKS_AROUND);
-                if is_due && local.take_in(Inbound::All) > 0 {
+                if is_due && local.poll_messages(Inbound::All) > 0 {
                     return None;
                 }
                 // A message that comes at once does not wait for a pause; later a pause leaves the line to the sender.
-                if look > QUICK_LOOKS {
+                if look > POLLS_BEFORE_PAUSE {
                     std::hint::spin_loop();
                 }
             }
@@ -197,11 +197,11 @@ impl Future for MatchFuture<'_, '_> {
             }
             let wanted = self.request.wanted();
             if let Some(matched) = table.take(wanted) {
-                coop::spend(coop::CALL);
+                coop::spend_budget(coop::CALL);
                 return Poll::Ready(Ok(MatchedMessage::of(matched)));
             }
             if let Some(dead) = self.request.dead(local) {
-                coop::spend(coop::CALL);
+                coop::spend_budget(coop::CALL);
                 return Poll::Ready(Err(Error::dead(dead)));
             }
             self.waiting = Some(table.wait(wanted, context.waker().clone(), self.request.caller));
@@ -240,12 +240,12 @@ struct MatchedMessage {
     matched: Option<Matched<Message>>,
     /// Transfer at which a withdrawal finds a long message whose task gave way while it read; its sender was not asked
     /// for it.
-    unasked: Option<u64>,
+    unrequested: Option<u64>,
 }
 
 impl MatchedMessage {
     fn of(matched: Matched<Message>) -> Self {
-        MatchedMessage { matched: Some(matched), unasked: None }
+        MatchedMessage { matched: Some(matched), unrequested: None }
     }
 
     fn matched(&self) -> &Matched<Message> {
@@ -283,9 +283,9 @@ impl MatchedMessage {
                     }
                 };
                 // A dead sender need not know.
-                let _ = tell(local, source, kind, send, number);
+                let _ = send_control(local, source, kind, send, number);
             }
-            self.end_unasked(local);
+            self.end_unrequested(local);
             self.matched = None;
             acknowledge(local, source);
         });
@@ -324,7 +324,7 @@ impl MatchedMessage {
         if let Message::Eager(_, payload) = &self.matched().message {
             into.copy_from_slice(payload.bytes());
         }
-        if !is_eager && !self.read_where_it_lies(into).await {
+        if !is_eager && !self.read_in_place(into).await {
             let (send, number) = self.transfer(false)?;
             let mut left = into;
             while !left.is_empty() {
@@ -335,7 +335,8 @@ impl MatchedMessage {
                 left = take_chunk(left, chunk, source)?;
                 if !left.is_empty() {
                     // A dead sender need not know.
-                    let _ = Local::with(|local| tell(local, source, MessageKind::Taken, send, number));
+                    let _ =
+                        Local::with(|local| send_control(local, source, MessageKind::Taken, send, number));
                 }
             }
         }
@@ -345,7 +346,7 @@ impl MatchedMessage {
 
     /// Reads a long message into `into` where its sender has lent it; returns whether it has. If not, chunks are to be
     /// asked for.
-    async fn read_where_it_lies(&mut self, into: &mut [u8]) -> bool {
+    async fn read_in_place(&mut self, into: &mut [u8]) -> bool {
         let Message::RequestToSend {
             send, long: LongMessage { loan: Some(loan), .. }, transfer: None, ..
         } = self.matched().message
@@ -356,8 +357,8 @@ impl MatchedMessage {
         for piece in into.chunks_mut(READ_BYTES) {
             poll_fn(|context| {
                 let proceeds = coop::poll_proceed(context);
-                if proceeds.is_pending() && self.unasked.is_none() {
-                    self.unasked = Some(begin_transfer(source, send, false));
+                if proceeds.is_pending() && self.unrequested.is_none() {
+                    self.unrequested = Some(begin_transfer(source, send, false));
                 }
                 proceeds
             })
@@ -372,7 +373,7 @@ impl MatchedMessage {
                 return false;
             }
             offset += piece.len() as u64;
-            coop::spend(coop::PIECE);
+            coop::spend_budget(coop::PIECE);
         }
         true
     }
@@ -388,9 +389,9 @@ impl MatchedMessage {
         if let Some(number) = *transfer {
             return Ok((*send, number));
         }
-        let number = self.unasked.take().unwrap_or_else(|| begin_transfer(source, *send, is_value));
+        let number = self.unrequested.take().unwrap_or_else(|| begin_transfer(source, *send, is_value));
         Local::with(|local| {
-            if let Err(unsent) = tell(local, source, MessageKind::ClearToSend, *send, number) {
+            if let Err(unsent) = send_control(local, source, MessageKind::ClearToSend, *send, number) {
                 MessageTable::of(local).borrow_mut().end_transfer(number);
                 return Err(Error::from(unsent));
             }
@@ -400,8 +401,8 @@ impl MatchedMessage {
     }
 
     /// Ends the transfer that its sender was not asked for; returns why the message is gone, if it is.
-    fn end_unasked(&mut self, local: &Local) -> Option<TransferEnd> {
-        let number = self.unasked.take()?;
+    fn end_unrequested(&mut self, local: &Local) -> Option<TransferError> {
+        let number = self.unrequested.take()?;
         MessageTable::of(local).borrow_mut().end_transfer(number)
     }
 
@@ -409,10 +410,10 @@ impl MatchedMessage {
     ///
     /// # Errors
     /// Its sender is dead.
-    fn ended(self, end: TransferEnd) -> Result<()> {
+    fn ended(self, end: TransferError) -> Result<()> {
         match end {
-            TransferEnd::Withdrawn => Ok(()),
-            TransferEnd::Dead => Err(Error::dead(self.source())),
+            TransferError::Withdrawn => Ok(()),
+            TransferError::Dead => Err(Error::dead(self.source())),
         }
     }
 }
@@ -423,7 +424,7 @@ impl Drop for MatchedMessage {
         Local::try_with(|local| {
             let source = matched.envelope.source;
             let mut stop = None;
-            let mut is_gone = self.end_unasked(local).is_some();
+            let mut is_gone = self.end_unrequested(local).is_some();
             if let Message::RequestToSend { send, transfer, .. } = &mut matched.message
                 && let Some(number) = *transfer
                 && !MessageTable::of(local).borrow_mut().leave_transfer(number)
@@ -440,7 +441,7 @@ impl Drop for MatchedMessage {
             waker.into_iter().for_each(Waker::wake);
             if let Some((send, number)) = stop {
                 // A dead sender need not know.
-                let _ = tell(local, source, MessageKind::Stop, send, number);
+                let _ = send_control(local, source, MessageKind::Stop, send, number);
             }
         });
     }
@@ -453,7 +454,7 @@ fn begin_transfer(source: PlaceId, send: u64, is_value: bool) -> u64 {
 }
 
 /// Returns the next chunk of transfer `number`.
-async fn chunk(number: u64) -> std::result::Result<Payload, TransferEnd> {
+async fn chunk(number: u64) -> std::result::Result<Payload, TransferError> {
     let poll = |context: &mut Context<'_>| {
         Local::with(|local| MessageTable::of(local).borrow_mut().poll_chunk(number, context.waker()))
     };
@@ -461,14 +462,14 @@ async fn chunk(number: u64) -> std::result::Result<Payload, TransferEnd> {
 }
 
 /// Tells the sender of message `send` something about transfer `number`.
-fn tell(
+fn send_control(
     local: &Local,
     source: PlaceId,
     kind: MessageKind,
     send: u64,
     number: u64,
 ) -> std::result::Result<(), isles_runtime::service::Unsent> {
-    table::tell(local, source, MessageHead::control(kind, send), Some(number))
+    table::send_control(local, source, MessageHeader::control(kind, send), Some(number))
 }
 
 /// Copies `chunk` to the beginning of `left`; returns the rest of `left`.

@@ -2,10 +2,10 @@
 //!
 //! Invariants: credit that is not used goes back; a long message whose send is dropped is withdrawn.
 
-use super::super::algorithms::{CHUNK_BYTES, CHUNKS_UNDER_WAY};
+use super::super::algorithms::{CHUNK_BYTES, CHUNKS_IN_FLIGHT};
 use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
 use super::super::schedule::Chunks;
-use super::header::{HEAD_BYTES, LongMessage, MessageHead, MessageKind};
+use super::header::{HEAD_BYTES, LongMessage, MessageHeader, MessageKind};
 use super::table::{self, Message};
 use crate::team::payload::Payload;
 use crate::team::point_to_point::header::POINT_TO_POINT;
@@ -13,7 +13,7 @@ use crate::team::point_to_point::table::MessageTable;
 use bytemuck::NoUninit;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::Envelope;
-use isles_runtime::service::coop::{Attempt, slowly};
+use isles_runtime::service::coop::{Attempt, slow_path};
 use isles_runtime::service::span::OpenSpan;
 use isles_runtime::service::{coop, span};
 use isles_runtime::wire::{EncodeError, Writer};
@@ -30,14 +30,14 @@ pub(super) const EAGER_BYTES_MAX: usize = 4 << 10;
 
 /// The same of a message to another host, where to ask first costs more than to copy: half of what Open MPI sends so
 /// over TCP.
-const FAR_EAGER_BYTES_MAX: usize = 32 << 10;
+const REMOTE_EAGER_BYTES_MAX: usize = 32 << 10;
 
 /// The length in bytes of a chunk of a long slice to another host, so that one is copied while others are under way.
-const FAR_CHUNK_BYTES: usize = 128 << 10;
+const REMOTE_CHUNK_BYTES: usize = 128 << 10;
 
 /// The length in bytes of the longest slice that goes to another host as one chunk: a library asks its peer before
 /// each.
-const FAR_WHOLE_BYTES_MAX: usize = 512 << 10;
+const REMOTE_WHOLE_BYTES_MAX: usize = 512 << 10;
 
 /// The length in bytes of the longest value that is serialised once: its bytes are then copied into the message.
 const SMALL_BYTES: usize = 64;
@@ -51,10 +51,10 @@ fn bytes_of(bytes: &[u8]) -> impl Fn(&mut Writer<'_>) -> std::result::Result<(),
 }
 
 /// Returns the length in bytes of the chunks of a long slice of `bytes` bytes.
-fn chunk_bytes(bytes: usize, is_far: bool) -> usize {
-    match is_far {
-        true if bytes <= FAR_WHOLE_BYTES_MAX => bytes,
-        true => FAR_CHUNK_BYTES,
+fn chunk_bytes(bytes: usize, is_remote: bool) -> usize {
+    match is_remote {
+        true if bytes <= REMOTE_WHOLE_BYTES_MAX => bytes,
+        true => REMOTE_CHUNK_BYTES,
         false => CHUNK_BYTES,
     }
 }
@@ -69,8 +69,8 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    fn head(&self, kind: MessageKind, element: ElementType, number: u64) -> MessageHead {
-        MessageHead { team: self.team, tag: self.tag, kind, element, number }
+    fn head(&self, kind: MessageKind, element: ElementType, number: u64) -> MessageHeader {
+        MessageHeader { team: self.team, tag: self.tag, kind, element, number }
     }
 
     /// Sends `value`; returns when it is on its way, or, if it is long, received.
@@ -102,17 +102,17 @@ impl Destination {
     pub(super) fn send_slice<T: NoUninit>(self, slice: &[T]) -> Result<Attempt<'_, ()>> {
         let (element, all): (_, &[u8]) = (ElementType::of::<[T]>(), bytemuck::cast_slice(slice));
         Ok(match self.try_send(element, all)? {
-            Some(Leaving::Gone) => Attempt::Done(()),
-            Some(Leaving::Waits) => slowly(|| async {
-                coop::let_leave().await;
+            Some(EagerSendState::Gone) => Attempt::Done(()),
+            Some(EagerSendState::Waits) => slow_path(|| async {
+                coop::wait_until_sent().await;
                 Ok(())
             }),
-            None => slowly(|| async move { self.send_bytes(element, all).await }),
+            None => slow_path(|| async move { self.send_bytes(element, all).await }),
         })
     }
 
     /// Sends `all` if it is eager and there is credit.
-    fn try_send(&self, element: ElementType, all: &[u8]) -> Result<Option<Leaving>> {
+    fn try_send(&self, element: ElementType, all: &[u8]) -> Result<Option<EagerSendState>> {
         if !self.is_eager(all.len()) {
             return Ok(None);
         }
@@ -131,10 +131,10 @@ impl Destination {
         if self.is_eager(bytes) {
             return self.send_at_once(element, bytes, bytes_of(all)).await;
         }
-        let is_far = self.is_far();
-        let lent = LoanGuard::of(all, is_far);
+        let is_remote = self.is_remote();
+        let lent = LoanGuard::of(all, is_remote);
         let send = self.request_to_send(element, LongMessage { bytes: bytes as u64, loan: lent.0 }).await?;
-        let chunks = Chunks::new(bytes, chunk_bytes(bytes, is_far));
+        let chunks = Chunks::new(bytes, chunk_bytes(bytes, is_remote));
         loop {
             let Some(transfer) = send.clear_to_send().await? else { return Ok(()) };
             if send.chunks(transfer, all, chunks).await? {
@@ -147,10 +147,10 @@ impl Destination {
     fn is_eager(&self, bytes: usize) -> bool {
         bytes <= EAGER_BYTES_MAX
             || Local::with(Local::here) == self.to
-            || bytes <= FAR_EAGER_BYTES_MAX && self.is_far()
+            || bytes <= REMOTE_EAGER_BYTES_MAX && self.is_remote()
     }
 
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         Local::with(|local| local.endpoint().other_hosts().is_some_and(|hosts| hosts.is_far(self.to)))
     }
 
@@ -162,7 +162,7 @@ impl Destination {
     ) -> Result<()> {
         let credit = self.credit().await?;
         Local::with(|local| self.send_eager(local, credit, element, bytes, encode))?;
-        coop::let_leave().await;
+        coop::wait_until_sent().await;
         Ok(())
     }
 
@@ -175,9 +175,9 @@ impl Destination {
         element: ElementType,
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
-    ) -> Result<Leaving> {
+    ) -> Result<EagerSendState> {
         if local.here() == self.to {
-            let copy = local.written_for_here(bytes, &encode).map_err(Error::from)?;
+            let copy = local.encode_for_self(bytes, &encode).map_err(Error::from)?;
             let envelope = Envelope { team: self.team.bits(), tag: self.tag, source: self.to };
             table::deliver_here(local, envelope, Message::Eager(element, Payload::copy_of(&copy)));
         } else {
@@ -188,11 +188,11 @@ impl Destination {
                 encode(writer)
             };
             let handler = POINT_TO_POINT;
-            local.send_about(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
+            local.send_with_size_hint(self.to, Class::Control, handler, guess, whole).map_err(Error::from)?;
         }
         credit.use_up();
-        coop::spend_of(local, coop::CALL);
-        Ok(if local.keeps_tasks_back() { Leaving::Waits } else { Leaving::Gone })
+        coop::spend_budget_of(local, coop::CALL);
+        Ok(if local.tasks_wait_for_sends() { EagerSendState::Waits } else { EagerSendState::Gone })
     }
 
     async fn request_to_send(&self, element: ElementType, long: LongMessage) -> Result<LongSendGuard> {
@@ -210,7 +210,9 @@ impl Destination {
                 Ok(())
             };
             let guess = HEAD_BYTES + LongMessage::BYTES;
-            local.send_about(self.to, Class::Control, handler, guess, encode).map_err(Error::from)?;
+            local
+                .send_with_size_hint(self.to, Class::Control, handler, guess, encode)
+                .map_err(Error::from)?;
             credit.use_up();
             Ok(send)
         })
@@ -245,7 +247,7 @@ impl Destination {
 
 /// State of an eager message: on its way, or waiting here for room and keeping its task back.
 #[derive(Clone, Copy)]
-enum Leaving {
+enum EagerSendState {
     Gone,
     Waits,
 }
@@ -287,9 +289,9 @@ struct LoanGuard(Option<LentSlice>);
 
 impl LoanGuard {
     /// Lends `slice`, if it can be, and its receiver is not on another host.
-    fn of(slice: &[u8], is_far: bool) -> LoanGuard {
+    fn of(slice: &[u8], is_remote: bool) -> LoanGuard {
         let lend = |local: &Local| local.endpoint().lending().and_then(|lending| lending.lend(slice));
-        LoanGuard(if is_far { None } else { Local::with(lend) })
+        LoanGuard(if is_remote { None } else { Local::with(lend) })
     }
 }
 
@@ -340,20 +342,21 @@ impl LongSendGuard {
         bytes: usize,
         encode: impl Fn(&mut Writer<'_>) -> std::result::Result<(), EncodeError>,
     ) -> Result<()> {
-        let head = MessageHead::control(MessageKind::Chunk, transfer);
+        let head = MessageHeader::control(MessageKind::Chunk, transfer);
         let whole = |writer: &mut Writer<'_>| {
             head.encode(writer);
             encode(writer)
         };
         let handler = POINT_TO_POINT;
-        let sent = Local::with(|local| local.send_about(self.to, Class::Control, handler, bytes, whole));
+        let sent =
+            Local::with(|local| local.send_with_size_hint(self.to, Class::Control, handler, bytes, whole));
         sent.map(drop).map_err(Error::from)
     }
 
     /// Sends all chunks of a slice; returns false if the receiver has given the transfer up.
     async fn chunks(&self, transfer: u64, all: &[u8], chunks: Chunks) -> Result<bool> {
         for index in 0..chunks.count() {
-            if index >= CHUNKS_UNDER_WAY && !self.is_taken(transfer, index + 1 - CHUNKS_UNDER_WAY).await? {
+            if index >= CHUNKS_IN_FLIGHT && !self.is_taken(transfer, index + 1 - CHUNKS_IN_FLIGHT).await? {
                 return Ok(false);
             }
             let chunk = [&all[chunks.range(index)], &[]];
@@ -372,8 +375,8 @@ impl Drop for LongSendGuard {
             let ended = MessageTable::of(local).borrow_mut().end_send(self.number);
             if let Some(to) = ended {
                 // A dead place need not know.
-                let head = MessageHead::control(MessageKind::Withdrawn, self.number);
-                let _ = table::tell(local, to, head, None);
+                let head = MessageHeader::control(MessageKind::Withdrawn, self.number);
+                let _ = table::send_control(local, to, head, None);
             }
         });
     }

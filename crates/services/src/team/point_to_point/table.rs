@@ -6,14 +6,14 @@
 
 use super::super::header::{ElementType, TeamId};
 use super::super::payload::Payload;
-use super::header::{HEAD_BYTES, LongMessage, MessageHead, MessageKind};
+use super::header::{HEAD_BYTES, LongMessage, MessageHeader, MessageKind};
 use crate::table::service::Service;
 use crate::team::point_to_point::header::POINT_TO_POINT;
 use crate::team::service::Teams;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{
-    Acknowledgement, Envelope, Matched, Matching, MessageCredit, Oldest, ReceiveId, TooMany,
-    UNACKNOWLEDGED_MAX, Wanted,
+    Acknowledgement, Envelope, Matched, Matching, MessageCredit, ReceiveId, ReceivePattern, TakeOutcome,
+    TooMany, UNACKNOWLEDGED_MAX,
 };
 use isles_protocol::ordered::OrderedMap;
 use isles_runtime::Local;
@@ -51,7 +51,7 @@ impl Message {
 
 /// A posted receive, with its task.
 pub(super) struct Receive {
-    wanted: Wanted,
+    wanted: ReceivePattern,
     caller: &'static Location<'static>,
     waker: Waker,
     outcome: Option<ReceiveOutcome>,
@@ -87,13 +87,13 @@ pub(super) struct Transfer {
     /// True if it is of a value, which comes in one chunk.
     is_value: bool,
     chunks: VecDeque<Payload>,
-    ended: Option<TransferEnd>,
+    ended: Option<TransferError>,
     waker: Option<Waker>,
 }
 
 /// The reason why a transfer ends before its last chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TransferEnd {
+pub(super) enum TransferError {
     Withdrawn,
     Dead,
 }
@@ -154,7 +154,7 @@ impl MessageTable {
     }
 
     /// Takes the oldest unexpected message that is wanted, if there is one.
-    pub(super) fn take(&mut self, wanted: Wanted) -> Option<Matched<Message>> {
+    pub(super) fn take(&mut self, wanted: ReceivePattern) -> Option<Matched<Message>> {
         self.matching.take(wanted)
     }
 
@@ -162,9 +162,9 @@ impl MessageTable {
     #[inline]
     fn take_eager(
         &mut self,
-        wanted: Wanted,
+        wanted: ReceivePattern,
         takes: impl FnOnce(ElementType, &[u8]) -> bool,
-    ) -> Oldest<Message> {
+    ) -> TakeOutcome<Message> {
         self.matching.take_if(wanted, |message| match message {
             Message::Eager(element, payload) => takes(*element, payload.bytes()),
             Message::RequestToSend { .. } => false,
@@ -174,7 +174,7 @@ impl MessageTable {
     /// Posts a receive.
     pub(super) fn wait(
         &mut self,
-        wanted: Wanted,
+        wanted: ReceivePattern,
         waker: Waker,
         caller: &'static Location<'static>,
     ) -> ReceiveId {
@@ -326,7 +326,7 @@ impl MessageTable {
     ///
     /// # Errors
     /// The reason why no more chunks come.
-    pub(super) fn poll_chunk(&mut self, number: u64, waker: &Waker) -> Poll<Result<Payload, TransferEnd>> {
+    pub(super) fn poll_chunk(&mut self, number: u64, waker: &Waker) -> Poll<Result<Payload, TransferError>> {
         let transfer = self.transfers.get_mut(number).expect("a transfer is there until it is over");
         if let Some(chunk) = transfer.chunks.pop_front() {
             return Poll::Ready(Ok(chunk));
@@ -351,7 +351,7 @@ impl MessageTable {
     }
 
     /// Ends a transfer; returns why its sender had ended it, if it had.
-    pub(super) fn end_transfer(&mut self, number: u64) -> Option<TransferEnd> {
+    pub(super) fn end_transfer(&mut self, number: u64) -> Option<TransferError> {
         // Its chunks are bytes, whose drop runs no code of the program.
         self.transfers.remove(number).and_then(|transfer| transfer.ended)
     }
@@ -397,7 +397,7 @@ impl Service for RefCell<MessageTable> {
         });
         table.transfers.for_each_mut(|_, transfer| {
             if transfer.source == place {
-                transfer.ended.get_or_insert(TransferEnd::Dead);
+                transfer.ended.get_or_insert(TransferError::Dead);
                 wakers.extend(transfer.waker.take());
             }
         });
@@ -464,7 +464,12 @@ fn send_acknowledgement(local: &Local, source: PlaceId, count: u32) {
         return;
     }
     // A dead place need not know.
-    let _ = tell(local, source, MessageHead::control(MessageKind::Acknowledged, u64::from(count)), None);
+    let _ = send_control(
+        local,
+        source,
+        MessageHeader::control(MessageKind::Acknowledged, u64::from(count)),
+        None,
+    );
 }
 
 fn acknowledged(local: &Local, source: PlaceId, count: u64) -> Result<Vec<Waker>, TooMany> {
@@ -475,10 +480,10 @@ fn acknowledged(local: &Local, source: PlaceId, count: u64) -> Result<Vec<Waker>
 }
 
 /// Sends `head`, followed by the number `rest`, if there is one.
-pub(super) fn tell(
+pub(super) fn send_control(
     local: &Local,
     to: PlaceId,
-    head: MessageHead,
+    head: MessageHeader,
     rest: Option<u64>,
 ) -> Result<(), isles_runtime::service::Unsent> {
     let encode = |writer: &mut Writer<'_>| {
@@ -487,7 +492,7 @@ pub(super) fn tell(
         Ok(())
     };
     let guess = HEAD_BYTES + size_of::<u64>();
-    local.send_about(to, Class::Control, POINT_TO_POINT, guess, encode).map(drop)
+    local.send_with_size_hint(to, Class::Control, POINT_TO_POINT, guess, encode).map(drop)
 }
 
 /// Delivers a message of this place to itself.
@@ -509,7 +514,7 @@ pub(super) fn received_in_queue(local: &Local, source: PlaceId) {
     match due {
         Ok(None) => {}
         Ok(Some(count)) => send_acknowledgement(local, source, count),
-        Err(TooMany) => local.endpoint().condemn(source),
+        Err(TooMany) => local.endpoint().declare_dead(source),
     }
 }
 
@@ -527,18 +532,18 @@ pub(super) enum Unexpected {
 #[inline]
 pub(super) fn receive_unexpected(
     local: &Local,
-    wanted: Wanted,
+    wanted: ReceivePattern,
     takes: impl FnOnce(ElementType, &[u8]) -> bool,
 ) -> Unexpected {
     let mut table = MessageTable::of(local).borrow_mut();
     match table.take_eager(wanted, takes) {
-        Oldest::Taken(matched) => {
+        TakeOutcome::Taken(matched) => {
             drop(table);
             acknowledge(local, matched.envelope.source);
             Unexpected::Received(matched.envelope.source)
         }
-        Oldest::Nothing if table.matching.is_next(wanted) => Unexpected::Nothing,
-        Oldest::Left | Oldest::Nothing => Unexpected::Other,
+        TakeOutcome::Nothing if table.matching.is_next(wanted) => Unexpected::Nothing,
+        TakeOutcome::Left | TakeOutcome::Nothing => Unexpected::Other,
     }
 }
 
@@ -547,7 +552,7 @@ const CREDIT_VIOLATION: &str = "it breaks the credit of messages";
 
 /// Receives what another place sends.
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
-    let head = MessageHead::decode(reader)?;
+    let head = MessageHeader::decode(reader)?;
     let wakers = match head.kind {
         MessageKind::Eager | MessageKind::RequestToSend => {
             return receive_message(local, source, head, reader);
@@ -569,7 +574,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 fn receive_message(
     local: &Local,
     source: PlaceId,
-    head: MessageHead,
+    head: MessageHeader,
     reader: &mut Reader<'_>,
 ) -> Result<(), Refused> {
     if !head.team.is_of(local.places()) {
@@ -631,7 +636,7 @@ fn receive_chunk(
 }
 
 /// Takes in an answer of the receiver of a long message; returns the wakers of its send.
-fn receive_answer(local: &Local, source: PlaceId, head: MessageHead, transfer: u64) -> Vec<Waker> {
+fn receive_answer(local: &Local, source: PlaceId, head: MessageHeader, transfer: u64) -> Vec<Waker> {
     let mut table = MessageTable::of(local).borrow_mut();
     // A message that was withdrawn is not known any more.
     let Some(send) = table.sends.get_mut(head.number).filter(|send| send.to == source) else {
@@ -677,7 +682,7 @@ fn withdrawn(local: &Local, source: PlaceId, number: u64) -> Result<(), Refused>
     }
     let ended = table.transfers.iter().find(|(_, transfer)| is_its(transfer)).map(|(number, _)| number);
     let waker = ended.and_then(|number| table.transfers.get_mut(number)).and_then(|transfer| {
-        transfer.ended.get_or_insert(TransferEnd::Withdrawn);
+        transfer.ended.get_or_insert(TransferError::Withdrawn);
         transfer.waker.take()
     });
     drop(table);

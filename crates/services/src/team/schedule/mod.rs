@@ -36,7 +36,7 @@ impl Round {
 
 /// Rounds with distances 1, 2, 4, ..: after the last one every member has heard of every other, directly or not.
 pub(super) fn dissemination(rank: usize, size: usize) -> impl Iterator<Item = Round> {
-    doubled(size).map(move |distance| Round::at(distance, rank, size))
+    powers_of_two(size).map(move |distance| Round::at(distance, rank, size))
 }
 
 /// Rounds with distances 1, 2, 3, ..: every member meets every other once.
@@ -45,7 +45,7 @@ pub(super) fn pairwise(rank: usize, size: usize) -> impl Iterator<Item = Round> 
 }
 
 /// The powers of two below `size`.
-fn doubled(size: usize) -> impl DoubleEndedIterator<Item = usize> {
+fn powers_of_two(size: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..size.next_power_of_two().trailing_zeros()).map(|round| 1 << round)
 }
 
@@ -118,7 +118,7 @@ impl Tree {
             _ => 0..0,
         };
         let tree = *self;
-        doubled(size)
+        powers_of_two(size)
             .rev()
             .filter(below)
             .map(move |distance| relative + distance)
@@ -130,17 +130,17 @@ impl Tree {
 
 /// Side of another value on which a value belongs: that of lower or of higher ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum RankSide {
     /// It belongs before: its ranks are lower.
     Before,
     /// It belongs after.
     After,
 }
 
-impl Side {
+impl RankSide {
     /// The side of `other`, seen from `own`.
-    fn of(other: usize, own: usize) -> Side {
-        if other < own { Side::Before } else { Side::After }
+    fn of(other: usize, own: usize) -> RankSide {
+        if other < own { RankSide::Before } else { RankSide::After }
     }
 }
 
@@ -148,13 +148,13 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReductionStep {
     /// Send its value.
-    Give { to: usize },
+    Send { to: usize },
     /// Take the value of another and fold it into its own, at that side.
-    Merge { from: usize, side: Side },
+    Merge { from: usize, side: RankSide },
     /// Both: each sends its value to the other, and folds the other's into its own.
-    Swap { with: usize, side: Side },
+    Swap { with: usize, side: RankSide },
     /// Take the result.
-    Accept { from: usize },
+    Receive { from: usize },
 }
 
 /// The tree by which values are reduced: the one bracketing of the ranks that all reductions of a team use.
@@ -233,17 +233,17 @@ impl ReductionTree {
         }
         let other = rank ^ 1;
         Some(if self.stays(rank) {
-            ReductionStep::Merge { from: other, side: Side::of(other, rank) }
+            ReductionStep::Merge { from: other, side: RankSide::of(other, rank) }
         } else {
-            ReductionStep::Give { to: other }
+            ReductionStep::Send { to: other }
         })
     }
 
     /// The last step of `rank` where all members get the result, if it belongs to a pair.
     pub(super) fn unpair(&self, rank: usize) -> Option<ReductionStep> {
         self.pair(rank).map(|step| match step {
-            ReductionStep::Give { to } => ReductionStep::Accept { from: to },
-            ReductionStep::Merge { from, .. } => ReductionStep::Give { to: from },
+            ReductionStep::Send { to } => ReductionStep::Receive { from: to },
+            ReductionStep::Merge { from, .. } => ReductionStep::Send { to: from },
             other => other,
         })
     }
@@ -254,12 +254,12 @@ impl ReductionTree {
         let leaf = self.leaf(rank);
         // Counted so that the root is 0: then every member but 0 gives at its lowest bit.
         let relative = leaf ^ self.leaf(self.root);
-        let core = doubled(self.width).filter(move |bit| relative & (bit - 1) == 0).map(move |bit| {
+        let core = powers_of_two(self.width).filter(move |bit| relative & (bit - 1) == 0).map(move |bit| {
             let other = folding.member(leaf ^ bit);
             if relative & bit != 0 {
-                ReductionStep::Give { to: other }
+                ReductionStep::Send { to: other }
             } else {
-                ReductionStep::Merge { from: other, side: Side::of(other, rank) }
+                ReductionStep::Merge { from: other, side: RankSide::of(other, rank) }
             }
         });
         let stays = self.stays(rank);
@@ -270,9 +270,9 @@ impl ReductionTree {
     pub(super) fn to_all(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
         let folding = self;
         let leaf = self.leaf(rank);
-        let core = doubled(self.width).map(move |bit| {
+        let core = powers_of_two(self.width).map(move |bit| {
             let other = folding.member(leaf ^ bit);
-            ReductionStep::Swap { with: other, side: Side::of(other, rank) }
+            ReductionStep::Swap { with: other, side: RankSide::of(other, rank) }
         });
         let stays = self.stays(rank);
         self.pair(rank).into_iter().chain(core.filter(move |_| stays)).chain(self.unpair(rank))
@@ -288,14 +288,14 @@ impl ReductionTree {
         let folding = self;
         let leaf = self.leaf(rank);
         let mut range = 0..len;
-        let rounds: Vec<HalvingRound> = doubled(self.width)
+        let rounds: Vec<HalvingRound> = powers_of_two(self.width)
             .map(|bit| {
                 let with = folding.member(leaf ^ bit);
                 let middle = range.start + range.len() / 2;
                 let (low, high) = (range.start..middle, middle..range.end);
                 let (kept, given) = if leaf & bit == 0 { (low, high) } else { (high, low) };
                 range = kept.clone();
-                HalvingRound { with, side: Side::of(with, rank), kept, given }
+                HalvingRound { with, side: RankSide::of(with, rank), kept, given }
             })
             .collect();
         rounds.into_iter()
@@ -308,7 +308,7 @@ pub(super) struct HalvingRound {
     /// The other member.
     pub(super) with: usize,
     /// Side to which its values belong.
-    pub(super) side: Side,
+    pub(super) side: RankSide,
     /// Range this member keeps; the other one gives it away.
     pub(super) kept: Range<usize>,
     /// Range the other member keeps.

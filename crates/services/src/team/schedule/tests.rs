@@ -99,8 +99,8 @@ fn bracket(left: &str, right: &str) -> String {
     format!("({left} {right})")
 }
 
-fn put(side: Side, own: &str, other: &str) -> String {
-    if side == Side::Before { bracket(other, own) } else { bracket(own, other) }
+fn put(side: RankSide, own: &str, other: &str) -> String {
+    if side == RankSide::Before { bracket(other, own) } else { bracket(own, other) }
 }
 
 /// The bracketing that all reductions of `size` members have to use.
@@ -128,9 +128,9 @@ fn play(size: usize, steps: impl Fn(usize) -> Vec<ReductionStep>) -> Vec<String>
             let Some(step) = all[rank].get(next[rank]) else { continue };
             let own = values[rank].clone();
             let (to, from) = match *step {
-                ReductionStep::Give { to } => (Some(to), None),
+                ReductionStep::Send { to } => (Some(to), None),
                 ReductionStep::Swap { with, .. } => (Some(with), Some(with)),
-                ReductionStep::Merge { from, .. } | ReductionStep::Accept { from } => (None, Some(from)),
+                ReductionStep::Merge { from, .. } | ReductionStep::Receive { from } => (None, Some(from)),
             };
             if let (Some(to), false) = (to, std::mem::replace(&mut given[rank], true)) {
                 sent[rank][to].push(own.clone());
@@ -178,7 +178,7 @@ fn only_the_root_of_a_reduction_does_not_give() {
         for root in 0..size {
             for rank in 0..size {
                 let steps: Vec<ReductionStep> = ReductionTree::new(size, root).to_root(rank).collect();
-                let gives = |step: &ReductionStep| matches!(step, ReductionStep::Give { .. });
+                let gives = |step: &ReductionStep| matches!(step, ReductionStep::Send { .. });
                 assert_eq!(steps.iter().filter(|step| gives(step)).count(), usize::from(rank != root));
                 assert!(rank == root || gives(&steps[steps.len() - 1]));
             }
@@ -191,7 +191,7 @@ fn play_halves(size: usize, len: usize) -> Vec<Vec<String>> {
     let folding = ReductionTree::new(size, 0);
     let mut vectors: Vec<Vec<String>> = (0..size).map(|rank| vec![rank.to_string(); len]).collect();
     for rank in (0..size).filter(|rank| !folding.stays(*rank)) {
-        let Some(ReductionStep::Give { to }) = folding.pair(rank) else {
+        let Some(ReductionStep::Send { to }) = folding.pair(rank) else {
             panic!("{rank} neither stays nor gives")
         };
         let Some(ReductionStep::Merge { side, .. }) = folding.pair(to) else { panic!("{to} does not merge") };

@@ -53,7 +53,7 @@ impl AsyncBroadcast {
             let parent = if above == 0 { root } else { to[above - 1] };
             let children = children_of(rank, fanout);
             let task = FetchJob { place: *place, parent, called: called[index], lines, children };
-            let step = self.take_in(cores, task);
+            let step = self.fetch(cores, task);
             let slot = &mut self.place_states[parent.index()].slots[slots[above]];
             slot.free = slot.free.max(step.done);
             slots[rank] = step.slot;
@@ -74,7 +74,7 @@ impl AsyncBroadcast {
         let (number, slot) = self.first_free(root);
         let now = cores.now(root);
         if slot.free > now {
-            return self.put_later(cores, root, now, lines, children);
+            return self.schedule_put(cores, root, now, lines, children);
         }
         let (end, called) = self.put(cores, root, (number, now), lines, children);
         cores.spend(root, end - now, TimeCategory::Copying);
@@ -82,7 +82,7 @@ impl AsyncBroadcast {
     }
 
     /// The system of a place puts a message from private memory into the first free slot, at `at` or later.
-    fn put_later(
+    fn schedule_put(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
@@ -91,7 +91,7 @@ impl AsyncBroadcast {
         children: u32,
     ) -> (usize, Vec<Picoseconds>) {
         let (number, slot) = self.first_free(place);
-        let alone = self.passing_on(cores, place, slot, lines);
+        let alone = self.forward_time(cores, place, slot, lines);
         let system = &mut self.place_states[place.index()].system;
         let start = system.reserve(cores.present(), at.max(slot.free), alone);
         let (_, called) = self.put(cores, place, (number, start), lines, children);
@@ -108,7 +108,7 @@ impl AsyncBroadcast {
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += self.answers(cores, place, self.place_states[place.index()].slots[number]);
-        at += cores.writing(place, place, lines, at);
+        at += cores.write_time(place, place, lines, at);
         self.announce(cores, place, (number, at), children)
     }
 
@@ -121,7 +121,7 @@ impl AsyncBroadcast {
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += cores.cycles(place, SEND_CYCLES);
-        at += cores.writing(place, place, 1, at);
+        at += cores.write_time(place, place, 1, at);
         let (end, called) = cores.interrupt(place, at, children);
         self.place_states[place.index()].slots[number] = Slot { free: end, children };
         (end, called)
@@ -129,52 +129,52 @@ impl AsyncBroadcast {
 
     /// Returns the time to see that all children have answered for the contents of a slot, and to clear their flags.
     fn answers(&self, cores: &Cores, place: PlaceId, slot: Slot) -> Picoseconds {
-        let flag = cores.own_read(place, 1) + cores.written_alone(place, place, 1);
+        let flag = cores.own_read(place, 1) + cores.uncontended_write_time(place, place, 1);
         (flag + cores.cycles(place, FLAG_CYCLES)) * u64::from(slot.children)
     }
 
     /// The system of a place is called, fetches the message, and passes it on now or later.
-    fn take_in(&mut self, cores: &mut Cores, task: FetchJob) -> FetchResult {
+    fn fetch(&mut self, cores: &mut Cores, task: FetchJob) -> FetchResult {
         let FetchJob { place, parent, called, lines, children } = task;
         let free = self.first_free(place);
         let own = Some(free).filter(|(_, slot)| children > 0 && slot.free <= called);
-        let alone = self.taking(cores, task, own.map(|(_, slot)| slot));
+        let alone = self.fetch_time(cores, task, own.map(|(_, slot)| slot));
         let mut at = self.place_states[place.index()].system.reserve(cores.present(), called, alone);
         at += cores.controller_register(place) * 2 + cores.cycles(place, RECEIVE_CYCLES);
-        at += cores.reading(place, parent, lines + 1, at);
+        at += cores.read_time(place, parent, lines + 1, at);
         if let Some((_, slot)) = own {
             at += self.answers(cores, place, slot);
-            at += cores.writing(place, place, lines, at);
+            at += cores.write_time(place, place, lines, at);
         }
-        at += cores.writing(place, parent, 1, at);
+        at += cores.write_time(place, parent, 1, at);
         let done = at;
         let Some((number, _)) = own else {
             let none = (SLOTS, Vec::new());
             let is_last = children == 0;
             let (slot, called) =
-                if is_last { none } else { self.put_later(cores, place, done, lines, children) };
+                if is_last { none } else { self.schedule_put(cores, place, done, lines, children) };
             return FetchResult { found: done, done, slot, called };
         };
         let (end, called) = self.announce(cores, place, (number, at), children);
-        let found = end + cores.reading(place, place, lines, end);
+        let found = end + cores.read_time(place, place, lines, end);
         FetchResult { found, done, slot: number, called }
     }
 
-    /// Returns the time `take_in` takes without contention, with a slot of its own or without.
-    fn taking(&self, cores: &Cores, task: FetchJob, own: Option<Slot>) -> Picoseconds {
+    /// Returns the time `fetch` takes without contention, with a slot of its own or without.
+    fn fetch_time(&self, cores: &Cores, task: FetchJob, own: Option<Slot>) -> Picoseconds {
         let FetchJob { place, parent, lines, .. } = task;
         let fetched = cores.controller_register(place) * 2
             + cores.cycles(place, RECEIVE_CYCLES)
-            + cores.read_alone(place, parent, lines + 1)
-            + cores.written_alone(place, parent, 1);
-        let passed_on = |slot| self.passing_on(cores, place, slot, lines) + cores.own_read(place, lines);
+            + cores.uncontended_read_time(place, parent, lines + 1)
+            + cores.uncontended_write_time(place, parent, 1);
+        let passed_on = |slot| self.forward_time(cores, place, slot, lines) + cores.own_read(place, lines);
         fetched + own.map_or(Picoseconds::ZERO, passed_on)
     }
 
     /// Returns the time to write a message into a slot and call the children without contention.
-    fn passing_on(&self, cores: &Cores, place: PlaceId, slot: Slot, lines: u32) -> Picoseconds {
+    fn forward_time(&self, cores: &Cores, place: PlaceId, slot: Slot, lines: u32) -> Picoseconds {
         self.answers(cores, place, slot)
-            + cores.written_alone(place, place, lines + 1)
+            + cores.uncontended_write_time(place, place, lines + 1)
             + cores.cycles(place, SEND_CYCLES)
             + cores.controller_register(place)
     }

@@ -37,7 +37,7 @@ const FLAG_LINES: u32 = 2;
 /// Control gets this part of the chunk.
 const RCCE_X10_CONTROL_PART: u32 = 8;
 
-/// The division of one buffer.
+/// The layout of one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RcceX10 {
     line_bytes: u32,
@@ -46,7 +46,7 @@ pub(crate) struct RcceX10 {
 }
 
 impl RcceX10 {
-    /// The division of `lines` lines among `places` places.
+    /// The layout of `lines` lines among `places` places.
     ///
     /// # Errors
     /// The least number of lines that would do.
@@ -97,7 +97,7 @@ const SECTIONS_CONTROL_PART: u32 = 4;
 /// Bytes of the longest message that is no block: one for each receiver and class may wait in private memory.
 const MESSAGE_BYTES_MAX: usize = 512;
 
-/// The division of one buffer.
+/// The layout of one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sections {
     /// By class, control first.
@@ -105,7 +105,7 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// The division of `lines` lines into `sections` sections.
+    /// The layout of `lines` lines into `sections` sections.
     ///
     /// # Errors
     /// The least number of lines that would do.

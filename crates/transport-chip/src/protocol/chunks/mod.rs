@@ -125,7 +125,7 @@ struct PartInUse {
 /// Unwritten rest of a message.
 struct Remainder {
     handler: HandlerId,
-    load: MessageContent,
+    content: MessageContent,
     lines: u32,
 }
 
@@ -174,12 +174,12 @@ impl<H: Handshake> ProtocolModel for Chunks<H> {
         self.has_room(cores, out, 0)
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
         if self.is_blocked_in_send(out.from) {
-            self.blocking_sends.of_mut(out.from).push(out, load);
+            self.blocking_sends.of_mut(out.from).push(out, content);
             return None;
         }
-        Some(self.begin(cores, out, load))
+        Some(self.begin(cores, out, content))
     }
 
     fn begin_block(

@@ -10,22 +10,22 @@ fn lines(handshake: &impl Handshake) -> [u32; 2] {
 #[test]
 fn the_chunk_of_rcce_x10_is_8192_bytes_less_64_for_each_place() {
     for places in 1..=48 {
-        let division = RcceX10::new(places, 256, 32).unwrap();
-        let bytes: u32 = lines(&division).iter().sum::<u32>() * 32;
+        let layout = RcceX10::new(places, 256, 32).unwrap();
+        let bytes: u32 = lines(&layout).iter().sum::<u32>() * 32;
         assert_eq!(bytes, 8_192 - 64 * places);
     }
-    let division = RcceX10::new(48, 256, 32).unwrap();
-    assert_eq!(lines(&division), [20, 140]);
-    assert_eq!([Class::Control, Class::Data].map(|class| division.message_bytes_max(class)), [640, 4_480]);
+    let layout = RcceX10::new(48, 256, 32).unwrap();
+    assert_eq!(lines(&layout), [20, 140]);
+    assert_eq!([Class::Control, Class::Data].map(|class| layout.message_bytes_max(class)), [640, 4_480]);
     assert_eq!(RcceX10::new(48, 99, 32), Err(100));
     assert_eq!(lines(&RcceX10::new(48, 100, 32).unwrap()), [2, 2]);
 }
 
 #[test]
 fn a_section_of_48_has_160_bytes_of_which_a_line_is_its_header() {
-    let division = Sections::new(48, 256).unwrap();
-    assert_eq!(lines(&division), [1, 3]);
-    assert_eq!((1 + lines(&division).iter().sum::<u32>()) * 32, 160);
+    let layout = Sections::new(48, 256).unwrap();
+    assert_eq!(lines(&layout), [1, 3]);
+    assert_eq!((1 + lines(&layout).iter().sum::<u32>()) * 32, 160);
     assert_eq!(lines(&Sections::new(2, 256).unwrap()), [31, 96]);
     assert_eq!(Sections::new(48, 143), Err(144));
     assert_eq!(lines(&Sections::new(48, 144).unwrap()), [1, 1]);

@@ -18,11 +18,16 @@ use isles_transport::{Class, PlaceId};
 
 impl<H: Handshake> Chunks<H> {
     /// Begins a message whose part is free; returns when its first chunk arrives.
-    pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Picoseconds {
+    pub(super) fn begin(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        content: MessageContent,
+    ) -> Picoseconds {
         let lane = self.lane_out(out);
         cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
-        let lines = load.len().div_ceil(self.line_bytes) as u32;
-        self.lanes[lane].rest = Some(Remainder { handler: out.handler, load, lines });
+        let lines = content.len().div_ceil(self.line_bytes) as u32;
+        self.lanes[lane].rest = Some(Remainder { handler: out.handler, content, lines });
         self.place_states[out.from.index()].streams.push(lane);
         self.push(cores, lane).expect("a free part takes a chunk")
     }
@@ -36,13 +41,13 @@ impl<H: Handshake> Chunks<H> {
         let mut rest = self.lanes[lane].rest.take()?;
         let lines = rest.lines.min(self.handshake.chunk_lines(route.class));
         rest.lines -= lines;
-        cores.load_private(route.source, lines, rest.load.len());
+        cores.load_private(route.source, lines, rest.content.len());
         H::put(cores, route, lines);
-        let (arrival, of) = (cores.now(route.source), rest.load.len());
+        let (arrival, of) = (cores.now(route.source), rest.content.len());
         self.held[part] = Some(PartInUse { lane, awaited: true });
         let message = if rest.lines == 0 {
             self.place_states[route.source.index()].streams.retain(|other| *other != lane);
-            Some((rest.handler, rest.load))
+            Some((rest.handler, rest.content))
         } else {
             self.lanes[lane].rest = Some(rest);
             None
@@ -77,7 +82,13 @@ impl<H: Handshake> Chunks<H> {
         self.blocking_sends.answer(place, route.source, answered);
         let Route { source, class, .. } = route;
         let arrival = chunk.arrival;
-        Some(chunk.message.map(|(handler, load)| ReceivedMessage { source, class, handler, load, arrival }))
+        Some(chunk.message.map(|(handler, content)| ReceivedMessage {
+            source,
+            class,
+            handler,
+            content,
+            arrival,
+        }))
     }
 }
 
@@ -147,9 +158,9 @@ impl<H: Handshake> Chunks<H> {
     /// Begins the next message of a place whose last one is answered.
     pub(super) fn send_next(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         if self.own_parts(place).next().is_none()
-            && let Some((out, load)) = self.blocking_sends.of_mut(place).pop()
+            && let Some((out, content)) = self.blocking_sends.of_mut(place).pop()
         {
-            wakeups.push((out.to, self.begin(cores, &out, load)));
+            wakeups.push((out.to, self.begin(cores, &out, content)));
         }
     }
 

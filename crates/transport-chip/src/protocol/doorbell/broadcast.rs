@@ -37,12 +37,12 @@ impl Doorbell {
         &mut self,
         out: &Outgoing,
         found: Picoseconds,
-        load: MessageContent,
+        content: MessageContent,
     ) -> Picoseconds {
         let lane = self.lane_of(out.from, out.to, out.class);
         let arrival = self.behind(lane, found);
         let key = self.tie_break.key(arrival, EventClass::Arrival, self.pairs.owner(lane), 0);
-        let piece = Fragment::Whole { handler: out.handler, load };
+        let piece = Fragment::Whole { handler: out.handler, content };
         let queued =
             InboxEntry { key, lane: lane as u32, source: out.from, cost: RingCost::default(), piece };
         self.place_states[out.to.index()].inbox.put(queued);

@@ -55,7 +55,7 @@ const SLOTS: [u32; 2] = [2, 4];
 pub(super) const SLOTS_MAX: usize = 4;
 const _: () = assert!(SLOTS[0] as usize <= SLOTS_MAX && SLOTS[1] as usize <= SLOTS_MAX);
 
-/// The division of one buffer; entries of arrays are by class, control first.
+/// The layout of one buffer; entries of arrays are by class, control first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DoorbellLayout {
     line_bytes: usize,
@@ -73,7 +73,7 @@ pub(crate) struct DoorbellLayout {
 }
 
 impl DoorbellLayout {
-    /// The division of `lines` lines among `places` places.
+    /// The layout of `lines` lines among `places` places.
     ///
     /// # Errors
     /// The least number of lines that would do.
@@ -197,26 +197,26 @@ mod tests {
 
     #[test]
     fn the_buffer_of_an_scc_core_is_divided_among_48_places_as_documented() {
-        let budget = DoorbellLayout::new(48, 256, 32).unwrap();
-        assert_eq!((budget.flag_lines, budget.ring_lines), (3, [1, 2]));
-        assert_eq!((budget.slots, budget.slot_lines), ([2, 4], [18, 18]));
+        let layout = DoorbellLayout::new(48, 256, 32).unwrap();
+        assert_eq!((layout.flag_lines, layout.ring_lines), (3, [1, 2]));
+        assert_eq!((layout.slots, layout.slot_lines), ([2, 4], [18, 18]));
         assert_eq!(
-            (budget.ring_lines_of(Class::Control, 24), budget.ring_lines_of(Class::Control, 25)),
+            (layout.ring_lines_of(Class::Control, 24), layout.ring_lines_of(Class::Control, 25)),
             (Some(1), None)
         );
         assert_eq!(
-            (budget.ring_lines_of(Class::Data, 56), budget.ring_lines_of(Class::Data, 57)),
+            (layout.ring_lines_of(Class::Data, 56), layout.ring_lines_of(Class::Data, 57)),
             (Some(2), None)
         );
-        assert_eq!([Class::Control, Class::Data].map(|class| budget.shared_bytes(class).start), [25, 57]);
-        assert_eq!(budget.message_bytes_max[0], 576);
+        assert_eq!([Class::Control, Class::Data].map(|class| layout.shared_bytes(class).start), [25, 57]);
+        assert_eq!(layout.message_bytes_max[0], 576);
     }
 
     #[test]
     fn few_places_have_cells_and_longer_rings() {
         let among = |places| {
-            let budget = DoorbellLayout::new(places, 256, 32).unwrap();
-            (budget.flag_lines, budget.cell_bytes, budget.ring_lines, budget.slot_lines)
+            let layout = DoorbellLayout::new(places, 256, 32).unwrap();
+            (layout.flag_lines, layout.cell_bytes, layout.ring_lines, layout.slot_lines)
         };
         assert_eq!(among(2), (1, Some(24), [5, 63], [21, 36]));
         assert_eq!(among(3), (1, Some(8), [5, 31], [21, 35]));
@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn what_a_cell_holds_needs_no_line_and_its_header_none_of_the_ring() {
-        let budget = DoorbellLayout::new(2, 256, 32).unwrap();
-        let beside = |len| budget.lines_beside_cell(Class::Data, len);
+        let layout = DoorbellLayout::new(2, 256, 32).unwrap();
+        let beside = |len| layout.lines_beside_cell(Class::Data, len);
         assert_eq!([24, 25, 32, 33].map(beside), [Some(0), Some(1), Some(1), Some(2)]);
         assert_eq!([63 * 32, 63 * 32 + 1].map(beside), [Some(63), None]);
         assert_eq!(DoorbellLayout::new(6, 256, 32).unwrap().lines_beside_cell(Class::Data, 0), None);
@@ -246,20 +246,20 @@ mod tests {
     fn no_division_is_larger_than_the_buffer_and_the_least_one_carries_64_bytes() {
         let sizes = (1..100).chain([128, 256, 1_000, 10_000]);
         for (places, lines) in sizes.flat_map(|lines| (1..=256).map(move |places| (places, lines))) {
-            let (lines, budget) = match DoorbellLayout::new(places, lines, 32) {
-                Ok(budget) => (lines, budget),
+            let (lines, layout) = match DoorbellLayout::new(places, lines, 32) {
+                Ok(layout) => (lines, layout),
                 Err(least) => {
                     assert!(least > lines);
                     (least, DoorbellLayout::new(places, least, 32).unwrap())
                 }
             };
-            let rings = (places - 1) * (budget.ring_lines[0] + budget.ring_lines[1]);
-            let slots: u32 = (0..2).map(|class| budget.slots[class] * budget.slot_lines[class]).sum();
-            assert!(budget.flag_lines + rings + slots <= lines, "{places} places, {lines} lines: {budget:?}");
-            assert!(budget.slot_lines.into_iter().all(|lines| lines >= 2), "64 bytes: {budget:?}");
-            assert!(budget.flag_lines * 32 >= 2 * (places - 1));
-            let entries_max = if budget.has_cells() { 240 } else { 15 };
-            assert!(budget.ring_lines.into_iter().all(|lines| lines <= entries_max), "{budget:?}");
+            let rings = (places - 1) * (layout.ring_lines[0] + layout.ring_lines[1]);
+            let slots: u32 = (0..2).map(|class| layout.slots[class] * layout.slot_lines[class]).sum();
+            assert!(layout.flag_lines + rings + slots <= lines, "{places} places, {lines} lines: {layout:?}");
+            assert!(layout.slot_lines.into_iter().all(|lines| lines >= 2), "64 bytes: {layout:?}");
+            assert!(layout.flag_lines * 32 >= 2 * (places - 1));
+            let entries_max = if layout.has_cells() { 240 } else { 15 };
+            assert!(layout.ring_lines.into_iter().all(|lines| lines <= entries_max), "{layout:?}");
         }
     }
 }

@@ -34,7 +34,7 @@ use isles_chip::kernel::{EventClass, TieBreak};
 use isles_chip::quantity::Picoseconds;
 use isles_transport::{Class, PlaceId};
 use layout::SLOTS_MAX;
-use rings::{BlockSend, Credit, Lane, Occupancy, bit_of, is_much};
+use rings::{BlockSend, Credit, Lane, Occupancy, bit_of, is_credit_due};
 use std::ops::Range;
 
 /// A lane and its ends.
@@ -47,7 +47,7 @@ struct LaneEnds {
 
 /// All rings of a run.
 pub(crate) struct Doorbell {
-    budget: DoorbellLayout,
+    layout: DoorbellLayout,
     pairs: LaneNumbers,
     tie_break: TieBreak,
     lanes: Vec<Lane>,
@@ -57,12 +57,12 @@ pub(crate) struct Doorbell {
 }
 
 impl Doorbell {
-    pub(crate) fn new(budget: DoorbellLayout, places: u32, tie_break: TieBreak) -> Doorbell {
+    pub(crate) fn new(layout: DoorbellLayout, places: u32, tie_break: TieBreak) -> Doorbell {
         let (places, pairs) = (places as usize, LaneNumbers::of(places as usize));
         Doorbell {
             lanes: (0..pairs.lanes()).map(|_| Lane::default()).collect(),
-            place_states: (0..places).map(|_| PlaceState::new(&budget)).collect(),
-            budget,
+            place_states: (0..places).map(|_| PlaceState::new(&layout)).collect(),
+            layout,
             pairs,
             tie_break,
             relays: None,
@@ -71,12 +71,12 @@ impl Doorbell {
 
     /// The same with asynchronous broadcasts, which have their own lines of the buffers.
     pub(crate) fn relayed(
-        budget: DoorbellLayout,
+        layout: DoorbellLayout,
         relays: AsyncBroadcast,
         places: u32,
         tie_break: TieBreak,
     ) -> Doorbell {
-        Doorbell { relays: Some(Box::new(relays)), ..Doorbell::new(budget, places, tie_break) }
+        Doorbell { relays: Some(Box::new(relays)), ..Doorbell::new(layout, places, tie_break) }
     }
 
     /// Lanes of one receiver lie together: it looks at all of them.
@@ -150,14 +150,14 @@ struct PlaceState {
     /// Bits of those senders; nothing is owed to a sender without a bit.
     owes: u64,
     /// `true` if one of them may wait for it.
-    owes_much: bool,
+    is_credit_due: bool,
 }
 
 impl PlaceState {
     /// With all slots of its buffer free.
-    fn new(budget: &DoorbellLayout) -> PlaceState {
+    fn new(layout: &DoorbellLayout) -> PlaceState {
         PlaceState {
-            slots: budget.slots,
+            slots: layout.slots,
             fetchers: [[0; SLOTS_MAX]; 2],
             streams: Vec::new(),
             credits: Vec::new(),
@@ -165,7 +165,7 @@ impl PlaceState {
             inbox: Inbox::default(),
             owed: Vec::new(),
             owes: 0,
-            owes_much: false,
+            is_credit_due: false,
         }
     }
 
@@ -182,7 +182,7 @@ impl PlaceState {
 
 impl ProtocolModel for Doorbell {
     fn message_bytes_max(&self, class: Class) -> usize {
-        self.budget.message_bytes_max[class as usize]
+        self.layout.message_bytes_max[class as usize]
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, len: usize) -> bool {
@@ -191,7 +191,7 @@ impl ProtocolModel for Doorbell {
 
     fn has_room_up_to(&self, out: &Outgoing, len: usize) -> bool {
         // What lies in a slot takes one line of the ring, but a shorter one may want all of them.
-        self.fits(out, len, self.budget.ring_lines[out.class as usize])
+        self.fits(out, len, self.layout.ring_lines[out.class as usize])
     }
 
     fn can_begin_block(&mut self, _cores: &mut Cores, out: &Outgoing) -> bool {
@@ -199,18 +199,18 @@ impl ProtocolModel for Doorbell {
         !self.lanes[lane].streams
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
         let way =
             LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
-        let len = load.len();
+        let len = content.len();
         cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
-        if self.budget.has_cells() {
-            return Some(self.write(cores, out, way, load));
+        if self.layout.has_cells() {
+            return Some(self.write(cores, out, way, content));
         }
-        let piece = Fragment::Whole { handler: out.handler, load };
-        Some(match self.budget.ring_lines_of(out.class, len) {
+        let piece = Fragment::Whole { handler: out.handler, content };
+        Some(match self.layout.ring_lines_of(out.class, len) {
             Some(lines) => self.ring(cores, way, Occupancy::of_lines(lines), 0, piece),
-            None => self.write_at_home(cores, way, self.budget.lines(len), piece),
+            None => self.write_local(cores, way, self.layout.lines(len), piece),
         })
     }
 
@@ -218,17 +218,17 @@ impl ProtocolModel for Doorbell {
         &mut self,
         cores: &mut Cores,
         out: &Outgoing,
-        load: MessageContent,
+        content: MessageContent,
         wakeups: &mut Wakeups,
     ) {
         let lane = self.lane_of(out.from, out.to, out.class);
         cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
-        let left = self.budget.lines(load.len());
+        let left = self.layout.lines(content.len());
         self.lanes[lane].streams = true;
         self.place_states[out.from.index()].streams.push(BlockSend {
             lane,
             handler: out.handler,
-            load,
+            content,
             left,
         });
         self.push_block(cores, lane, wakeups);
@@ -255,7 +255,7 @@ impl ProtocolModel for Doorbell {
             relays.settle(cores, place);
             relays.make_progress(cores, place);
         }
-        cores.read_own_lines(place, self.budget.flag_lines, TimeCategory::Polling);
+        cores.read_own_lines(place, self.layout.flag_lines, TimeCategory::Polling);
         cores.compute(place, POLL_CYCLES, TimeCategory::Polling);
         self.place_states[place.index()].looked = cores.present();
     }
@@ -263,7 +263,7 @@ impl ProtocolModel for Doorbell {
     /// The flags tell of credits, too.
     fn poll_period(&self, cores: &Cores, place: PlaceId, _with_credits: bool) -> Picoseconds {
         let acknowledgements = self.relays.as_ref().map(|relays| relays.attention(cores, place));
-        let flags = cores.own_read(place, self.budget.flag_lines);
+        let flags = cores.own_read(place, self.layout.flag_lines);
         flags + cores.cycles(place, POLL_CYCLES) + acknowledgements.unwrap_or_default()
     }
 
@@ -300,7 +300,7 @@ impl ProtocolModel for Doorbell {
             place_state.owes |= bit_of(queued.source);
         }
         ring.owed += queued.cost.share;
-        place_state.owes_much |= is_much(ring.owed, self.budget.ring_lines[lane % 2]);
+        place_state.is_credit_due |= is_credit_due(ring.owed, self.layout.ring_lines[lane % 2]);
         let source = queued.source;
         cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
         cores.read_own_lines(place, queued.cost.share.lines.into(), TimeCategory::Copying);
@@ -314,8 +314,8 @@ impl ProtocolModel for Doorbell {
 
     /// Only what the sender may wait for: the rest may still go with a message of this turn.
     fn return_credits(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
-        if std::mem::take(&mut self.place_states[place.index()].owes_much) {
-            self.write_credits(cores, place, wakeups, is_much);
+        if std::mem::take(&mut self.place_states[place.index()].is_credit_due) {
+            self.write_credits(cores, place, wakeups, is_credit_due);
         }
         if let Some(relays) = &mut self.relays {
             relays.write_acknowledgements(cores, place, wakeups);
@@ -369,7 +369,7 @@ impl ProtocolModel for Doorbell {
 impl MulticastModel for Doorbell {
     /// Returns the lengths worth relaying; a message that fits a short ring would gain nothing.
     fn bytes(&self, class: Class) -> Range<usize> {
-        self.relays.as_ref().map_or_else(|| self.budget.shared_bytes(class), |relays| relays.message_bytes())
+        self.relays.as_ref().map_or_else(|| self.layout.shared_bytes(class), |relays| relays.message_bytes())
     }
 
     fn has_room_for_all(&mut self, cores: &mut Cores, out: &OutgoingMulticast<'_>) -> bool {
@@ -384,7 +384,7 @@ impl MulticastModel for Doorbell {
             relays.send(cores, out.from, out.to, len);
             return 0;
         }
-        cores.write_lines(out.from, out.from, self.budget.lines(len));
+        cores.write_lines(out.from, out.from, self.layout.lines(len));
         let (place_state, class) = (&mut self.place_states[out.from.index()], out.class as usize);
         let is_free = |fetchers: &u32| *fetchers == 0;
         let slot =
@@ -394,17 +394,23 @@ impl MulticastModel for Doorbell {
         slot as u8
     }
 
-    fn announce(&mut self, cores: &mut Cores, out: &Outgoing, slot: u8, load: MessageContent) -> Picoseconds {
+    fn announce(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        slot: u8,
+        content: MessageContent,
+    ) -> Picoseconds {
         if let Some(relays) = &mut self.relays {
             relays.note_sent(out);
             let found = relays.found(out.to);
-            return self.find_relayed(out, found, load);
+            return self.find_relayed(out, found, content);
         }
         let way =
             LaneEnds { source: out.from, target: out.to, lane: self.lane_of(out.from, out.to, out.class) };
-        let lines = self.budget.lines(load.len());
+        let lines = self.layout.lines(content.len());
         cores.compute(out.from, SEND_CYCLES, TimeCategory::Handling);
-        let piece = Fragment::Whole { handler: out.handler, load };
+        let piece = Fragment::Whole { handler: out.handler, content };
         self.ring(cores, way, Occupancy::of_shared(slot), lines, piece)
     }
 }

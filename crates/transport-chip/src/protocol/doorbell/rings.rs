@@ -114,12 +114,12 @@ impl std::ops::SubAssign for Occupancy {
 impl Doorbell {
     /// Lines of the ring of `occupancy` that are free, as its sender knows.
     pub(super) fn free_lines(&self, lane: usize) -> u32 {
-        self.budget.ring_lines[lane % 2] - u32::from(self.lanes[lane].taken.lines)
+        self.layout.ring_lines[lane % 2] - u32::from(self.lanes[lane].taken.lines)
     }
 
     /// Returns `true` if the lines of a message are free in the ring; if it goes into a slot, that and `beside` lines.
     pub(super) fn fits(&self, out: &Outgoing, len: usize, beside: u32) -> bool {
-        self.has_lines(out, self.budget.ring_lines_of(out.class, len), beside)
+        self.has_lines(out, self.layout.ring_lines_of(out.class, len), beside)
     }
 
     /// Returns the same for a message that takes `lines` lines of the ring, or goes into a slot.
@@ -128,7 +128,7 @@ impl Doorbell {
         let has_slot = lines.is_some() || self.place_states[out.from.index()].slots[out.class as usize] > 0;
         let wanted = lines.unwrap_or(beside);
         let Some(lane) = self.pairs.known(out.to, out.from, out.class) else {
-            return has_slot && self.budget.ring_lines[out.class as usize] >= wanted;
+            return has_slot && self.layout.ring_lines[out.class as usize] >= wanted;
         };
         !self.lanes[lane].streams && has_slot && self.free_lines(lane) >= wanted
     }
@@ -158,25 +158,25 @@ impl Doorbell {
         cores: &mut Cores,
         out: &Outgoing,
         way: LaneEnds,
-        load: MessageContent,
+        content: MessageContent,
     ) -> Picoseconds {
-        let len = load.len();
+        let len = content.len();
         let share = if self.finds_cell(way) {
-            self.budget.lines_beside_cell(out.class, len).map(Occupancy::beside_cell)
+            self.layout.lines_beside_cell(out.class, len).map(Occupancy::beside_cell)
         } else {
-            self.budget.ring_lines_of(out.class, len).map(Occupancy::of_lines)
+            self.layout.ring_lines_of(out.class, len).map(Occupancy::of_lines)
         };
-        let piece = Fragment::Whole { handler: out.handler, load };
+        let piece = Fragment::Whole { handler: out.handler, content };
         match share {
-            Some(share) => self.write_there(cores, way, share, piece),
-            None => self.write_at_home(cores, way, self.budget.lines(len), piece),
+            Some(share) => self.write_remote(cores, way, share, piece),
+            None => self.write_local(cores, way, self.layout.lines(len), piece),
         }
     }
 
     /// Returns `true` if the next entry may have its header in the cell. A look of its own would cost more than that
     /// spares.
     fn finds_cell(&mut self, LaneEnds { source, lane, .. }: LaneEnds) -> bool {
-        if !self.budget.has_cells() {
+        if !self.layout.has_cells() {
             return false;
         }
         self.take_credits(source);
@@ -185,7 +185,7 @@ impl Doorbell {
     }
 
     /// Writes a message into the ring of its receiver, a long one in halves.
-    fn write_there(
+    fn write_remote(
         &mut self,
         cores: &mut Cores,
         way: LaneEnds,
@@ -204,7 +204,7 @@ impl Doorbell {
 
     /// Writes a message of `lines` lines into a slot, or a long one into two of them if both are free.
     #[inline]
-    pub(super) fn write_at_home(
+    pub(super) fn write_local(
         &mut self,
         cores: &mut Cores,
         way: LaneEnds,
@@ -237,7 +237,7 @@ pub(super) struct Credit {
 }
 
 /// Returns `true` if a sender may wait for this credit of a ring of `lines` lines: more than half of it, or a slot.
-pub(super) fn is_much(owed: Occupancy, lines: u32) -> bool {
+pub(super) fn is_credit_due(owed: Occupancy, lines: u32) -> bool {
     owed.has_slots() || 2 * u32::from(owed.lines) > lines
 }
 
@@ -284,7 +284,7 @@ impl Doorbell {
             let (source, lane) = self.place_states[place.index()].owed[index];
             // By sender: one flag line carries what is owed to it in both classes.
             if last != Some(source) {
-                if !is_wanted(self.lanes[lane].owed, self.budget.ring_lines[lane % 2]) {
+                if !is_wanted(self.lanes[lane].owed, self.layout.ring_lines[lane % 2]) {
                     self.place_states[place.index()].owed[kept] = (source, lane);
                     kept += 1;
                     continue;
@@ -307,7 +307,7 @@ impl Doorbell {
         let looked = &mut self.place_states[place.index()].looked;
         if *looked < cores.present() {
             *looked = cores.present();
-            cores.read_own_lines(place, self.budget.flag_lines, TimeCategory::Polling);
+            cores.read_own_lines(place, self.layout.flag_lines, TimeCategory::Polling);
         }
     }
 
@@ -332,7 +332,7 @@ impl Doorbell {
 pub(super) struct BlockSend {
     pub(super) lane: usize,
     pub(super) handler: HandlerId,
-    pub(super) load: MessageContent,
+    pub(super) content: MessageContent,
     /// Lines still to be written.
     pub(super) left: u32,
 }
@@ -344,13 +344,13 @@ impl Doorbell {
         while self.place_states[place.index()].slots[class] > 0 && self.free_lines(lane) > 0 {
             let streams = &mut self.place_states[place.index()].streams;
             let Some(index) = streams.iter().position(|stream| stream.lane == lane) else { return };
-            let lines = self.budget.piece_lines(class, streams[index].left);
+            let lines = self.layout.piece_lines(class, streams[index].left);
             streams[index].left -= lines;
-            let bytes = streams[index].load.len();
+            let bytes = streams[index].content.len();
             let piece = if streams[index].left == 0 {
-                let BlockSend { handler, load, .. } = streams.remove(index);
+                let BlockSend { handler, content, .. } = streams.remove(index);
                 self.lanes[lane].streams = false;
-                Fragment::Whole { handler, load }
+                Fragment::Whole { handler, content }
             } else {
                 Fragment::Part { of: bytes }
             };
@@ -383,8 +383,8 @@ mod tests {
 
     #[test]
     fn more_than_half_of_a_ring_is_much_and_so_is_any_slot() {
-        let is_much = |lines, slots| is_much(Occupancy { lines, slots }, 10);
-        assert_eq!([0, 5, 6, 10].map(|lines| is_much(lines, 0)), [false, false, true, true]);
-        assert!(is_much(1, 1) && is_much(1, 0x10));
+        let is_credit_due = |lines, slots| is_credit_due(Occupancy { lines, slots }, 10);
+        assert_eq!([0, 5, 6, 10].map(|lines| is_credit_due(lines, 0)), [false, false, true, true]);
+        assert!(is_credit_due(1, 1) && is_credit_due(1, 0x10));
     }
 }

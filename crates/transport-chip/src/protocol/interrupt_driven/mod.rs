@@ -64,10 +64,10 @@ pub(crate) trait Driver {
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
     /// Returns the time the receiver's system takes to take it in without contention.
-    fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds;
+    fn receive_time(&self, cores: &Cores, packet: Packet) -> Picoseconds;
 
     /// It does so from `at` on: for how long the packet's lines are still needed, and the whole.
-    fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
+    fn receive(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds);
 
     /// The lines of the packet are free from `at` on.
     fn free(&mut self, packet: Packet, at: Picoseconds);
@@ -166,9 +166,9 @@ impl<D: Driver> ProtocolModel for InterruptDriven<D> {
         self.lanes[self.lane_out(out)].stream.is_none()
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
-        let bytes = HEADER_BYTES + load.len();
-        let piece = Fragment::Whole { handler: out.handler, load };
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
+        let bytes = HEADER_BYTES + content.len();
+        let piece = Fragment::Whole { handler: out.handler, content };
         Some(self.inject(cores, self.lane_out(out), bytes, piece))
     }
 
@@ -176,12 +176,12 @@ impl<D: Driver> ProtocolModel for InterruptDriven<D> {
         &mut self,
         cores: &mut Cores,
         out: &Outgoing,
-        load: MessageContent,
+        content: MessageContent,
         wakeups: &mut Wakeups,
     ) {
         let lane = self.lane_out(out);
-        let left = HEADER_BYTES + load.len();
-        self.lanes[lane].stream = Some(BlockSend { handler: out.handler, load, left });
+        let left = HEADER_BYTES + content.len();
+        self.lanes[lane].stream = Some(BlockSend { handler: out.handler, content, left });
         self.place_state(out.from).streams.push(lane);
         self.push_block(cores, lane, wakeups);
     }
@@ -300,9 +300,9 @@ impl<D: Driver> InterruptDriven<D> {
         }
         let called = start + took + cores.times(source).interrupt.unwrap_or_default().over(0);
         // First when it can, then what is in its way at that time: several that come at once each wait only once.
-        let alone = self.driver.taking(cores, packet);
+        let alone = self.driver.receive_time(cores, packet);
         let begin = self.place_state(target).system.reserve(cores.present(), called, alone);
-        let (needed, whole) = self.driver.take_in(cores, packet, begin);
+        let (needed, whole) = self.driver.receive(cores, packet, begin);
         self.driver.free(packet, begin + needed);
         let state = &mut self.lanes[lane];
         state.last = state.last.max(begin + whole);
@@ -371,7 +371,7 @@ impl<D: Driver> InterruptDriven<D> {
 /// A block of which something is still to be sent.
 struct BlockSend {
     handler: HandlerId,
-    load: MessageContent,
+    content: MessageContent,
     left: usize,
 }
 
@@ -386,10 +386,10 @@ impl<D: Driver> InterruptDriven<D> {
                 return;
             }
             stream.left -= bytes;
-            let of = stream.load.len();
+            let of = stream.content.len();
             let piece = if stream.left == 0 {
                 self.place_state(place).streams.retain(|other| *other != lane);
-                Fragment::Whole { handler: stream.handler, load: stream.load }
+                Fragment::Whole { handler: stream.handler, content: stream.content }
             } else {
                 self.lanes[lane].stream = Some(stream);
                 Fragment::Part { of }

@@ -113,20 +113,20 @@ impl Driver for Ring {
         let Packet { source, target, lines, .. } = packet;
         // Taking the register and giving it back, and raising the interrupt.
         let registers = cores.register(source, target) * 3;
-        let alone = registers + cores.words_alone(source, target, lines);
+        let alone = registers + cores.uncontended_word_write_time(source, target, lines);
         // Who has the register meets nobody at the buffer's port but the reads of its owner.
         let start = self.registers[target.index()].reserve(cores.present(), at, alone);
-        (start, registers + cores.writing_words(source, target, lines, start))
+        (start, registers + cores.word_write_time(source, target, lines, start))
     }
 
-    fn taking(&self, cores: &Cores, Packet { target, lines, .. }: Packet) -> Picoseconds {
+    fn receive_time(&self, cores: &Cores, Packet { target, lines, .. }: Packet) -> Picoseconds {
         wake(cores, target) + cores.own_read(target, lines)
     }
 
-    fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
+    fn receive(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
         let Packet { target, lines, .. } = packet;
         let wake = wake(cores, target);
-        let whole = wake + cores.reading(target, target, lines, at + wake);
+        let whole = wake + cores.read_time(target, target, lines, at + wake);
         (whole, whole)
     }
 

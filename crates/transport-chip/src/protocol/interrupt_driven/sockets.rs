@@ -67,7 +67,7 @@ pub(crate) struct Sockets {
     /// Lines for packets.
     lines: u32,
     payload: u32,
-    outboxes: Vec<SendBuffer>,
+    send_queues: Vec<SendBuffer>,
     /// By sender and receiver: when the descriptor is clear.
     clear: Vec<Picoseconds>,
     /// The library above the sockets, if there is one.
@@ -105,7 +105,7 @@ impl Sockets {
             lines,
             // MPI's header is content of the packet.
             payload: PAYLOAD_MAX.min(lines * line_bytes - HEADERS) - (headers - HEADERS),
-            outboxes: std::iter::repeat_with(SendBuffer::default).take(places).collect(),
+            send_queues: std::iter::repeat_with(SendBuffer::default).take(places).collect(),
             clear: vec![Picoseconds::ZERO; places * places],
             mpi,
         })
@@ -150,40 +150,41 @@ impl Driver for Sockets {
 
     fn slot(&mut self, _cores: &Cores, packet: Packet, ready: Picoseconds) -> Picoseconds {
         let pair = self.pair(packet);
-        let outbox = &mut self.outboxes[packet.source.index()];
-        let mut slot = ready.max(self.clear[pair]).max(outbox.last);
-        while let Some((until, lines)) = outbox.packets.front().copied() {
-            if until > slot && outbox.used + packet.lines <= self.lines {
+        let send_queue = &mut self.send_queues[packet.source.index()];
+        let mut slot = ready.max(self.clear[pair]).max(send_queue.last);
+        while let Some((until, lines)) = send_queue.packets.front().copied() {
+            if until > slot && send_queue.used + packet.lines <= self.lines {
                 break;
             }
             slot = slot.max(until);
-            outbox.used -= lines;
-            outbox.packets.pop_front();
+            send_queue.used -= lines;
+            send_queue.packets.pop_front();
         }
-        outbox.last = slot;
+        send_queue.last = slot;
         slot
     }
 
     fn write(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
         let Packet { source, target, lines, .. } = packet;
-        let content = cores.writing(source, source, lines, at);
+        let content = cores.write_time(source, source, lines, at);
         // The register is taken and given back around the descriptor; then the interrupt is raised.
         let register = cores.register(source, target);
-        let descriptor = cores.writing(source, target, 1, at + content + register);
+        let descriptor = cores.write_time(source, target, 1, at + content + register);
         (at, content + descriptor + register * 3)
     }
 
-    fn taking(&self, cores: &Cores, packet: Packet) -> Picoseconds {
+    fn receive_time(&self, cores: &Cores, packet: Packet) -> Picoseconds {
         let Packet { source, target, lines, .. } = packet;
-        let copies = cores.read_alone(target, source, lines) + cores.written_alone(target, target, 1);
+        let copies = cores.uncontended_read_time(target, source, lines)
+            + cores.uncontended_write_time(target, target, 1);
         copies + cores.register(target, target) * 2 + near(cores.times(target).stack_receive)
     }
 
-    fn take_in(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
+    fn receive(&mut self, cores: &mut Cores, packet: Packet, at: Picoseconds) -> (Picoseconds, Picoseconds) {
         let Packet { source, target, lines, .. } = packet;
-        let content = cores.reading(target, source, lines, at);
+        let content = cores.read_time(target, source, lines, at);
         let register = cores.register(target, target);
-        let descriptor = cores.writing(target, target, 1, at + content + register);
+        let descriptor = cores.write_time(target, target, 1, at + content + register);
         let needed = content + descriptor + register * 2;
         (needed, needed + near(cores.times(target).stack_receive))
     }
@@ -191,9 +192,9 @@ impl Driver for Sockets {
     fn free(&mut self, packet: Packet, at: Picoseconds) {
         let pair = self.pair(packet);
         self.clear[pair] = at;
-        let outbox = &mut self.outboxes[packet.source.index()];
-        outbox.packets.push_back((at, packet.lines));
-        outbox.used += packet.lines;
+        let send_queue = &mut self.send_queues[packet.source.index()];
+        send_queue.packets.push_back((at, packet.lines));
+        send_queue.used += packet.lines;
     }
 
     fn look(&self, cores: &Cores, place: PlaceId) -> Picoseconds {

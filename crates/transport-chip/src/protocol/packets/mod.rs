@@ -289,9 +289,9 @@ impl ProtocolModel for Packets {
         !self.is_streaming(out)
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
-        let bytes = HEADER_BYTES + load.len();
-        let piece = Fragment::Whole { handler: out.handler, load };
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
+        let bytes = HEADER_BYTES + content.len();
+        let piece = Fragment::Whole { handler: out.handler, content };
         Some(self.inject(cores, (out.from, out.to, out.class), bytes, piece))
     }
 
@@ -299,12 +299,12 @@ impl ProtocolModel for Packets {
         &mut self,
         cores: &mut Cores,
         out: &Outgoing,
-        load: MessageContent,
+        content: MessageContent,
         wakeups: &mut Wakeups,
     ) {
-        let left = HEADER_BYTES + load.len();
+        let left = HEADER_BYTES + content.len();
         let (target, class, handler) = (out.to, out.class, out.handler);
-        let stream = BlockSend { target, class, handler, load: Some(load), left };
+        let stream = BlockSend { target, class, handler, content: Some(content), left };
         self.place_states[out.from.index()].streams.push(stream);
         self.push_blocks(cores, out.from, wakeups);
     }
@@ -405,7 +405,7 @@ struct BlockSend {
     target: PlaceId,
     class: Class,
     handler: HandlerId,
-    load: Option<MessageContent>,
+    content: Option<MessageContent>,
     /// Bytes still to be sent, with the header.
     left: usize,
 }
@@ -428,9 +428,9 @@ impl Packets {
                     return true;
                 }
                 stream.left -= bytes;
-                let of = stream.load.as_ref().map_or(0, MessageContent::len);
-                let load = if stream.left == 0 { stream.load.take() } else { None };
-                let whole = load.map(|load| Fragment::Whole { handler: stream.handler, load });
+                let of = stream.content.as_ref().map_or(0, MessageContent::len);
+                let content = if stream.left == 0 { stream.content.take() } else { None };
+                let whole = content.map(|content| Fragment::Whole { handler: stream.handler, content });
                 let piece = whole.unwrap_or(Fragment::Part { of });
                 let ends = (place, stream.target, stream.class);
                 wakeups.push((stream.target, self.inject(cores, ends, bytes, piece)));

@@ -82,8 +82,8 @@ fn a_block_holds_links_for_no_more_flits_than_a_message_of_its_length() {
         let as_message = (cores.now(A), arrival, cores.flit_hops());
         let (mut cores, mut packets) = torus(8);
         let mut wakeups = Wakeups::new();
-        let load = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
-        packets.begin_block(&mut cores, &out(A, NEIGHBOUR), load, &mut wakeups);
+        let content = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
+        packets.begin_block(&mut cores, &out(A, NEIGHBOUR), content, &mut wakeups);
         assert_eq!(wakeups.len(), 1);
         assert_eq!((cores.now(A), wakeups[0].1, cores.flit_hops()), as_message, "{len} bytes");
     }
@@ -202,7 +202,7 @@ fn who_leaves_still_takes_what_waits_and_nobody_gets_a_receipt_twice() {
 
 /// Action of one place on another.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum TestAction {
     Send { class: Class, len: usize },
     BlockSend { class: Class, len: usize },
     Take { count: u32 },
@@ -212,17 +212,17 @@ enum Deed {
     Die,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<(u32, u32, Deed)>> {
+fn actions() -> impl Strategy<Value = Vec<(u32, u32, TestAction)>> {
     let class = || prop_oneof![Just(Class::Control), Just(Class::Data)];
-    let send = (class(), 0..1_900_usize).prop_map(|(class, len)| Deed::Send { class, len });
-    let stream = (class(), 0..100_000_usize).prop_map(|(class, len)| Deed::BlockSend { class, len });
+    let send = (class(), 0..1_900_usize).prop_map(|(class, len)| TestAction::Send { class, len });
+    let stream = (class(), 0..100_000_usize).prop_map(|(class, len)| TestAction::BlockSend { class, len });
     let rest = prop_oneof![
         2 => stream,
-        6 => (1..6_u32).prop_map(|count| Deed::Take { count }),
-        6 => Just(Deed::Tell),
-        6 => Just(Deed::Look),
-        1 => Just(Deed::Forget),
-        1 => Just(Deed::Die),
+        6 => (1..6_u32).prop_map(|count| TestAction::Take { count }),
+        6 => Just(TestAction::Tell),
+        6 => Just(TestAction::Look),
+        1 => Just(TestAction::Forget),
+        1 => Just(TestAction::Die),
     ];
     prop::collection::vec((0..4_u32, 1..4_u32, prop_oneof![send, rest]), 1..200)
 }
@@ -245,49 +245,50 @@ fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
         waiting.sum::<u32>() + owed.map(|it| it.packets).sum::<u32>()
     };
     let place_state = &packets.place_states[place.index()];
-    let told = place_state.acknowledgements.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
+    let returned =
+        place_state.acknowledgements.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
     let unacknowledged = place_state.unacknowledged[class as usize].sum();
     let others = packets.place_states.iter().map(of_desk).sum::<u32>();
-    place_state.free[class as usize] + unacknowledged + told.sum::<u32>() + others
+    place_state.free[class as usize] + unacknowledged + returned.sum::<u32>() + others
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn no_packet_of_a_window_is_lost_or_counted_twice(deeds in deeds()) {
+    fn no_packet_of_a_window_is_lost_or_counted_twice(actions in actions()) {
         let (mut cores, mut packets) = torus(129);
         let (mut wakeups, mut now) = (Wakeups::new(), Picoseconds::ZERO);
         let mut closed = std::collections::BTreeSet::new();
-        for (place, distance, deed) in deeds {
+        for (place, distance, action) in actions {
             let [place, other] = [place, (place + distance) % 4].map(|index| PLACES[index as usize]);
             now += Picoseconds(5_000_000);
             PLACES.iter().for_each(|place| cores.wait_until(*place, now));
             cores.set_present(now);
-            match deed {
-                Deed::Send { class, len } => {
+            match action {
+                TestAction::Send { class, len } => {
                     let out = Outgoing { class, ..out(place, other) };
                     if !closed.contains(&(place, other)) && packets.has_room(&mut cores, &out, len) {
                         packets.send(&mut cores, &out, MessageContent::Inline(Box::new(AlignedBytes::new(len))));
                     }
                 }
-                Deed::BlockSend { class, len } => {
+                TestAction::BlockSend { class, len } => {
                     let out = Outgoing { class, ..out(place, other) };
                     if !closed.contains(&(place, other)) && packets.can_begin_block(&mut cores, &out) {
-                        let load = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
-                        packets.begin_block(&mut cores, &out, load, &mut wakeups);
+                        let content = MessageContent::Inline(Box::new(AlignedBytes::new(len)));
+                        packets.begin_block(&mut cores, &out, content, &mut wakeups);
                     }
                 }
-                Deed::Take { count } => {
+                TestAction::Take { count } => {
                     (0..count).for_each(|_| _ = packets.take(&mut cores, place, now, false));
                 }
-                Deed::Tell => packets.return_credits(&mut cores, place, &mut wakeups),
-                Deed::Look => packets.make_progress(&mut cores, place, &mut wakeups),
-                Deed::Forget => {
+                TestAction::Tell => packets.return_credits(&mut cores, place, &mut wakeups),
+                TestAction::Look => packets.make_progress(&mut cores, place, &mut wakeups),
+                TestAction::Forget => {
                     packets.forget_receiver(place, other);
                     closed.insert((place, other));
                 }
-                Deed::Die => packets.abort_place(place),
+                TestAction::Die => packets.abort_place(place),
             }
             for (place, class) in PLACES.iter().flat_map(|it| [(*it, Class::Control), (*it, Class::Data)]) {
                 prop_assert_eq!(window(&packets, place, class), WINDOW, "{} {:?}", place, class);

@@ -39,7 +39,7 @@ const LIBRARY: LibraryCosts = LibraryCosts::RCCE;
 
 /// All buffers of a run.
 pub(crate) struct Rcce {
-    division: BufferLayout,
+    layout: BufferLayout,
     tie_break: TieBreak,
     place_states: Vec<PlaceState>,
     /// Messages that places send next, and those they have received and did not want yet.
@@ -51,10 +51,10 @@ pub(crate) struct Rcce {
 }
 
 impl Rcce {
-    pub(crate) fn new(division: BufferLayout, places: u32, tie_break: TieBreak) -> Rcce {
+    pub(crate) fn new(layout: BufferLayout, places: u32, tie_break: TieBreak) -> Rcce {
         let places = places as usize;
         Rcce {
-            division,
+            layout,
             tie_break,
             place_states: std::iter::repeat_with(PlaceState::default).take(places).collect(),
             blocking_sends: BlockingSends::new(places),
@@ -79,7 +79,7 @@ const FLAG_LINES: u32 = 2;
 /// Lines of flags of the library's barrier.
 const WORLD_LINES: u32 = 2;
 
-/// The division of one buffer.
+/// The layout of one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferLayout {
     chunk_lines: u32,
@@ -87,7 +87,7 @@ pub(crate) struct BufferLayout {
 }
 
 impl BufferLayout {
-    /// The division of `lines` lines among `places` places.
+    /// The layout of `lines` lines among `places` places.
     ///
     /// # Errors
     /// The least number of lines that would do.
@@ -103,7 +103,7 @@ struct PartialSend {
     target: PlaceId,
     class: Class,
     handler: HandlerId,
-    load: MessageContent,
+    content: MessageContent,
     /// Lines that are not written yet.
     left: u32,
 }
@@ -131,12 +131,12 @@ struct Chunk {
 impl PartialSend {
     /// Splits off a chunk of `lines` lines: returns the chunk as the receiver finds it, and the unfinished rest.
     fn split(self, key: Key, source: PlaceId, lines: u32) -> (Chunk, UnfinishedSend) {
-        let (target, class, of) = (self.target, self.class, self.load.len());
+        let (target, class, of) = (self.target, self.class, self.content.len());
         if self.left > 0 {
             let chunk = Chunk { key, source, lines, of, message: None };
             return (chunk, UnfinishedSend { target, class, answer: None, sending: Some(self) });
         }
-        let message = Some((class, self.handler, self.load));
+        let message = Some((class, self.handler, self.content));
         (
             Chunk { key, source, lines, of, message },
             UnfinishedSend { target, class, answer: None, sending: None },
@@ -146,7 +146,7 @@ impl PartialSend {
 
 impl UnfinishedSend {
     /// Returns the rest of the message, written after the answer.
-    fn going_on(self) -> Option<PartialSend> {
+    fn remainder(self) -> Option<PartialSend> {
         self.sending
     }
 
@@ -159,8 +159,8 @@ impl UnfinishedSend {
 impl Chunk {
     /// The message that it brings, if it is the last.
     fn open(self) -> Option<ReceivedMessage> {
-        let (class, handler, load) = self.message?;
-        Some(ReceivedMessage { source: self.source, class, handler, load, arrival: self.key.time() })
+        let (class, handler, content) = self.message?;
+        Some(ReceivedMessage { source: self.source, class, handler, content, arrival: self.key.time() })
     }
 }
 
@@ -185,14 +185,14 @@ impl PlaceState {
     }
 
     /// Returns `true` if the end of a message of `source` waits here.
-    fn holds_end_from(&self, source: PlaceId) -> bool {
+    fn has_last_chunk_from(&self, source: PlaceId) -> bool {
         self.chunk.as_ref().is_some_and(|chunk| chunk.source == source && chunk.message.is_some())
     }
 }
 
 impl ProtocolModel for Rcce {
     fn message_bytes_max(&self, _class: Class) -> usize {
-        (self.division.chunk_lines * self.division.line_bytes) as usize
+        (self.layout.chunk_lines * self.layout.line_bytes) as usize
     }
 
     fn has_room(&mut self, cores: &mut Cores, out: &Outgoing, _len: usize) -> bool {
@@ -205,8 +205,8 @@ impl ProtocolModel for Rcce {
         self.has_room(cores, out, 0)
     }
 
-    fn send(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
-        self.post(cores, out, load)
+    fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
+        self.post(cores, out, content)
     }
 
     fn begin_block(
@@ -224,9 +224,9 @@ impl ProtocolModel for Rcce {
     }
 
     fn make_progress(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
-        self.send_on(cores, place, wakeups);
-        self.receive_on(cores, place);
-        self.stand(cores, place, wakeups);
+        self.continue_send(cores, place, wakeups);
+        self.continue_receive(cores, place);
+        self.begin_rendezvous(cores, place, wakeups);
         self.blocking_sends.drain_wakeups(place, wakeups);
     }
 
@@ -310,7 +310,7 @@ impl ProtocolModel for Rcce {
         let sending = self.place_state(gone).sending.take().filter(|rest| !rest.is_over());
         // What it has written arrives if it is the last of its message; else the receiver is let go.
         if let Some(target) = sending.map(|rest| rest.target)
-            && !self.place_state(target).holds_end_from(gone)
+            && !self.place_state(target).has_last_chunk_from(gone)
         {
             self.place_state(target).chunk = None;
             self.place_state(target).receiving = false;
@@ -361,45 +361,45 @@ impl Rcce {
 
     /// Receives the chunk that waits for a blocked sender, so that its register is free again; the message is wanted
     /// later.
-    fn clear_the_way(&mut self, cores: &mut Cores, place: PlaceId) {
+    fn free_register(&mut self, cores: &mut Cores, place: PlaceId) {
         let present = cores.present();
         let Some(chunk) = self.place_state(place).chunk.take_if(|chunk| chunk.key.time() <= present) else {
             return;
         };
-        self.take_in(cores, place, chunk);
+        self.receive_early(cores, place, chunk);
     }
 
     /// Receives a chunk that is not wanted yet.
-    fn take_in(&mut self, cores: &mut Cores, place: PlaceId, chunk: Chunk) {
+    fn receive_early(&mut self, cores: &mut Cores, place: PlaceId, chunk: Chunk) {
         let message = self.receive(cores, place, chunk);
         message.into_iter().for_each(|message| self.blocking_sends.kept.put(place, message));
     }
 
     /// Sends a message, or the place is blocked in its send from now on. Gives when the first chunk arrives.
-    fn post(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Option<Picoseconds> {
+    fn post(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
         if !self.is_blocked_in_send(out.from) {
-            self.clear_the_way(cores, out.from);
+            self.free_register(cores, out.from);
             if !self.place_state(out.from).receiving && self.can_begin_rendezvous(cores, out) {
-                return Some(self.begin(cores, out, load));
+                return Some(self.begin(cores, out, content));
             }
         }
-        self.blocking_sends.of_mut(out.from).push(out, load);
+        self.blocking_sends.of_mut(out.from).push(out, content);
         None
     }
 
     /// Begins the next rendezvous of a blocked sender if it can begin; first receives a chunk that has arrived for it.
-    fn stand(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+    fn begin_rendezvous(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let next = self.blocking_sends.of(place).next();
         let Some(out) = next.filter(|_| !self.place_states[place.index()].is_in_rendezvous()) else { return };
         if self.has_chunk(place, cores.present()) {
             self.poll(cores, place);
-            self.clear_the_way(cores, place);
+            self.free_register(cores, place);
         }
         if !self.place_states[place.index()].receiving
             && self.can_begin_rendezvous(cores, &out)
-            && let Some((out, load)) = self.blocking_sends.of_mut(place).pop()
+            && let Some((out, content)) = self.blocking_sends.of_mut(place).pop()
         {
-            wakeups.push((out.to, self.begin(cores, &out, load)));
+            wakeups.push((out.to, self.begin(cores, &out, content)));
         }
     }
 

@@ -17,24 +17,29 @@ use isles_transport::PlaceId;
 
 impl Rcce {
     /// Takes both registers and sends the first chunk; returns when that arrives.
-    pub(super) fn begin(&mut self, cores: &mut Cores, out: &Outgoing, load: MessageContent) -> Picoseconds {
+    pub(super) fn begin(
+        &mut self,
+        cores: &mut Cores,
+        out: &Outgoing,
+        content: MessageContent,
+    ) -> Picoseconds {
         let Outgoing { from, to, class, handler } = *out;
         cores.spend(from, look_at_registers(cores, out), TimeCategory::Handling);
         for place in [from, to] {
             self.place_state(place).taken = true;
         }
-        let lines = load.len().div_ceil(self.division.line_bytes as usize) as u32;
-        cores.compute(from, self.tail(&load), TimeCategory::Handling);
-        let sending = PartialSend { target: to, class, handler, load, left: lines };
+        let lines = content.len().div_ceil(self.layout.line_bytes as usize) as u32;
+        cores.compute(from, self.tail(&content), TimeCategory::Handling);
+        let sending = PartialSend { target: to, class, handler, content, left: lines };
         self.put(cores, from, sending)
     }
 
     /// Puts the next chunk of a message and sets the flag; returns when that arrives.
     fn put(&mut self, cores: &mut Cores, place: PlaceId, mut sending: PartialSend) -> Picoseconds {
-        let lines = sending.left.min(self.division.chunk_lines);
+        let lines = sending.left.min(self.layout.chunk_lines);
         sending.left -= lines;
         copy(cores, place, lines);
-        cores.load_private(place, lines, sending.load.len());
+        cores.load_private(place, lines, sending.content.len());
         cores.write_lines(place, place, lines);
         set_flag(cores, place, sending.target);
         let (arrival, target) = (cores.now(place), sending.target);
@@ -46,7 +51,7 @@ impl Rcce {
     }
 
     /// The sender's part of a meeting, if the answer had come when the turn began.
-    pub(super) fn send_on(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
+    pub(super) fn continue_send(&mut self, cores: &mut Cores, place: PlaceId, wakeups: &mut Wakeups) {
         let Some(rest) = &self.place_states[place.index()].sending else { return };
         cores.compute(place, LIBRARY.look, TimeCategory::Polling);
         cores.read_own_lines(place, 1, TimeCategory::Polling);
@@ -56,7 +61,7 @@ impl Rcce {
         }
         set_flag(cores, place, place); // clears it
         let Some(rest) = self.place_state(place).sending.take() else { return };
-        if let Some(sending) = rest.going_on() {
+        if let Some(sending) = rest.remainder() {
             let target = sending.target;
             wakeups.push((target, self.put(cores, place, sending)));
         }
@@ -74,7 +79,7 @@ impl Rcce {
             self.place_state(place).receiving = true;
             return None;
         };
-        cores.compute(place, self.tail(&message.load), TimeCategory::Handling);
+        cores.compute(place, self.tail(&message.content), TimeCategory::Handling);
         // Both: the sender has nothing more to wait for.
         for owner in [place, message.source] {
             cores.spend(place, cores.register(place, owner), TimeCategory::Handling);
@@ -98,13 +103,13 @@ impl Rcce {
     }
 
     /// Returns the cost for each side of a message's end that is no whole line.
-    fn tail(&self, load: &MessageContent) -> u64 {
-        if load.len().is_multiple_of(self.division.line_bytes as usize) { 0 } else { LIBRARY.tail }
+    fn tail(&self, content: &MessageContent) -> u64 {
+        if content.len().is_multiple_of(self.layout.line_bytes as usize) { 0 } else { LIBRARY.tail }
     }
 
     /// The receiver's part of a rendezvous between the first chunk and the last one, which it takes in its own turn if
     /// it is not blocked in a send.
-    pub(super) fn receive_on(&mut self, cores: &mut Cores, place: PlaceId) {
+    pub(super) fn continue_receive(&mut self, cores: &mut Cores, place: PlaceId) {
         if !self.place_states[place.index()].receiving {
             return;
         }
@@ -122,7 +127,7 @@ impl Rcce {
         if self.blocking_sends.of(place).is_empty() {
             self.place_state(place).chunk = Some(chunk);
         } else {
-            self.take_in(cores, place, chunk);
+            self.receive_early(cores, place, chunk);
         }
     }
 

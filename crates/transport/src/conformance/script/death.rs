@@ -8,20 +8,20 @@ use super::{Script, Step};
 use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
 
 /// Messages of a victim to each survivor in each class.
-const LAST_WORDS: u64 = 40;
+const MESSAGES_BEFORE_END: u64 = 40;
 
 /// Messages of a survivor to each other one, at the end.
-const FAREWELLS: u64 = 100;
+const FINAL_MESSAGES: u64 = 100;
 
 /// Steps of a victim between its last word and its death, so that mostly those who press it wait by then.
-const VIGIL_STEPS: u32 = 200;
+const WAIT_STEPS: u32 = 200;
 
 /// Most messages to one victim in one step.
 const SENDS_PER_STEP: usize = 16;
 
 /// Way in which the victims end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::conformance) enum End {
+pub(in crate::conformance) enum VictimEnd {
     /// They die after their last word.
     Sudden,
     /// They die while the survivors send to them, mostly waiting for room.
@@ -31,40 +31,40 @@ pub(in crate::conformance) enum End {
 }
 
 /// The script of `here`: the places from `survivors` on come to their `end`.
-pub(in crate::conformance) fn death(here: PlaceId, survivors: u32, end: End) -> Box<dyn Script> {
+pub(in crate::conformance) fn death(here: PlaceId, survivors: u32, end: VictimEnd) -> Box<dyn Script> {
     if here.0 >= survivors {
-        let vigil = if end == End::UnderPressure { VIGIL_STEPS } else { 0 };
-        return Box::new(Victim { letters: numbered(survivors, LAST_WORDS, here), end, vigil });
+        let wait_steps = if end == VictimEnd::UnderPressure { WAIT_STEPS } else { 0 };
+        return Box::new(Victim { unsent: numbered(survivors, MESSAGES_BEFORE_END, here), end, wait_steps });
     }
     Box::new(Survivor {
         survivors,
         end,
         seen: Vec::new(),
-        farewells: numbered(survivors, FAREWELLS, here),
+        final_messages: numbered(survivors, FINAL_MESSAGES, here),
         heard: 0,
     })
 }
 
 struct Victim {
-    letters: Vec<(PlaceId, Class, u64)>,
-    end: End,
+    unsent: Vec<(PlaceId, Class, u64)>,
+    end: VictimEnd,
     /// Steps to pass before the end when all is sent.
-    vigil: u32,
+    wait_steps: u32,
 }
 
 /// State a survivor keeps of one place.
 #[derive(Clone, Default)]
 struct Seen {
     numbers: [u64; 2],
-    told: bool,
+    death_reported: bool,
     refused: bool,
 }
 
 struct Survivor {
     survivors: u32,
-    end: End,
+    end: VictimEnd,
     seen: Vec<Seen>,
-    farewells: Vec<(PlaceId, Class, u64)>,
+    final_messages: Vec<(PlaceId, Class, u64)>,
     heard: u64,
 }
 
@@ -84,10 +84,10 @@ fn send(endpoint: &dyn Endpoint, (to, class, number): (PlaceId, Class, u64)) -> 
 }
 
 /// Sends the next of `messages`; returns what to do.
-fn send_next(endpoint: &dyn Endpoint, letters: &mut Vec<(PlaceId, Class, u64)>) -> Step {
-    let Some(letter) = letters.last() else { return Step::Idle };
-    match send(endpoint, *letter) {
-        Ok(()) => letters.pop().map_or(Step::Idle, |_| Step::Busy),
+fn send_next(endpoint: &dyn Endpoint, unsent: &mut Vec<(PlaceId, Class, u64)>) -> Step {
+    let Some(next) = unsent.last() else { return Step::Idle };
+    match send(endpoint, *next) {
+        Ok(()) => unsent.pop().map_or(Step::Idle, |_| Step::Busy),
         Err(SendError::Full) => Step::Idle,
         Err(error) => panic!("to a living place: {error:?}"),
     }
@@ -95,13 +95,13 @@ fn send_next(endpoint: &dyn Endpoint, letters: &mut Vec<(PlaceId, Class, u64)>) 
 
 impl Script for Victim {
     fn step(&mut self, endpoint: &dyn Endpoint) -> Step {
-        if !self.letters.is_empty() {
-            return send_next(endpoint, &mut self.letters);
+        if !self.unsent.is_empty() {
+            return send_next(endpoint, &mut self.unsent);
         }
-        if self.vigil == 0 {
-            return if self.end == End::Orderly { Step::Leave } else { Step::Die };
+        if self.wait_steps == 0 {
+            return if self.end == VictimEnd::Orderly { Step::Leave } else { Step::Die };
         }
-        self.vigil -= 1;
+        self.wait_steps -= 1;
         std::thread::yield_now();
         Step::Busy
     }
@@ -118,11 +118,17 @@ impl Script for Survivor {
         }
         let settled = |place: &PlaceId| {
             let seen = &self.seen[place.index()];
-            if self.end == End::Orderly { seen.numbers == [LAST_WORDS; 2] } else { seen.told && seen.refused }
+            if self.end == VictimEnd::Orderly {
+                seen.numbers == [MESSAGES_BEFORE_END; 2]
+            } else {
+                seen.death_reported && seen.refused
+            }
         };
         if victims.iter().all(settled) {
-            worked |= send_next(endpoint, &mut self.farewells) == Step::Busy;
-            if self.farewells.is_empty() && self.heard == u64::from(self.survivors - 1) * FAREWELLS * 2 {
+            worked |= send_next(endpoint, &mut self.final_messages) == Step::Busy;
+            if self.final_messages.is_empty()
+                && self.heard == u64::from(self.survivors - 1) * FINAL_MESSAGES * 2
+            {
                 return Step::Done;
             }
         }
@@ -134,18 +140,18 @@ impl Survivor {
     fn take(&mut self, endpoint: &dyn Endpoint, arrival: Arrival<'_>) {
         match arrival {
             Arrival::Died { place, .. } => {
-                let victim = place.0 >= self.survivors && self.end != End::Orderly;
+                let victim = place.0 >= self.survivors && self.end != VictimEnd::Orderly;
                 assert!(victim, "{place} was told dead and is not");
                 assert!(endpoint.is_dead(place), "{place} was told dead but does not count as dead");
                 let woken = endpoint.shared_memory().is_some_and(|memory| memory.wake(place));
                 assert!(!woken, "{place} was told dead and can be woken");
                 let seen = &mut self.seen[place.index()];
-                assert!(!seen.told, "{place} was told dead twice");
-                seen.told = true;
+                assert!(!seen.death_reported, "{place} was told dead twice");
+                seen.death_reported = true;
             }
             Arrival::Message(message) => {
                 let seen = &mut self.seen[message.source.index()];
-                assert!(!seen.told, "a message of {} came after its death", message.source);
+                assert!(!seen.death_reported, "a message of {} came after its death", message.source);
                 let due = &mut seen.numbers[message.class as usize];
                 assert_eq!(message.body.bytes(), due.to_le_bytes(), "{}: order broken", message.source);
                 *due += 1;
@@ -157,7 +163,7 @@ impl Survivor {
     /// Sends to `victim` until the answer is that it is dead; returns whether a message went.
     fn press(&mut self, endpoint: &dyn Endpoint, victim: PlaceId) -> bool {
         let seen = &mut self.seen[victim.index()];
-        if !seen.told && self.end != End::UnderPressure {
+        if !seen.death_reported && self.end != VictimEnd::UnderPressure {
             return false;
         }
         for sent in 0..SENDS_PER_STEP {
@@ -170,7 +176,7 @@ impl Survivor {
                 }
                 answer => {
                     assert!(
-                        !seen.told && !seen.refused,
+                        !seen.death_reported && !seen.refused,
                         "{victim} is dead and the answer to a send was {answer:?}"
                     );
                     if answer.is_err() {

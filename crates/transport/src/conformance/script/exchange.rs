@@ -4,14 +4,14 @@
 //! waits while it keeps one, so any transport that can carry one block at a time gets through.
 //! Invariant: it is done when all messages are sent, all expected ones are seen and no block is kept.
 
-use super::traffic::{Route, SendForm, TestMessage, Traffic, letters};
+use super::traffic::{Route, SendForm, TestMessage, Traffic, test_messages};
 use super::{Script, Step};
 use crate::random::Random;
 use crate::{Arrival, Block, Body, Class, Endpoint, Inbound, Message, Next, PlaceId, SendError};
 use std::collections::VecDeque;
 
 /// Most messages to one place in one step.
-const LETTERS_PER_STEP: usize = 8;
+const MESSAGES_PER_STEP: usize = 8;
 
 /// Chance that a step drops a kept block, in percent.
 const DROP_PERCENT: u64 = 30;
@@ -57,8 +57,8 @@ impl Exchange {
     }
 
     fn drop_one_block(&mut self) {
-        let (route, letter, block) = self.kept.swap_remove(self.random.index(self.kept.len()));
-        letter.check_bytes(route, block.bytes());
+        let (route, test_message, block) = self.kept.swap_remove(self.random.index(self.kept.len()));
+        test_message.check_bytes(route, block.bytes());
     }
 }
 
@@ -75,8 +75,8 @@ impl Script for Exchange {
             Arrival::Died { place, .. } => panic!("{place} was told dead and is not"),
         });
         let sent = lanes.send(endpoint);
-        let finished =
-            lanes.outgoing.is_empty() && lanes.incoming.iter().all(|(_, letters)| letters.is_empty());
+        let finished = lanes.outgoing.is_empty()
+            && lanes.incoming.iter().all(|(_, test_messages)| test_messages.is_empty());
         let worked = picked + arrived + sent > 0;
         if !self.kept.is_empty() && (!worked || self.random.chance(DROP_PERCENT)) {
             self.drop_one_block();
@@ -98,9 +98,9 @@ impl Lanes {
         let mut lanes = Lanes { outgoing: Vec::new(), incoming: Vec::new() };
         for (other, class) in others().flat_map(|other| [(other, Class::Data), (other, Class::Control)]) {
             let route = Route { source: here, target: other, class };
-            lanes.outgoing.push((route, letters(route, &limits, traffic).into()));
+            lanes.outgoing.push((route, test_messages(route, &limits, traffic).into()));
             let route = Route { source: other, target: here, class };
-            let expected = letters(route, &limits, traffic);
+            let expected = test_messages(route, &limits, traffic);
             lanes
                 .incoming
                 .push((route, expected.into_iter().filter(|l| l.kind != SendForm::Abandoned).collect()));
@@ -111,27 +111,31 @@ impl Lanes {
     /// Sends some messages on each route; returns how many went.
     fn send(&mut self, endpoint: &dyn Endpoint) -> usize {
         let mut sent = 0;
-        for (route, letters) in &mut self.outgoing {
-            for _ in 0..LETTERS_PER_STEP {
-                if !letters.front().is_some_and(|letter| send_test_message(endpoint, *route, letter)) {
+        for (route, test_messages) in &mut self.outgoing {
+            for _ in 0..MESSAGES_PER_STEP {
+                if !test_messages
+                    .front()
+                    .is_some_and(|test_message| send_test_message(endpoint, *route, test_message))
+                {
                     break;
                 }
-                letters.pop_front();
+                test_messages.pop_front();
                 sent += 1;
             }
         }
-        self.outgoing.retain(|(_, letters)| !letters.is_empty());
+        self.outgoing.retain(|(_, test_messages)| !test_messages.is_empty());
         sent
     }
 
     /// Takes the next message of some routes alone; returns how many.
     fn pick(&mut self, endpoint: &dyn Endpoint, random: &mut Random) -> usize {
         let mut picked = 0;
-        for (route, letters) in &mut self.incoming {
+        for (route, test_messages) in &mut self.incoming {
             let (wanted, mut shown) = (random.chance(PICK_PERCENT), false);
             let next = endpoint.take_next(route.source, route.class, &mut |handler, bytes| {
-                let letter = letters.front().unwrap_or_else(|| panic!("{route}: one message too many"));
-                letter.check_shown(*route, handler, bytes);
+                let test_message =
+                    test_messages.front().unwrap_or_else(|| panic!("{route}: one message too many"));
+                test_message.check_shown(*route, handler, bytes);
                 shown = true;
                 wanted
             });
@@ -141,7 +145,7 @@ impl Lanes {
                 "{route}: {next:?}, shown {shown}, wanted {wanted}"
             );
             if next == Next::Taken {
-                letters.pop_front();
+                test_messages.pop_front();
                 picked += 1;
             }
         }
@@ -152,38 +156,41 @@ impl Lanes {
     fn check(&mut self, here: PlaceId, message: Message<'_>) -> Option<(Route, TestMessage, Block)> {
         let route = Route { source: message.source, target: here, class: message.class };
         let lane = self.incoming.iter_mut().find(|(incoming, _)| *incoming == route);
-        let (_, letters) = lane.unwrap_or_else(|| panic!("{route}: no such place"));
-        let letter = letters.pop_front().unwrap_or_else(|| panic!("{route}: one message too many"));
-        letter.check(route, message.handler, &message.body);
+        let (_, test_messages) = lane.unwrap_or_else(|| panic!("{route}: no such place"));
+        let test_message =
+            test_messages.pop_front().unwrap_or_else(|| panic!("{route}: one message too many"));
+        test_message.check(route, message.handler, &message.body);
         match message.body {
-            Body::Block(block) => Some((route, letter, block)),
+            Body::Block(block) => Some((route, test_message, block)),
             Body::Inline(_) => None,
         }
     }
 }
 
 /// Sends one message; false if there was no room.
-fn send_test_message(endpoint: &dyn Endpoint, route: Route, letter: &TestMessage) -> bool {
-    let (target, class, handler) = (route.target, route.class, letter.handler);
-    let answer = if letter.kind == SendForm::Block {
-        endpoint.send_block(target, class, handler, letter.len, &mut |bytes| {
-            assert_eq!(bytes.len(), letter.len, "{route}: another length than asked for");
-            letter.write(bytes);
+fn send_test_message(endpoint: &dyn Endpoint, route: Route, test_message: &TestMessage) -> bool {
+    let (target, class, handler) = (route.target, route.class, test_message.handler);
+    let answer = if test_message.kind == SendForm::Block {
+        endpoint.send_block(target, class, handler, test_message.len, &mut |bytes| {
+            assert_eq!(bytes.len(), test_message.len, "{route}: another length than asked for");
+            test_message.write(bytes);
         })
     } else {
-        endpoint.send(target, class, handler, letter.room, &mut |bytes| {
-            assert_eq!(bytes.len(), letter.room, "{route}: another room than asked for");
-            letter.write(&mut bytes[..letter.len]);
-            (letter.kind != SendForm::Abandoned).then_some(letter.len)
+        endpoint.send(target, class, handler, test_message.room, &mut |bytes| {
+            assert_eq!(bytes.len(), test_message.room, "{route}: another room than asked for");
+            test_message.write(&mut bytes[..test_message.len]);
+            (test_message.kind != SendForm::Abandoned).then_some(test_message.len)
         })
     };
-    match (answer, letter.kind) {
+    match (answer, test_message.kind) {
         (Ok(()), SendForm::Small | SendForm::Block) | (Err(SendError::Abandoned), SendForm::Abandoned) => {
             true
         }
         // Nobody waits for what is abandoned: its target may have all it waits for, and have left.
         (Err(SendError::DeadPlace(place)), SendForm::Abandoned) if place == target => true,
         (Err(SendError::Full), _) => false,
-        (answer, kind) => panic!("{route}: the answer to {kind:?} of {} bytes was {answer:?}", letter.len),
+        (answer, kind) => {
+            panic!("{route}: the answer to {kind:?} of {} bytes was {answer:?}", test_message.len)
+        }
     }
 }

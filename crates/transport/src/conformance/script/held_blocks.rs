@@ -31,15 +31,15 @@ const END: HandlerId = HandlerId(3);
 
 /// The script of `here`.
 pub(in crate::conformance) fn held_blocks(here: PlaceId) -> Box<dyn Script> {
-    let letters = VecDeque::new();
+    let pending = VecDeque::new();
     match here {
-        PlaceId(0) => Box::new(Sender { sent: 0, taken: 0, asked: None, rounds: ROUNDS, letters }),
-        _ => Box::new(Receiver { taken: 0, kept: VecDeque::new(), turns: 0, end: None, letters }),
+        PlaceId(0) => Box::new(Sender { sent: 0, taken: 0, asked: None, rounds: ROUNDS, pending }),
+        _ => Box::new(Receiver { taken: 0, kept: VecDeque::new(), turns: 0, end: None, pending }),
     }
 }
 
 /// Control messages that wait for room.
-type Letters = VecDeque<(HandlerId, u64)>;
+type PendingMessages = VecDeque<(HandlerId, u64)>;
 
 struct Sender {
     sent: u64,
@@ -48,7 +48,7 @@ struct Sender {
     /// Number of blocks sent when a block was last asked to be dropped.
     asked: Option<u64>,
     rounds: u32,
-    letters: Letters,
+    pending: PendingMessages,
 }
 
 struct Receiver {
@@ -58,19 +58,19 @@ struct Receiver {
     turns: u32,
     /// Number of blocks to come, once that is told.
     end: Option<u64>,
-    letters: Letters,
+    pending: PendingMessages,
 }
 
 /// Sends control messages as far as there is room; true if none is left.
-fn post(endpoint: &dyn Endpoint, letters: &mut Letters) -> bool {
-    while let Some(&(handler, number)) = letters.front() {
+fn post(endpoint: &dyn Endpoint, pending: &mut PendingMessages) -> bool {
+    while let Some(&(handler, number)) = pending.front() {
         let to = PlaceId(1 - endpoint.here().0);
         let answer = endpoint.send(to, Class::Control, handler, 8, &mut |bytes| {
             bytes.copy_from_slice(&number.to_le_bytes());
             Some(8)
         });
         match answer {
-            Ok(()) => letters.pop_front(),
+            Ok(()) => pending.pop_front(),
             Err(SendError::Full) => return false,
             Err(error) => panic!("control: {error}"),
         };
@@ -100,7 +100,7 @@ impl Script for Sender {
             let Arrival::Message(message) = arrival else { panic!("nobody dies") };
             self.taken = number(message.body.bytes());
         });
-        if !post(endpoint, &mut self.letters) {
+        if !post(endpoint, &mut self.pending) {
             return Step::Idle;
         }
         if self.rounds == 0 {
@@ -112,7 +112,7 @@ impl Script for Sender {
             self.sent += 1;
             if self.rounds == 0 || self.sent == BLOCKS_MAX {
                 self.rounds = 0;
-                self.letters.push_back((END, self.sent));
+                self.pending.push_back((END, self.sent));
             }
             return Step::Busy;
         }
@@ -120,7 +120,7 @@ impl Script for Sender {
             return if heard > 0 { Step::Busy } else { Step::Idle };
         }
         self.asked = Some(self.sent);
-        self.letters.push_back((DROP, 0));
+        self.pending.push_back((DROP, 0));
         Step::Busy
     }
 }
@@ -140,7 +140,7 @@ impl Script for Receiver {
                 (handler, _) => panic!("nobody sends {handler:?}"),
             }
             if message.class == Class::Data {
-                self.letters.push_back((COUNT, self.taken));
+                self.pending.push_back((COUNT, self.taken));
             }
         });
         if self.turns > 0 {
@@ -151,7 +151,7 @@ impl Script for Receiver {
             }
             return Step::Busy;
         }
-        match (post(endpoint, &mut self.letters), arrived) {
+        match (post(endpoint, &mut self.pending), arrived) {
             (true, _) if self.end == Some(self.taken) => Step::Done,
             (_, 0) => Step::Idle,
             _ => Step::Busy,

@@ -71,7 +71,7 @@ impl Sender {
         answer.is_ok()
     }
 
-    fn tell(endpoint: &dyn Endpoint, to: PlaceId, handler: HandlerId, numbers: [u64; 2]) -> bool {
+    fn send_numbers(endpoint: &dyn Endpoint, to: PlaceId, handler: HandlerId, numbers: [u64; 2]) -> bool {
         let answer = endpoint.send(to, Class::Control, handler, 16, &mut |bytes| {
             bytes[..8].copy_from_slice(&numbers[0].to_le_bytes());
             bytes[8..].copy_from_slice(&numbers[1].to_le_bytes());
@@ -94,9 +94,9 @@ impl Sender {
                 }
             }
             Stage::Allow => {
-                let told = Self::tell(endpoint, filled, GO, self.sent[filled.index() - 1]);
-                self.stage = if told { Stage::Succeed } else { Stage::Fill };
-                return told;
+                let is_sent = Self::send_numbers(endpoint, filled, GO, self.sent[filled.index() - 1]);
+                self.stage = if is_sent { Stage::Succeed } else { Stage::Fill };
+                return is_sent;
             }
             Stage::Succeed => {
                 if self.block(endpoint, other, Class::Control) {
@@ -107,7 +107,7 @@ impl Sender {
                 return false;
             }
             Stage::End(place) => {
-                if !Self::tell(endpoint, PlaceId(place), END, self.sent[place as usize - 1]) {
+                if !Self::send_numbers(endpoint, PlaceId(place), END, self.sent[place as usize - 1]) {
                     return false;
                 }
                 self.stage = if place == 1 { Stage::End(2) } else { Stage::Done };

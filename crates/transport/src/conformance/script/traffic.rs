@@ -53,16 +53,20 @@ pub(in crate::conformance) fn small_max(class: Class, limits: &Limits) -> usize 
 }
 
 /// The messages of `route`, in order.
-pub(in crate::conformance) fn letters(route: Route, limits: &Limits, traffic: Traffic) -> Vec<TestMessage> {
+pub(in crate::conformance) fn test_messages(
+    route: Route,
+    limits: &Limits,
+    traffic: Traffic,
+) -> Vec<TestMessage> {
     let pair = u64::from(route.source.0) << 32 | u64::from(route.target.0);
     let mut random = Random::new(scramble(pair ^ (route.class as u64) << 63));
     let shapes = traffic(&mut random, route.class, limits);
-    let letter = |(number, (kind, len)): (usize, (SendForm, usize))| {
+    let test_message = |(number, (kind, len)): (usize, (SendForm, usize))| {
         let slack = small_max(route.class, limits).saturating_sub(len);
         let room = len + random.index(slack.min(64) + 1);
         TestMessage { kind, len, room, handler: HandlerId(number as u16), key: random.bits() }
     };
-    shapes.into_iter().enumerate().map(letter).collect()
+    shapes.into_iter().enumerate().map(test_message).collect()
 }
 
 impl TestMessage {

@@ -168,7 +168,7 @@ fn flipped(bytes: &[u8]) -> AlignedBytes {
 }
 
 impl Endpoint for Broken {
-    crate::forward_to!(inner: here, limits, shares_processors, wait_with, unparker, is_dead, condemn, other_hosts);
+    crate::forward_to!(inner: here, limits, shares_processors, wait_with, unparker, is_dead, declare_dead, other_hosts);
     crate::forward_to!(inner: is_sending, death, lending, work_model, span_sink);
 
     fn places(&self) -> u32 {

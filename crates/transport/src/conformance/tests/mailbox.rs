@@ -20,7 +20,7 @@ const INLINE_BYTES_MAX: usize = 1_024;
 
 /// Fault of the mailbox: the event that does not ring the bell, or another fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deaf {
+pub(super) enum MailboxFault {
     No,
     Arrival,
     Room,
@@ -33,7 +33,7 @@ pub(super) enum Deaf {
     Loses,
 }
 
-struct Mail {
+struct QueuedMessage {
     source: PlaceId,
     class: Class,
     handler: HandlerId,
@@ -44,28 +44,28 @@ struct Mail {
 /// One place: what is there for it.
 #[derive(Default)]
 struct Slot {
-    control: VecDeque<Mail>,
-    data: VecDeque<Mail>,
+    control: VecDeque<QueuedMessage>,
+    data: VecDeque<QueuedMessage>,
     rung: bool,
     /// Its last send was refused.
     refused: bool,
     dead: bool,
-    told: BTreeSet<PlaceId>,
+    reported_deaths: BTreeSet<PlaceId>,
 }
 
-struct Office {
+struct MailboxSet {
     slots: Mutex<Vec<Slot>>,
     bells: Vec<Condvar>,
-    deaf: Deaf,
+    fault: MailboxFault,
 }
 
-impl Office {
+impl MailboxSet {
     fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self, slots: &mut [Slot], place: PlaceId, cause: Deaf) {
-        if self.deaf != cause {
+    fn ring(&self, slots: &mut [Slot], place: PlaceId, cause: MailboxFault) {
+        if self.fault != cause {
             slots[place.index()].rung = true;
             self.bells[place.index()].notify_all();
         }
@@ -74,33 +74,34 @@ impl Office {
     fn kill(&self, place: PlaceId) {
         let mut slots = self.lock();
         slots[place.index()].dead = true;
-        (0..slots.len() as u32).for_each(|other| self.ring(&mut slots, PlaceId(other), Deaf::Death));
+        (0..slots.len() as u32).for_each(|other| self.ring(&mut slots, PlaceId(other), MailboxFault::Death));
     }
 }
 
-struct Bell(Arc<Office>, PlaceId);
+struct Bell(Arc<MailboxSet>, PlaceId);
 
 impl Unpark for Bell {
     fn unpark(&self) {
-        self.0.ring(&mut self.0.lock(), self.1, Deaf::Unpark);
+        self.0.ring(&mut self.0.lock(), self.1, MailboxFault::Unpark);
     }
 }
 
 struct Mailbox {
     here: PlaceId,
-    office: Arc<Office>,
+    mailboxes: Arc<MailboxSet>,
     reentry: ReentryGuard,
 }
 
-/// The seats of a fresh run.
-pub(super) fn seats(places: u32, deaf: Deaf) -> Vec<EndpointSetup> {
+/// The setups of a fresh run.
+pub(super) fn setups(places: u32, fault: MailboxFault) -> Vec<EndpointSetup> {
     let slots = Mutex::new((0..places).map(|_| Slot::default()).collect());
-    let office = Arc::new(Office { slots, bells: (0..places).map(|_| Condvar::new()).collect(), deaf });
-    let seat = |here| {
-        let (opened, killed) = (Arc::clone(&office), Arc::clone(&office));
+    let mailboxes =
+        Arc::new(MailboxSet { slots, bells: (0..places).map(|_| Condvar::new()).collect(), fault });
+    let setup = |here| {
+        let (opened, killed) = (Arc::clone(&mailboxes), Arc::clone(&mailboxes));
         EndpointSetup {
             open: Box::new(move || {
-                Box::new(Mailbox { here, office: opened, reentry: ReentryGuard::default() })
+                Box::new(Mailbox { here, mailboxes: opened, reentry: ReentryGuard::default() })
             }),
             kill: Box::new(move |endpoint| {
                 drop(endpoint);
@@ -108,10 +109,10 @@ pub(super) fn seats(places: u32, deaf: Deaf) -> Vec<EndpointSetup> {
             }),
         }
     };
-    (0..places).map(PlaceId).map(seat).collect()
+    (0..places).map(PlaceId).map(setup).collect()
 }
 
-fn queue(slot: &mut Slot, class: Class) -> &mut VecDeque<Mail> {
+fn queue(slot: &mut Slot, class: Class) -> &mut VecDeque<QueuedMessage> {
     match class {
         Class::Control => &mut slot.control,
         Class::Data => &mut slot.data,
@@ -123,50 +124,53 @@ impl Mailbox {
         &self,
         to: PlaceId,
         class: Class,
-        write: &mut dyn FnMut() -> Result<Mail, SendError>,
+        write: &mut dyn FnMut() -> Result<QueuedMessage, SendError>,
     ) -> Result<(), SendError> {
         assert_ne!(to, self.here);
         self.reentry.check_send();
-        let mut slots = self.office.lock();
+        let mut slots = self.mailboxes.lock();
         let slot = &mut slots[to.index()];
         if slot.dead {
             return Err(SendError::DeadPlace(to));
         }
         let queue = queue(slot, class);
-        if queue.iter().filter(|mail| mail.source == self.here).count() >= CAPACITY {
+        if queue.iter().filter(|message| message.source == self.here).count() >= CAPACITY {
             slots[self.here.index()].refused = true;
             return Err(SendError::Full);
         }
-        let mail = {
+        let message = {
             let _fill = self.reentry.fill();
             write()?
         };
-        if self.office.deaf != Deaf::Loses || mail.handler != HandlerId(1) {
-            queue.push_back(mail);
+        if self.mailboxes.fault != MailboxFault::Loses || message.handler != HandlerId(1) {
+            queue.push_back(message);
         }
         slots[self.here.index()].refused = false;
-        self.office.ring(&mut slots, to, Deaf::Arrival);
+        self.mailboxes.ring(&mut slots, to, MailboxFault::Arrival);
         Ok(())
     }
 
-    fn take(&self, inbound: Inbound) -> Option<Mail> {
-        let mut slots = self.office.lock();
+    fn take(&self, inbound: Inbound) -> Option<QueuedMessage> {
+        let mut slots = self.mailboxes.lock();
         let slot = &mut slots[self.here.index()];
         let control = slot.control.pop_front();
-        let mail = control.or_else(|| (inbound == Inbound::All).then(|| slot.data.pop_front()).flatten())?;
-        let cause = if slots[mail.source.index()].refused { Deaf::Room } else { Deaf::Refusal };
-        self.office.ring(&mut slots, mail.source, cause);
-        Some(mail)
+        let message =
+            control.or_else(|| (inbound == Inbound::All).then(|| slot.data.pop_front()).flatten())?;
+        let cause =
+            if slots[message.source.index()].refused { MailboxFault::Room } else { MailboxFault::Refusal };
+        self.mailboxes.ring(&mut slots, message.source, cause);
+        Some(message)
     }
 
     fn take_death(&self) -> Option<PlaceId> {
-        let mut slots = self.office.lock();
+        let mut slots = self.mailboxes.lock();
         let mut places = (0..slots.len() as u32).map(PlaceId);
         let slot = &slots[self.here.index()];
-        let silent = |place| !slot.control.iter().chain(&slot.data).any(|mail| mail.source == place);
-        let dead = places
-            .find(|&place| slots[place.index()].dead && !slot.told.contains(&place) && silent(place))?;
-        slots[self.here.index()].told.insert(dead);
+        let silent = |place| !slot.control.iter().chain(&slot.data).any(|message| message.source == place);
+        let dead = places.find(|&place| {
+            slots[place.index()].dead && !slot.reported_deaths.contains(&place) && silent(place)
+        })?;
+        slots[self.here.index()].reported_deaths.insert(dead);
         Some(dead)
     }
 }
@@ -185,7 +189,7 @@ impl Endpoint for Mailbox {
     }
 
     fn places(&self) -> u32 {
-        self.office.bells.len() as u32
+        self.mailboxes.bells.len() as u32
     }
 
     fn limits(&self) -> Limits {
@@ -215,7 +219,7 @@ impl Endpoint for Mailbox {
             let mut bytes = AlignedBytes::new(room);
             let len = fill(bytes.bytes_mut()).ok_or(SendError::Abandoned)?;
             bytes.shorten(len);
-            Ok(Mail { source: self.here, class, handler, block: false, bytes })
+            Ok(QueuedMessage { source: self.here, class, handler, block: false, bytes })
         })
     }
 
@@ -234,7 +238,7 @@ impl Endpoint for Mailbox {
         self.post(to, class, &mut || {
             let mut bytes = AlignedBytes::new(len);
             fill(bytes.bytes_mut());
-            Ok(Mail { source: self.here, class, handler, block: true, bytes })
+            Ok(QueuedMessage { source: self.here, class, handler, block: true, bytes })
         })
     }
 
@@ -242,8 +246,8 @@ impl Endpoint for Mailbox {
         let _deliver = self.reentry.deliver();
         let mut count = 0;
         while count < CAPACITY {
-            let Some(mail) = self.take(inbound) else { break };
-            let Mail { source, class, handler, block, bytes } = mail;
+            let Some(message) = self.take(inbound) else { break };
+            let QueuedMessage { source, class, handler, block, bytes } = message;
             let mut give = |body| deliver(Arrival::Message(Message { source, class, handler, body }));
             if block {
                 give(Body::Block(Box::new(Memory(bytes))))
@@ -270,7 +274,7 @@ impl Endpoint for Mailbox {
     }
 
     fn is_ready(&self) -> bool {
-        let slots = self.office.lock();
+        let slots = self.mailboxes.lock();
         let slot = &slots[self.here.index()];
         slot.rung || !slot.control.is_empty() || !slot.data.is_empty()
     }
@@ -285,9 +289,9 @@ impl Endpoint for Mailbox {
         if also() {
             return;
         }
-        let timeout = if self.office.deaf == Deaf::Timeout { None } else { timeout };
-        let mut slots = self.office.lock();
-        let (bell, asleep) = (&self.office.bells[self.here.index()], |slots: &mut Vec<Slot>| {
+        let timeout = if self.mailboxes.fault == MailboxFault::Timeout { None } else { timeout };
+        let mut slots = self.mailboxes.lock();
+        let (bell, asleep) = (&self.mailboxes.bells[self.here.index()], |slots: &mut Vec<Slot>| {
             !std::mem::take(&mut slots[self.here.index()].rung)
         });
         match timeout {
@@ -298,15 +302,15 @@ impl Endpoint for Mailbox {
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {
-        Arc::new(Bell(Arc::clone(&self.office), self.here))
+        Arc::new(Bell(Arc::clone(&self.mailboxes), self.here))
     }
 
-    fn condemn(&self, place: PlaceId) {
-        self.office.kill(place);
+    fn declare_dead(&self, place: PlaceId) {
+        self.mailboxes.kill(place);
     }
 
     fn is_dead(&self, place: PlaceId) -> bool {
-        self.office.lock()[place.index()].dead
+        self.mailboxes.lock()[place.index()].dead
     }
 
     /// Returns the death without its reason.

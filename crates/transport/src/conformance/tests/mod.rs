@@ -8,7 +8,7 @@ use crate::composite::{CompositeEndpoint, FarEndpoint, PlaceNumbers};
 use crate::loopback::{LoopbackEndpoint, Plan};
 use crate::{Endpoint, PlaceId, Unpark, conformance};
 use fault::{Broken, Fault};
-use mailbox::{Deaf, seats};
+use mailbox::{MailboxFault, setups};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ conformance!(
     Seeded { plan: adversarial_sharing, seeds: 0..8, ends: 2, attach: on_hosts },
     keeps shared_memory deaths
 );
-conformance!(threads, Threads::new(|places| seats(places, Deaf::No)), keeps deaths);
+conformance!(threads, Threads::new(|places| setups(places, MailboxFault::No)), keeps deaths);
 conformance!(attached, broken!(0..1, Nothing), keeps multicast shared_memory deaths);
 
 /// Adversarial, and memory is shared in each seed.
@@ -67,7 +67,7 @@ fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
 
 impl FarEndpoint for LoopbackEndpoint {
     /// Does nothing: the driver of the world asks both halves.
-    fn wakes_by(&self, _near: Arc<dyn Unpark>) {}
+    fn set_near_unparker(&self, _near: Arc<dyn Unpark>) {}
 
     fn before_sleep(&self) -> Option<Duration> {
         None
@@ -121,12 +121,12 @@ const ATTEMPTS_MAX: u32 = 100;
 
 /// As `found`, for faults that only threads can show: somebody sleeps for ever.
 macro_rules! found_asleep {
-    ($($test:ident: $deaf:ident => $promise:ident;)*) => {
+    ($($test:ident: $fault:ident => $promise:ident;)*) => {
         $(
             #[test]
             fn $test() {
                 let deadline = Duration::from_millis(500);
-                let fixture = Threads { seats: |places| seats(places, Deaf::$deaf), deadline };
+                let fixture = Threads { setups: |places| setups(places, MailboxFault::$fault), deadline };
                 let verdicts = || (0..ATTEMPTS_MAX).map(|_| verdict(&fixture, stringify!($promise)));
                 let verdict = verdicts().find(|verdict| verdict != "kept").expect("deafness goes unnoticed");
                 assert!(verdict.contains("stalled"), "{verdict}");
@@ -212,6 +212,7 @@ fn each_promise_has_a_fault_that_breaks_it() {
 
 #[test]
 fn a_failing_place_ends_the_run_of_threads_with_its_own_words() {
-    let fixture = Threads { seats: |places| seats(places, Deaf::Loses), deadline: Duration::from_secs(60) };
+    let fixture =
+        Threads { setups: |places| setups(places, MailboxFault::Loses), deadline: Duration::from_secs(60) };
     check_found(&fixture, "many_places_all_reach_each_other", "order broken");
 }

@@ -171,7 +171,7 @@ fn compared(host: Host, kernel: &str, family: &str) -> Result<[Measured; 2], Fai
     };
     let (minimal, reachable) = (fastest(minimal)?, fastest(reachable)?);
     if minimal.calls != reachable.calls {
-        return Err(Failure::Refuted(format!(
+        return Err(Failure::WrongResult(format!(
             "{kernel} makes {} calls or {}",
             minimal.calls, reachable.calls
         )));

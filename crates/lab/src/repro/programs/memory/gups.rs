@@ -20,11 +20,11 @@ pub const RANDOM_ACCESS: Experiment = Experiment {
 
 /// A line of table 4: extents, updates of a bucket and cycles to receive one, bottleneck and result by roles, the same
 /// of one core, where it stands.
-pub(super) type Line = ([u32; 3], [f64; 2], [f64; 2], Option<[f64; 2]>, Cited);
+pub(super) type Line = ([u32; 3], [f64; 2], [f64; 2], Option<[f64; 2]>, TableSources);
 
 /// Source lines of a line of table 4, alone and beside the formula of its buckets, of its bottlenecks, and of one
 /// core's.
-pub(super) struct Cited {
+pub(super) struct TableSources {
     pub(super) line: &'static str,
     bucket: &'static str,
     roles: &'static str,
@@ -34,7 +34,7 @@ pub(super) struct Cited {
 
 macro_rules! cited {
     ($line:literal) => {
-        Cited {
+        TableSources {
             line: concat!("003:", $line),
             bucket: concat!("003:187-192, ", $line),
             roles: concat!("003:266-282, ", $line),

@@ -205,14 +205,14 @@ fn shapes(times: &[&[f64]]) -> Vec<Row> {
 
 /// "The differences between the three consistency controllers are negligible": taken as 5 %.
 fn controllers(times: &[&[f64]], others: &[f64]) -> Vec<Row> {
-    let alike = Family { band: Band::Within(5.0), ..SAID }.at("004:809");
-    let alike = alike.reading("1: “the differences between the three consistency controllers”");
+    let comparable = Family { band: Band::Within(5.0), ..SAID }.at("004:809");
+    let comparable = comparable.reading("1: “the differences between the three consistency controllers”");
     let pairs = others.chunks(2).enumerate();
     let rows = pairs.flat_map(|(memory, pair)| {
         let broadcast = times[memory][index_of(15)];
         ["overlapped", "timestamp"].into_iter().zip(pair).map(move |(controller, time)| {
             let text = format!("{}, {controller} against broadcast", MEMORIES[memory].0);
-            alike.row(comparison(&text, 15), 1.0, time / broadcast)
+            comparable.row(comparison(&text, 15), 1.0, time / broadcast)
         })
     });
     rows.collect()

@@ -8,7 +8,7 @@
 use crate::repro::row::{Band, Basis, Family, Row};
 use crate::repro::{Experiment, RowSource};
 use isles_app::Failure;
-use isles_app::companion::{GUEST, unstartable};
+use isles_app::companion::{GUEST, spawn_failure};
 use isles_app::console;
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
 /// Runs the program of the hypervisor and returns its measurements.
 fn measured() -> Result<Value, Failure> {
     let mut command = GUEST.command()?;
-    let output = command.output().map_err(|cause| unstartable(&command, &cause))?;
+    let output = command.output().map_err(|cause| spawn_failure(&command, &cause))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(Failure::Usage(said.trim().trim_start_matches("error: ").to_owned()));

@@ -1,7 +1,7 @@
 //! The places that owe an answer, and the jobs that wait for them.
 //!
 //! Pure: the time comes in, the questions are asked by the job server. Invariant: a job that is on its way for longer
-//! than [`SILENT_AFTER`] has a text that says for what it waits.
+//! than [`UNRESPONSIVE_AFTER`] has a text that says for what it waits.
 
 use isles_protocol::job::JobState;
 use std::collections::BTreeMap;
@@ -9,33 +9,33 @@ use std::time::{Duration, Instant};
 
 /// Time without an answer after which a place is silent: less than the five seconds within which it must be named, and
 /// more than a busy host keeps a place from its processor.
-pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(3);
+pub(crate) const UNRESPONSIVE_AFTER: Duration = Duration::from_secs(3);
 
 /// Times since which each place owes an answer, and each job is on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Silence {
-    asked: BTreeMap<usize, Instant>,
+pub(crate) struct ResponseTracker {
+    pending: BTreeMap<usize, Instant>,
     processes: BTreeMap<usize, u32>,
-    on_the_way: BTreeMap<u64, (JobState, Instant)>,
+    transitions: BTreeMap<u64, (JobState, Instant)>,
 }
 
-impl Silence {
+impl ResponseTracker {
     /// Notes that a place is asked; returns whether it owes no answer, so that it is to be asked.
     pub(crate) fn ask(&mut self, place: usize, now: Instant) -> bool {
-        let is_free = !self.asked.contains_key(&place);
-        self.asked.entry(place).or_insert(now);
+        let is_free = !self.pending.contains_key(&place);
+        self.pending.entry(place).or_insert(now);
         is_free
     }
 
     /// Notes that a place has answered, and from which process.
     pub(crate) fn answered(&mut self, place: usize, process: u32) {
-        self.asked.remove(&place);
+        self.pending.remove(&place);
         self.processes.insert(place, process);
     }
 
     /// Notes that a place is dead: it owes nothing.
     pub(crate) fn died(&mut self, place: usize) {
-        self.asked.remove(&place);
+        self.pending.remove(&place);
         self.processes.remove(&place);
     }
 
@@ -45,49 +45,50 @@ impl Silence {
     }
 
     /// Notes the states of all jobs.
-    pub(crate) fn note_states(&mut self, jobs: impl Iterator<Item = (u64, JobState)>, now: Instant) {
-        let before = std::mem::take(&mut self.on_the_way);
-        for (id, state) in jobs.filter(|(_, state)| is_on_the_way(*state)) {
+    pub(crate) fn record_states(&mut self, jobs: impl Iterator<Item = (u64, JobState)>, now: Instant) {
+        let before = std::mem::take(&mut self.transitions);
+        for (id, state) in jobs.filter(|(_, state)| is_transitional(*state)) {
             let since = before.get(&id).filter(|(earlier, _)| *earlier == state);
-            self.on_the_way.insert(id, (state, since.map_or(now, |(_, since)| *since)));
+            self.transitions.insert(id, (state, since.map_or(now, |(_, since)| *since)));
         }
     }
 
     /// Returns the number of places that owe an answer.
-    pub(crate) fn owing(&self) -> usize {
-        self.asked.len()
+    pub(crate) fn pending_count(&self) -> usize {
+        self.pending.len()
     }
 
     /// The places that are silent.
-    pub(crate) fn silent(&self, now: Instant) -> Vec<usize> {
-        let is_silent = |(_, asked): &(&usize, &Instant)| now.duration_since(**asked) >= SILENT_AFTER;
-        self.asked.iter().filter(is_silent).map(|(place, _)| *place).collect()
+    pub(crate) fn unresponsive(&self, now: Instant) -> Vec<usize> {
+        let is_silent = |(_, asked): &(&usize, &Instant)| now.duration_since(**asked) >= UNRESPONSIVE_AFTER;
+        self.pending.iter().filter(is_silent).map(|(place, _)| *place).collect()
     }
 
     /// Returns a description of a silent place, or `None` if the place is not silent.
-    pub(crate) fn silent_text(&self, place: usize, now: Instant) -> Option<String> {
-        let silence = now.duration_since(*self.asked.get(&place)?);
+    pub(crate) fn unresponsive_text(&self, place: usize, now: Instant) -> Option<String> {
+        let silence = now.duration_since(*self.pending.get(&place)?);
         let is_stopped = self.process(place).filter(|process| is_stopped(*process));
         let why = match is_stopped {
             Some(process) => format!("its process {process} is stopped"),
             None => "it is stopped, or a step of a job there does not return".to_owned(),
         };
         let text = || format!("place {place} has not answered for {} s: {why}", silence.as_secs());
-        (silence >= SILENT_AFTER).then(text)
+        (silence >= UNRESPONSIVE_AFTER).then(text)
     }
 
     /// Returns what a job waits for, if that is unusual.
     pub(crate) fn wait_text(&self, id: u64, place: usize, now: Instant) -> Option<String> {
-        let of_place = self.silent_text(place, now);
+        let of_place = self.unresponsive_text(place, now);
         of_place.or_else(|| {
-            let (state, since) = self.on_the_way.get(&id)?;
+            let (state, since) = self.transitions.get(&id)?;
             let time = now.duration_since(*since);
-            (time >= SILENT_AFTER).then(|| format!("it is {state} at place {place} for {} s", time.as_secs()))
+            (time >= UNRESPONSIVE_AFTER)
+                .then(|| format!("it is {state} at place {place} for {} s", time.as_secs()))
         })
     }
 }
 
-fn is_on_the_way(state: JobState) -> bool {
+fn is_transitional(state: JobState) -> bool {
     use JobState::{Checkpointing, Creating, Moving, Stopping};
     matches!(state, Creating | Checkpointing | Moving | Stopping)
 }
@@ -104,34 +105,34 @@ mod tests {
 
     #[test]
     fn a_place_that_owes_an_answer_is_named_in_time_and_one_that_answers_or_is_dead_is_not() {
-        let (mut silence, begin) = (Silence::default(), Instant::now());
+        let (mut responses, begin) = (ResponseTracker::default(), Instant::now());
         let at = |seconds| begin + Duration::from_secs(seconds);
-        assert!(silence.ask(1, at(0)) && silence.ask(2, at(0)) && silence.ask(3, at(0)));
-        silence.answered(2, u32::MAX);
-        silence.died(3);
+        assert!(responses.ask(1, at(0)) && responses.ask(2, at(0)) && responses.ask(3, at(0)));
+        responses.answered(2, u32::MAX);
+        responses.died(3);
         // It is asked once, however often it is looked at.
-        assert!(!silence.ask(1, at(1)) && silence.ask(2, at(2)));
-        assert!(silence.silent(at(2)).is_empty());
-        assert_eq!(silence.silent(at(4)), [1]);
-        let text = silence.wait_text(7, 1, at(4)).unwrap();
+        assert!(!responses.ask(1, at(1)) && responses.ask(2, at(2)));
+        assert!(responses.unresponsive(at(2)).is_empty());
+        assert_eq!(responses.unresponsive(at(4)), [1]);
+        let text = responses.wait_text(7, 1, at(4)).unwrap();
         assert!(text.starts_with("place 1 has not answered for 4 s: it is stopped, or "), "{text}");
-        assert_eq!(silence.wait_text(7, 3, at(4)), None);
-        silence.answered(1, u32::MAX);
-        assert_eq!(silence.silent(at(9)), [2]);
+        assert_eq!(responses.wait_text(7, 3, at(4)), None);
+        responses.answered(1, u32::MAX);
+        assert_eq!(responses.unresponsive(at(9)), [2]);
     }
 
     #[test]
     fn each_job_that_stays_on_its_way_says_so_also_if_its_place_answers() {
-        let (mut silence, begin) = (Silence::default(), Instant::now());
+        let (mut responses, begin) = (ResponseTracker::default(), Instant::now());
         let at = |seconds| begin + Duration::from_secs(seconds);
         for state in JobState::ALL {
-            silence.note_states([(1, state)].into_iter(), at(0));
-            silence.note_states([(1, state)].into_iter(), at(4));
+            responses.record_states([(1, state)].into_iter(), at(0));
+            responses.record_states([(1, state)].into_iter(), at(4));
             let stays = !state.is_active() || matches!(state, JobState::Running | JobState::Paused);
-            assert_eq!(silence.wait_text(1, 0, at(4)).is_none(), stays, "{state}");
+            assert_eq!(responses.wait_text(1, 0, at(4)).is_none(), stays, "{state}");
             // In another state it has just come to it.
-            silence.note_states([(1, JobState::Running)].into_iter(), at(4));
-            assert_eq!(silence.wait_text(1, 0, at(4)), None);
+            responses.record_states([(1, JobState::Running)].into_iter(), at(4));
+            assert_eq!(responses.wait_text(1, 0, at(4)), None);
         }
     }
 }

@@ -31,7 +31,7 @@ const LINES_FOR: Duration = Duration::from_millis(100);
 static MODELLED: OnceLock<bool> = OnceLock::new();
 
 /// Says once whether places are cores of a modelled chip.
-pub(crate) fn say_whether_modelled(is_modelled: bool) {
+pub(crate) fn set_modelled(is_modelled: bool) {
     MODELLED.get_or_init(|| is_modelled);
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct StartOrder {
 
 /// Report of a job's place to the job server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Told {
+pub(crate) enum JobEventKind {
     /// It runs.
     Started,
     Output(Vec<String>),
@@ -98,20 +98,20 @@ pub(crate) enum Told {
 pub(crate) struct JobEvent {
     pub(crate) start: StartId,
     pub(crate) busy: Duration,
-    pub(crate) told: Told,
+    pub(crate) kind: JobEventKind,
 }
 
 /// The jobs of a place.
 #[derive(Default)]
-pub(crate) struct Seat {
-    seated: BTreeMap<StartId, Seated>,
+pub(crate) struct JobRunner {
+    running: BTreeMap<StartId, RunningJob>,
     commands: CommandInbox,
     /// Time and processor time at the last sample.
     before: Option<(Duration, Duration)>,
 }
 
 /// A job as others at its place see it.
-pub(crate) struct Seated {
+pub(crate) struct RunningJob {
     pub(crate) command: Rc<Monitor<NumberedCommand>>,
     /// Time the job has computed, and bytes it holds.
     pub(crate) busy: Duration,
@@ -120,7 +120,7 @@ pub(crate) struct Seated {
 
 /// Measurements of a place and its jobs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct SeatSample {
+pub(crate) struct UsageSample {
     /// The process of the place.
     pub(crate) process: u32,
     /// Time since the last sample, and the processor time in it, for jobs or anything else.
@@ -136,48 +136,48 @@ pub(crate) struct SeatSample {
     pub(crate) governor: Option<String>,
 }
 
-impl Seat {
+impl JobRunner {
     /// Takes in commands for jobs that are here, or are on their way.
     pub(crate) fn receive(&mut self, commands: Vec<(StartId, NumberedCommand)>) {
         for (start, command) in commands {
             self.commands.receive(start, command);
-            if let Some((seated, newest)) = self.seated.get(&start).zip(self.commands.newest(start)) {
-                seated.command.atomic(|now| *now = newest);
+            if let Some((running, newest)) = self.running.get(&start).zip(self.commands.newest(start)) {
+                running.command.atomic(|now| *now = newest);
             }
         }
     }
 
     /// A job is here.
-    fn seat(&mut self, id: StartId) -> Rc<Monitor<NumberedCommand>> {
+    fn add(&mut self, id: StartId) -> Rc<Monitor<NumberedCommand>> {
         let command = Rc::new(Monitor::new(self.commands.begin(id)));
-        let seated = Seated { command: Rc::clone(&command), busy: Duration::ZERO, memory: 0 };
-        self.seated.insert(id, seated);
+        let running = RunningJob { command: Rc::clone(&command), busy: Duration::ZERO, memory: 0 };
+        self.running.insert(id, running);
         command
     }
 
     /// A job has ended here; returns how long it has computed.
-    fn leave(&mut self, id: StartId) -> Duration {
+    fn remove(&mut self, id: StartId) -> Duration {
         self.commands.end(id);
-        self.seated.remove(&id).map_or(Duration::ZERO, |seated| seated.busy)
+        self.running.remove(&id).map_or(Duration::ZERO, |running| running.busy)
     }
 
     /// Notes what a command has used so far.
-    pub(crate) fn note(&mut self, id: StartId, busy: Duration, memory: u64) {
-        if let Some(seated) = self.seated.get_mut(&id) {
-            seated.busy = busy;
-            seated.memory = memory;
+    pub(crate) fn record_usage(&mut self, id: StartId, busy: Duration, memory: u64) {
+        if let Some(running) = self.running.get_mut(&id) {
+            running.busy = busy;
+            running.memory = memory;
         }
     }
 
     /// Measures the activity of the place since the last call.
-    pub(crate) fn sample(&mut self) -> SeatSample {
-        let jobs: Vec<_> = self.seated.iter().map(|(id, job)| (*id, job.busy, job.memory)).collect();
+    pub(crate) fn sample(&mut self) -> UsageSample {
+        let jobs: Vec<_> = self.running.iter().map(|(id, job)| (*id, job.busy, job.memory)).collect();
         let of_jobs = jobs.iter().map(|(_, busy, _)| *busy).sum();
         let is_modelled = MODELLED.get() == Some(&true);
         let of_host = if is_modelled { None } else { command::thread_time() };
         let (time, busy) = (now(), of_host.unwrap_or(of_jobs));
         let (time_before, busy_before) = self.before.replace((time, busy)).unwrap_or((time, busy));
-        SeatSample {
+        UsageSample {
             process: std::process::id(),
             passed: time.saturating_sub(time_before),
             busy: busy.saturating_sub(busy_before),
@@ -194,43 +194,47 @@ impl Seat {
 /// # Errors
 /// The job server is dead.
 pub(crate) async fn run(
-    seats: PlaceLocal<Seat>,
+    runners: PlaceLocal<JobRunner>,
     order: StartOrder,
     events: Sender<JobEvent>,
 ) -> isles::Result<()> {
     let id = order.id;
-    let command = seats.lock().seat(id);
-    let told = match &order.what {
-        Runnable::Command(words) => Some(command::run(&seats, &order, words, &command, &events).await?),
+    let command = runners.lock().add(id);
+    let kind = match &order.what {
+        Runnable::Command(words) => Some(command::run(&runners, &order, words, &command, &events).await?),
         Runnable::Task(name, words) => {
             match job::kind(name).and_then(|kind| (kind.open)(words, order.state.as_deref())) {
-                Ok(job) => steps(&seats, id, job, &command, &events).await?,
-                Err(fault) => Some(Told::Faulted(fault)),
+                Ok(job) => steps(&runners, id, job, &command, &events).await?,
+                Err(fault) => Some(JobEventKind::Faulted(fault)),
             }
         }
     };
-    let busy = seats.lock().leave(id);
-    if let Some(told) = told {
-        events.send(JobEvent { start: id, busy, told }).await?;
+    let busy = runners.lock().remove(id);
+    if let Some(kind) = kind {
+        events.send(JobEvent { start: id, busy, kind }).await?;
     }
     Ok(())
 }
 
 /// Sends the job server a report that does not end a job.
-pub(crate) async fn tell(events: &Sender<JobEvent>, start: StartId, told: Told) -> isles::Result<()> {
-    events.send(JobEvent { start, busy: Duration::ZERO, told }).await?;
+pub(crate) async fn send_event(
+    events: &Sender<JobEvent>,
+    start: StartId,
+    kind: JobEventKind,
+) -> isles::Result<()> {
+    events.send(JobEvent { start, busy: Duration::ZERO, kind }).await?;
     Ok(())
 }
 
 /// Does the steps of a job until it has ended; returns the last report, or `None` if the job server has its state.
 async fn steps(
-    seats: &PlaceLocal<Seat>,
+    runners: &PlaceLocal<JobRunner>,
     id: StartId,
     mut job: Box<dyn AnyJob>,
     command: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
-) -> isles::Result<Option<Told>> {
-    tell(events, id, Told::Started).await?;
+) -> isles::Result<Option<JobEventKind>> {
+    send_event(events, id, JobEventKind::Started).await?;
     let mut output = JobOutput::default();
     let mut sent = now();
     loop {
@@ -238,12 +242,12 @@ async fn steps(
             command.when(|command| command.control != Control::Pause, |command| *command).await;
         let last = match control {
             Control::Leave => return Ok(None),
-            Control::Kill => Some(Told::Killed),
+            Control::Kill => Some(JobEventKind::Killed),
             Control::Save => None,
-            Control::Run | Control::Pause => match step(seats, id, &mut *job, &mut output) {
+            Control::Run | Control::Pause => match step(runners, id, &mut *job, &mut output) {
                 Ok(JobProgress::More) => None,
-                Ok(JobProgress::Done(result)) => Some(Told::Ended(result)),
-                Err(fault) => Some(Told::Faulted(fault)),
+                Ok(JobProgress::Done(result)) => Some(JobEventKind::Ended(result)),
+                Err(fault) => Some(JobEventKind::Faulted(fault)),
             },
         };
         let is_due = last.is_some()
@@ -251,14 +255,14 @@ async fn steps(
             || now().saturating_sub(sent) >= LINES_FOR
             || output.len() >= LINES;
         if output.len() > 0 && is_due {
-            tell(events, id, Told::Output(output.take())).await?;
+            send_event(events, id, JobEventKind::Output(output.take())).await?;
             sent = now();
         }
         if last.is_some() {
             return Ok(last);
         }
         if control == Control::Save {
-            tell(events, id, Told::Saved(job.save())).await?;
+            send_event(events, id, JobEventKind::Saved(job.save())).await?;
             // Only the job server knows whether that is written, and what the job is to do then.
             command.when(|command| command.number > number, |_| ()).await;
         }
@@ -268,7 +272,7 @@ async fn steps(
 
 /// Runs steps for a turn, and notes their time. A panic in one is a fault of the job.
 fn step(
-    seats: &PlaceLocal<Seat>,
+    runners: &PlaceLocal<JobRunner>,
     id: StartId,
     job: &mut dyn AnyJob,
     output: &mut JobOutput,
@@ -285,9 +289,9 @@ fn step(
     };
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(turn));
     let took = now().saturating_sub(begun);
-    if let Some(seated) = seats.lock().seated.get_mut(&id) {
-        seated.busy += took;
-        seated.memory = job.memory();
+    if let Some(running) = runners.lock().running.get_mut(&id) {
+        running.busy += took;
+        running.memory = job.memory();
     }
     done.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -24,7 +24,7 @@ pub(super) struct SavedStage {
 }
 
 /// The part of a pipeline at one place.
-pub(super) struct Kit<P: Pipeline> {
+pub(super) struct LocalPipeline<P: Pipeline> {
     pub(super) names: Rc<[&'static str]>,
     pub(super) ports: Rc<[PortPlan]>,
     /// The stages that no group here runs.
@@ -44,19 +44,19 @@ pub(super) struct Kit<P: Pipeline> {
 /// States that have come for groups of this place.
 #[derive(Default)]
 pub(super) struct Arrivals {
-    handovers: Vec<Handover>,
+    arrived_stages: Vec<StageArrival>,
     /// Groups of epochs before this one are given up.
     aborted_before: u64,
 }
 
 /// A stage for a group of an epoch.
-struct Handover {
+struct StageArrival {
     epoch: u64,
     stage: usize,
-    form: HandoverForm,
+    form: ArrivalForm,
 }
 
-enum HandoverForm {
+enum ArrivalForm {
     /// It was at this place before.
     Stayed(Box<dyn AnyStage>),
     /// It comes from another place; `None` if it has no state.
@@ -70,22 +70,22 @@ impl Arrivals {
     }
 
     fn has(&self, epoch: u64, stage: usize) -> bool {
-        self.handovers.iter().any(|handover| (handover.epoch, handover.stage) == (epoch, stage))
+        self.arrived_stages.iter().any(|arrival| (arrival.epoch, arrival.stage) == (epoch, stage))
     }
 
     /// Takes a stage; `None` if its group is given up.
-    fn take(&mut self, epoch: u64, stage: usize) -> Option<HandoverForm> {
-        let is_it = |handover: &Handover| (handover.epoch, handover.stage) == (epoch, stage);
-        let at = self.handovers.iter().position(is_it).filter(|_| !self.has_aborted(epoch))?;
-        Some(self.handovers.swap_remove(at).form)
+    fn take(&mut self, epoch: u64, stage: usize) -> Option<ArrivalForm> {
+        let is_it = |arrival: &StageArrival| (arrival.epoch, arrival.stage) == (epoch, stage);
+        let at = self.arrived_stages.iter().position(is_it).filter(|_| !self.has_aborted(epoch))?;
+        Some(self.arrived_stages.swap_remove(at).form)
     }
 }
 
-impl<P: Pipeline> Kit<P> {
-    pub(super) fn new(pipeline: &P, state_bytes_max: usize) -> Kit<P> {
+impl<P: Pipeline> LocalPipeline<P> {
+    pub(super) fn new(pipeline: &P, state_bytes_max: usize) -> LocalPipeline<P> {
         let chain = pipeline.stages().finished();
         let names: Rc<[&str]> = chain.stages.iter().map(|stage| stage.name).collect();
-        Kit {
+        LocalPipeline {
             monitor: CostMonitor::new(names.len()),
             state_bytes: vec![None; names.len()],
             names,
@@ -114,7 +114,7 @@ impl<P: Pipeline> Kit<P> {
     }
 
     /// Takes in what another place knows of the size of a state.
-    pub(super) fn learn_state_bytes(&mut self, stage: usize, bytes: Option<usize>) {
+    pub(super) fn set_state_bytes(&mut self, stage: usize, bytes: Option<usize>) {
         self.state_bytes[stage] = bytes.or(self.state_bytes[stage]);
     }
 
@@ -166,36 +166,36 @@ impl<P: Pipeline> Kit<P> {
 
     /// Hands a stage of a group that ends to the group of `epoch`, also of this place.
     pub(super) fn keep(&mut self, epoch: u64, stage: usize, idle: Box<dyn AnyStage>) {
-        let handover = Handover { epoch, stage, form: HandoverForm::Stayed(idle) };
+        let arrival = StageArrival { epoch, stage, form: ArrivalForm::Stayed(idle) };
         let refused = self.arrivals.atomic(|arrivals| {
             if arrivals.has_aborted(epoch) {
-                return Some(handover);
+                return Some(arrival);
             }
-            arrivals.handovers.push(handover);
+            arrivals.arrived_stages.push(arrival);
             None
         });
         self.put_back(refused);
     }
 
-    fn put_back(&mut self, handovers: impl IntoIterator<Item = Handover>) {
-        for handover in handovers {
-            if let HandoverForm::Stayed(idle) = handover.form {
-                self.put(handover.stage, idle);
+    fn put_back(&mut self, arrived_stages: impl IntoIterator<Item = StageArrival>) {
+        for arrival in arrived_stages {
+            if let ArrivalForm::Stayed(idle) = arrival.form {
+                self.put(arrival.stage, idle);
             }
         }
     }
 
     /// Takes in a stage from another place, for the group of `epoch`.
     pub(super) fn deliver(&self, epoch: u64, SavedStage { stage, state }: SavedStage) {
-        let handover = Handover { epoch, stage, form: HandoverForm::State(state) };
-        self.arrivals.atomic(|arrivals| arrivals.handovers.push(handover));
+        let arrival = StageArrival { epoch, stage, form: ArrivalForm::State(state) };
+        self.arrivals.atomic(|arrivals| arrivals.arrived_stages.push(arrival));
     }
 
     /// Gives up the groups of epochs before `epoch`.
     pub(super) fn abort(&mut self, epoch: u64) {
-        let useless: Vec<Handover> = self.arrivals.atomic(|arrivals| {
+        let useless: Vec<StageArrival> = self.arrivals.atomic(|arrivals| {
             arrivals.aborted_before = epoch;
-            arrivals.handovers.extract_if(.., |handover| handover.epoch < epoch).collect()
+            arrivals.arrived_stages.extract_if(.., |arrival| arrival.epoch < epoch).collect()
         });
         self.put_back(useless);
     }
@@ -203,21 +203,21 @@ impl<P: Pipeline> Kit<P> {
 
 /// Waits for a stage of the group of `epoch`; returns it as it is to go on, `None` if the group is given up.
 pub(super) async fn arrived<P: Pipeline>(
-    kit: &PlaceLocal<Kit<P>>,
+    local: &PlaceLocal<LocalPipeline<P>>,
     epoch: u64,
     stage: usize,
 ) -> Result<Option<Box<dyn AnyStage>>> {
-    let arrivals = Rc::clone(&kit.lock().arrivals);
+    let arrivals = Rc::clone(&local.lock().arrivals);
     let is_ready = |arrivals: &Arrivals| arrivals.has_aborted(epoch) || arrivals.has(epoch, stage);
     let take = |arrivals: &mut Arrivals| arrivals.take(epoch, stage);
     match arrivals.when(is_ready, take).await {
         None => Ok(None),
-        Some(HandoverForm::Stayed(idle)) => Ok(Some(idle)),
-        Some(HandoverForm::State(state)) => {
-            let mut kit = kit.lock();
-            let mut idle = kit.take(stage);
+        Some(ArrivalForm::Stayed(idle)) => Ok(Some(idle)),
+        Some(ArrivalForm::State(state)) => {
+            let mut local = local.lock();
+            let mut idle = local.take(stage);
             if let Some(state) = state {
-                let name = kit.names[stage];
+                let name = local.names[stage];
                 idle.restore(&state).map_err(|error| StageFault { name }.in_error(&error))?;
             }
             Ok(Some(idle))

@@ -3,13 +3,13 @@
 //! All ranks say the same to each other in three rounds, and each comes to the same answer from what all have said; so
 //! if one cannot go on, none does. Invariant: ranks that were told apart by host never share memory.
 
-use super::{Ends, OTHERS_LIMIT};
+use super::{OTHERS_LIMIT, RankEndpoint};
 use crate::machine::image::{PROGRAM, digest_words};
 use crate::settings::table::{FlagGroup, SETTINGS, SettingRow, setting};
 use crate::settings::{ConfigError, readers};
 use isles_transport::PlaceId;
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
-use isles_transport_mpi::watch::Watch;
+use isles_transport_mpi::failure_detector::FailureDetector;
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::{Segment, let_siblings_read, polling_time, processors};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,9 +60,9 @@ fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
 }
 
 /// State of a rank once all ranks have met.
-pub(in crate::machine) struct Met {
+pub(in crate::machine) struct ConnectedRank {
     /// The endpoint of its place.
-    pub(in crate::machine) endpoint: Ends,
+    pub(in crate::machine) endpoint: RankEndpoint,
     /// For each rank, the first one with which it shares memory.
     pub(in crate::machine) hosts: Vec<u32>,
     /// True if, in collectives, one rank of each host communicates with other hosts for all ranks of its own.
@@ -70,30 +70,30 @@ pub(in crate::machine) struct Met {
 }
 
 /// Reason why a rank has not met the others, in words.
-pub(in crate::machine) enum NotMet {
+pub(in crate::machine) enum StartupError {
     /// They run different programs, or have different settings: all ranks have found so, in the same words.
-    Apart(String),
+    Mismatch(String),
     /// This rank cannot go on.
     Unable(String),
 }
 
-impl From<String> for NotMet {
+impl From<String> for StartupError {
     fn from(text: String) -> Self {
-        NotMet::Unable(text)
+        StartupError::Unable(text)
     }
 }
 
-impl fmt::Display for NotMet {
+impl fmt::Display for StartupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (NotMet::Apart(text) | NotMet::Unable(text)) = self;
+        let (StartupError::Mismatch(text) | StartupError::Unable(text)) = self;
         f.write_str(text)
     }
 }
 
 /// Brings all ranks together.
-pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, NotMet> {
+pub(in crate::machine) fn connect(library: &Rc<Library>) -> Result<ConnectedRank, StartupError> {
     let here = library.rank() as usize;
-    let (mut bell, address) = Bell::hang().map_err(|error| format!("a socket to be woken by: {error}"))?;
+    let (mut bell, address) = Bell::bind().map_err(|error| format!("a socket to be woken by: {error}"))?;
     let own = Hello {
         program: program()?,
         settings: settings(),
@@ -105,9 +105,9 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, NotMet> {
     };
     let hellos = library.gather_all(&own.to_bytes());
     let hellos: Vec<Hello> = hellos.iter().map(|bytes| Hello::of(bytes)).collect();
-    let (silence, hierarchical_collectives) = agreed(&hellos).map_err(NotMet::Apart)?;
+    let (silence, hierarchical_collectives) = common_settings(&hellos).map_err(StartupError::Mismatch)?;
     let loads = machine_loads(&hellos);
-    bell.know(hellos.iter().map(|hello| {
+    bell.set_addresses(hellos.iter().map(|hello| {
         let load = &loads[&hello.machine];
         (hello.bell, polling_time(load.ranks, load.processors))
     }));
@@ -116,7 +116,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, NotMet> {
     if let Some(limit) = silence {
         let run = hellos.iter().flat_map(Hello::to_bytes).collect::<Vec<u8>>();
         let (run, _) = split::<8>(&digest_bytes(&run));
-        bell.keep(Watch::new(library.rank(), u64::from_le_bytes(run), &hosts, limit))
+        bell.start_detector(FailureDetector::new(library.rank(), u64::from_le_bytes(run), &hosts, limit))
             .map_err(|error| format!("other hosts cannot be watched: {error}"))?;
     }
     let (segment, hosts) = share(library, &hellos, &hosts)?;
@@ -126,7 +126,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, NotMet> {
     let mut near = segment.endpoint(own_number).map_err(|error| error.to_string())?;
     if neighbours.len() < hellos.len() {
         let load = &loads[&own.machine];
-        near = near.looking_for_hosts(load.ranks, load.processors);
+        near = near.with_polling_for_hosts(load.ranks, load.processors);
     }
     let_siblings_read();
     let siblings = neighbours.iter().enumerate().filter(|(_, rank)| **rank != here);
@@ -145,7 +145,7 @@ pub(in crate::machine) fn meet(library: &Rc<Library>) -> Result<Met, NotMet> {
     let sharing = hosts.iter().copied().map(PlaceId).collect();
     let here = PlaceId(library.rank());
     let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), sharing);
-    Ok(Met { endpoint, hosts, hierarchical_collectives })
+    Ok(ConnectedRank { endpoint, hosts, hierarchical_collectives })
 }
 
 /// The ranks on one machine, and the processors that they have together.
@@ -168,12 +168,12 @@ fn machine_loads(hellos: &[Hello]) -> BTreeMap<[u8; 16], MachineLoad> {
 }
 
 /// Returns settings equal on all ranks: the silence limit of another host, and whether collectives are hierarchical.
-fn agreed(hellos: &[Hello]) -> Result<(Option<Duration>, bool), String> {
-    check_alike(hellos)?;
+fn common_settings(hellos: &[Hello]) -> Result<(Option<Duration>, bool), String> {
+    check_equal(hellos)?;
     Ok((silence_limit()?, hierarchical_collectives()?))
 }
 
-fn check_alike(hellos: &[Hello]) -> Result<(), String> {
+fn check_equal(hellos: &[Hello]) -> Result<(), String> {
     let first = &hellos[0];
     let other = |differs: &dyn Fn(&Hello) -> bool| hellos.iter().position(differs);
     if let Some(rank) = other(&|hello| hello.program != first.program) {
@@ -256,7 +256,8 @@ const HOST_SILENCE: &SettingRow = setting("host silence");
 
 /// Returns the value of [`HOST_SILENCE`]; five seconds if it is not set.
 fn silence_limit() -> Result<Option<Duration>, String> {
-    said(HOST_SILENCE, readers::host_silence).map(|said| said.unwrap_or(Some(Duration::from_secs(5))))
+    read_variable(HOST_SILENCE, readers::host_silence)
+        .map(|value| value.unwrap_or(Some(Duration::from_secs(5))))
 }
 
 /// Setting that chooses the collectives of teams over several hosts.
@@ -264,13 +265,16 @@ const COLLECTIVES: &SettingRow = setting("collectives");
 
 /// Returns `true` if [`COLLECTIVES`] chooses hierarchical ones, or is not set.
 fn hierarchical_collectives() -> Result<bool, String> {
-    said(COLLECTIVES, readers::hierarchical_collectives).map(|said| said.unwrap_or(true))
+    read_variable(COLLECTIVES, readers::hierarchical_collectives).map(|value| value.unwrap_or(true))
 }
 
 /// Returns the value of the variable of `row`, parsed by `read`; `None` if it is empty or not set.
-fn said<T>(row: &SettingRow, read: fn(&str, &str) -> Result<T, ConfigError>) -> Result<Option<T>, String> {
-    let said = std::env::var(row.variable).ok().filter(|said| !said.is_empty());
-    said.map(|said| read(row.variable, &said).map_err(|error| error.to_string())).transpose()
+fn read_variable<T>(
+    row: &SettingRow,
+    read: fn(&str, &str) -> Result<T, ConfigError>,
+) -> Result<Option<T>, String> {
+    let value = std::env::var(row.variable).ok().filter(|value| !value.is_empty());
+    value.map(|value| read(row.variable, &value).map_err(|error| error.to_string())).transpose()
 }
 
 /// A name for the host of this rank, for tests of what goes between hosts: ranks with different ones share no memory.
@@ -290,8 +294,8 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 fn host() -> [u8; 16] {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let said = std::env::var(HOST_VARIABLE).unwrap_or_default();
-    let parts = [read(BOOT), read("/proc/sys/kernel/hostname"), processes.display().to_string(), said];
+    let value = std::env::var(HOST_VARIABLE).unwrap_or_default();
+    let parts = [read(BOOT), read("/proc/sys/kernel/hostname"), processes.display().to_string(), value];
     digest_bytes(parts.join("\n").as_bytes())
 }
 
@@ -343,10 +347,10 @@ mod tests {
             bell: [0; 6],
             processors: [0; CPU_SET_BYTES],
         };
-        assert_eq!(check_alike(&[hello(1, 1), hello(1, 1)]), Ok(()));
-        let text = check_alike(&[hello(1, 1), hello(2, 1)]).unwrap_err();
+        assert_eq!(check_equal(&[hello(1, 1), hello(1, 1)]), Ok(()));
+        let text = check_equal(&[hello(1, 1), hello(2, 1)]).unwrap_err();
         assert!(text.contains("rank 1 runs another program"), "{text}");
-        let text = check_alike(&[hello(1, 1), hello(1, 1), hello(1, 2)]).unwrap_err();
+        let text = check_equal(&[hello(1, 1), hello(1, 1), hello(1, 2)]).unwrap_err();
         assert!(text.contains("rank 2 has other variables"), "{text}");
     }
 }

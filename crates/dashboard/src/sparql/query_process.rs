@@ -21,7 +21,7 @@ const ANSWER_BYTES_MAX: u64 = 4 << 30;
 
 /// The first line of a reply.
 #[derive(Debug, Deserialize)]
-struct ReplyHead {
+struct ReplyHeader {
     media: Option<String>,
     fault: Option<ReplyFault>,
     bytes: u64,
@@ -46,21 +46,21 @@ pub(crate) enum Reply {
 
 /// The way to the program that answers.
 #[derive(Clone, Debug)]
-pub(crate) struct Answerer(Arc<Mutex<BufReader<UnixStream>>>);
+pub(crate) struct QueryProcess(Arc<Mutex<BufReader<UnixStream>>>);
 
-impl Answerer {
+impl QueryProcess {
     /// Starts the program with these arguments; it ends when this process does.
     ///
     /// # Errors
     /// The system refuses it.
-    pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<(Answerer, Child)> {
+    pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<(QueryProcess, Child)> {
         let (ours, theirs) = SystemStream::pair()?;
         ours.set_nonblocking(true)?;
         let stream = UnixStream::from_std(ours)?;
         let mut command = Command::new(program);
         command.args(arguments).arg("--serve").args(["--json", "/dev/null", "--csv", "/dev/null"]);
         let child = command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).spawn()?;
-        Ok((Answerer(Arc::new(Mutex::new(BufReader::new(stream)))), child))
+        Ok((QueryProcess(Arc::new(Mutex::new(BufReader::new(stream)))), child))
     }
 
     /// Asks, once what was asked before is answered.
@@ -84,13 +84,13 @@ impl Answerer {
 async fn read(stream: &mut BufReader<UnixStream>) -> io::Result<Reply> {
     let mut line = Vec::new();
     stream.read_until(b'\n', &mut line).await?;
-    let head: ReplyHead = serde_json::from_slice(&line)?;
-    if head.bytes > ANSWER_BYTES_MAX {
+    let header: ReplyHeader = serde_json::from_slice(&line)?;
+    if header.bytes > ANSWER_BYTES_MAX {
         return Err(io::Error::other("an answer of more than 4 GiB"));
     }
-    let mut bytes = vec![0; head.bytes as usize];
+    let mut bytes = vec![0; header.bytes as usize];
     stream.read_exact(&mut bytes).await?;
-    Ok(match (head.media, head.fault) {
+    Ok(match (header.media, header.fault) {
         (Some(media), _) => Reply::Answer(media, bytes),
         (None, fault) => {
             Reply::Fault(fault.unwrap_or(ReplyFault::Request), String::from_utf8_lossy(&bytes).into_owned())

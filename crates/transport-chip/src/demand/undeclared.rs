@@ -10,7 +10,7 @@ use std::panic::Location;
 
 /// A line of a program that says steps which could be pieces of one long walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnsaidRegion {
+pub struct UndeclaredRegion {
     /// Location of the calls in the program.
     pub line: &'static Location<'static>,
     /// Bytes that one streams.
@@ -19,25 +19,25 @@ pub struct UnsaidRegion {
 
 /// Last kind of step of a place, and the bytes it covered in succession.
 #[derive(Clone, Copy, Debug)]
-struct Alike {
-    step: UnsaidRegion,
+struct StepRun {
+    step: UndeclaredRegion,
     bytes: u64,
 }
 
 /// Detector of steps declared without a region.
 #[derive(Debug)]
-pub(crate) struct UnsaidRegions {
+pub(crate) struct UndeclaredRegionDetector {
     /// Bytes of the largest cache; 0 if nothing is found in any.
     cache: u64,
-    last: Vec<Option<Alike>>,
-    first: Option<UnsaidRegion>,
+    last: Vec<Option<StepRun>>,
+    first: Option<UndeclaredRegion>,
 }
 
-impl UnsaidRegions {
-    pub(crate) fn new(costs: &WorkCosts, places: u32) -> UnsaidRegions {
+impl UndeclaredRegionDetector {
+    pub(crate) fn new(costs: &WorkCosts, places: u32) -> UndeclaredRegionDetector {
         let cache = costs.first.bytes.max(costs.second.bytes);
         let cache = if costs.lines.is_empty() { 0 } else { cache };
-        UnsaidRegions { cache, last: vec![None; places as usize], first: None }
+        UndeclaredRegionDetector { cache, last: vec![None; places as usize], first: None }
     }
 
     /// `place` does a step of its program.
@@ -49,21 +49,22 @@ impl UnsaidRegions {
     }
 
     fn compare(&mut self, place: PlaceId, work: &Work, line: &'static Location<'static>) {
-        let (step, last) = (UnsaidRegion { line, bytes: work.streamed_bytes }, &mut self.last[place.index()]);
+        let (step, last) =
+            (UndeclaredRegion { line, bytes: work.streamed_bytes }, &mut self.last[place.index()]);
         if work.streamed_region > 0 || step.bytes > self.cache {
             *last = None;
             return;
         }
         let before = last.filter(|last| last.step == step).map_or(0, |last| last.bytes);
         let bytes = before + step.bytes;
-        *last = Some(Alike { step, bytes });
+        *last = Some(StepRun { step, bytes });
         if bytes > self.cache {
             self.first = Some(step);
         }
     }
 
     /// The first line that has said more in succession than a cache holds.
-    pub(crate) fn first(&self) -> Option<UnsaidRegion> {
+    pub(crate) fn first(&self) -> Option<UndeclaredRegion> {
         self.first
     }
 }

@@ -8,40 +8,40 @@
 
 use std::time::Duration;
 
-/// Bytes of a beat.
-pub const BEAT_BYTES: usize = 13;
+/// Bytes of a heartbeat.
+pub const HEARTBEAT_BYTES: usize = 13;
 
-/// Absence of this process, in beat periods, beyond which it cannot blame others: it was not running itself.
+/// Absence of this process, in heartbeat periods, beyond which it cannot blame others: it was not running itself.
 const ABSENCES: u32 = 2;
 
 /// Message of a rank about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beat {
+pub enum Heartbeat {
     /// It is there.
-    Here = 1,
+    Alive = 1,
     /// It leaves in good order.
-    Farewell = 2,
+    Leaving = 2,
 }
 
-/// A beat of `rank` in the run with this number, as it travels.
-pub fn to_bytes(beat: Beat, run: u64, rank: u32) -> [u8; BEAT_BYTES] {
-    let mut bytes = [0; BEAT_BYTES];
-    bytes[0] = beat as u8;
+/// A heartbeat of `rank` in the run with this number, as it travels.
+pub fn to_bytes(heartbeat: Heartbeat, run: u64, rank: u32) -> [u8; HEARTBEAT_BYTES] {
+    let mut bytes = [0; HEARTBEAT_BYTES];
+    bytes[0] = heartbeat as u8;
     bytes[1..9].copy_from_slice(&run.to_le_bytes());
     bytes[9..].copy_from_slice(&rank.to_le_bytes());
     bytes
 }
 
 /// Decodes what [`to_bytes`] wrote for the run of this number; returns `None` for bytes from elsewhere.
-pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Beat, u32)> {
-    let bytes: &[u8; BEAT_BYTES] = bytes.try_into().ok()?;
-    let beat = match bytes[0] {
-        1 => Beat::Here,
-        2 => Beat::Farewell,
+pub fn from_bytes(bytes: &[u8], run: u64) -> Option<(Heartbeat, u32)> {
+    let bytes: &[u8; HEARTBEAT_BYTES] = bytes.try_into().ok()?;
+    let heartbeat = match bytes[0] {
+        1 => Heartbeat::Alive,
+        2 => Heartbeat::Leaving,
         _ => return None,
     };
     let (its_run, rank) = bytes[1..].split_first_chunk::<8>()?;
-    (u64::from_le_bytes(*its_run) == run).then_some((beat, u32::from_le_bytes(rank.try_into().ok()?)))
+    (u64::from_le_bytes(*its_run) == run).then_some((heartbeat, u32::from_le_bytes(rank.try_into().ok()?)))
 }
 
 /// A rank with which beats are exchanged.
@@ -54,7 +54,7 @@ struct Partner {
 
 /// The watch that one rank keeps.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct FailureDetector {
     rank: u32,
     run: u64,
     /// Longest silence of a partner.
@@ -65,13 +65,13 @@ pub struct Watch {
     looked: Duration,
 }
 
-impl Watch {
+impl FailureDetector {
     /// The watch of `rank` in the run with this number; `hosts` says by rank on which host it is, in any numbers.
     #[must_use]
-    pub fn new(rank: u32, run: u64, hosts: &[u32], limit: Duration) -> Watch {
+    pub fn new(rank: u32, run: u64, hosts: &[u32], limit: Duration) -> FailureDetector {
         let partners = partners(rank as usize, hosts);
         let partners = partners.into_iter().map(|rank| Partner { rank: rank as u32, heard: None }).collect();
-        Watch { rank, run, limit, partners, since: Some(Duration::ZERO), looked: Duration::ZERO }
+        FailureDetector { rank, run, limit, partners, since: Some(Duration::ZERO), looked: Duration::ZERO }
     }
 
     /// The rank that keeps it.
@@ -94,30 +94,30 @@ impl Watch {
         self.partners.iter().map(|partner| partner.rank)
     }
 
-    /// A beat, as it travels.
-    pub fn beat(&self, beat: Beat) -> [u8; BEAT_BYTES] {
-        to_bytes(beat, self.run, self.rank)
+    /// A heartbeat, as it travels.
+    pub fn heartbeat(&self, heartbeat: Heartbeat) -> [u8; HEARTBEAT_BYTES] {
+        to_bytes(heartbeat, self.run, self.rank)
     }
 
-    /// Takes what the bell has heard at `now`; what is no beat of this run changes nothing.
-    pub fn hear(&mut self, bytes: &[u8], now: Duration) {
-        let Some((beat, rank)) = from_bytes(bytes, self.run) else { return };
+    /// Takes what the bell has heard at `now`; what is no heartbeat of this run changes nothing.
+    pub fn receive(&mut self, bytes: &[u8], now: Duration) {
+        let Some((heartbeat, rank)) = from_bytes(bytes, self.run) else { return };
         let Some(partner) = self.partners.iter_mut().find(|partner| partner.rank == rank) else { return };
-        match beat {
-            Beat::Here => partner.heard = Some(now),
+        match heartbeat {
+            Heartbeat::Alive => partner.heard = Some(now),
             // Beats may overtake a farewell, so it is none of the partners any more.
-            Beat::Farewell => self.partners.retain(|partner| partner.rank != rank),
+            Heartbeat::Leaving => self.partners.retain(|partner| partner.rank != rank),
         }
     }
 
     /// Notes that all ranks have met over the library, so the links are there: a rank that was never heard is not
     /// watched until it is.
-    pub fn have_met(&mut self) {
+    pub fn all_connected(&mut self) {
         self.since = None;
     }
 
-    /// The partner that has been silent too long at `now`, if one has. To be asked at least each [`Watch::period`].
-    pub fn look(&mut self, now: Duration) -> Option<u32> {
+    /// The partner that has been silent too long at `now`, if one has. Call at least each [`FailureDetector::period`].
+    pub fn check(&mut self, now: Duration) -> Option<u32> {
         let absence = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if absence > self.period() * ABSENCES {
             // Messages sent meanwhile may still wait to be received.
@@ -168,13 +168,13 @@ mod tests {
     }
 
     /// A watch that hears each partner at each second, `silent` only before `until`, and looks each second up to `end`.
-    fn heard_until(watch: &mut Watch, silent: u32, until: u64, end: u64) -> Option<(u64, u32)> {
+    fn heard_until(watch: &mut FailureDetector, silent: u32, until: u64, end: u64) -> Option<(u64, u32)> {
         for second in 0..=end {
             let partners: Vec<u32> = watch.partners().collect();
             for partner in partners.into_iter().filter(|partner| *partner != silent || second < until) {
-                watch.hear(&to_bytes(Beat::Here, 7, partner), seconds(second));
+                watch.receive(&to_bytes(Heartbeat::Alive, 7, partner), seconds(second));
             }
-            if let Some(lost) = watch.look(seconds(second)) {
+            if let Some(lost) = watch.check(seconds(second)) {
                 return Some((second, lost));
             }
         }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_silent_partner_is_lost_after_the_limit_and_nobody_before() {
-        let mut watch = Watch::new(0, 7, &[0, 0, 1, 1, 2], LIMIT);
+        let mut watch = FailureDetector::new(0, 7, &[0, 0, 1, 1, 2], LIMIT);
         assert_eq!(watch.partners().collect::<Vec<_>>(), [2, 3, 4]);
         assert_eq!(heard_until(&mut watch.clone(), 3, 10, 30), Some((15, 3)));
         assert_eq!(heard_until(&mut watch, 3, 31, 30), None);
@@ -191,45 +191,45 @@ mod tests {
 
     #[test]
     fn who_was_not_heard_when_all_had_met_or_has_left_is_not_lost() {
-        let mut watch = Watch::new(0, 7, &[0, 1], LIMIT);
-        watch.have_met();
+        let mut watch = FailureDetector::new(0, 7, &[0, 1], LIMIT);
+        watch.all_connected();
         assert_eq!(heard_until(&mut watch, 1, 0, 30), None);
-        watch.hear(&to_bytes(Beat::Here, 7, 1), seconds(31));
-        watch.hear(&to_bytes(Beat::Farewell, 7, 1), seconds(31));
-        watch.hear(&to_bytes(Beat::Here, 7, 1), seconds(31));
-        assert!((32..60).all(|second| watch.look(seconds(second)).is_none()));
+        watch.receive(&to_bytes(Heartbeat::Alive, 7, 1), seconds(31));
+        watch.receive(&to_bytes(Heartbeat::Leaving, 7, 1), seconds(31));
+        watch.receive(&to_bytes(Heartbeat::Alive, 7, 1), seconds(31));
+        assert!((32..60).all(|second| watch.check(seconds(second)).is_none()));
     }
 
     #[test]
     fn who_is_not_heard_at_all_is_lost_unless_all_meet() {
-        let watch = Watch::new(0, 7, &[0, 1, 2], LIMIT);
+        let watch = FailureDetector::new(0, 7, &[0, 1, 2], LIMIT);
         assert_eq!(heard_until(&mut watch.clone(), 2, 0, 30), Some((6, 2)));
         let mut met = watch.clone();
         assert_eq!(heard_until(&mut met, 2, 0, 4), None);
-        met.have_met();
+        met.all_connected();
         assert_eq!(heard_until(&mut met, 2, 0, 30), None);
         let mut stopped = watch;
-        assert_eq!(stopped.look(seconds(0)), None);
-        assert!((100..=105).all(|second| stopped.look(seconds(second)).is_none()));
-        assert_eq!(stopped.look(seconds(106)), Some(1));
+        assert_eq!(stopped.check(seconds(0)), None);
+        assert!((100..=105).all(|second| stopped.check(seconds(second)).is_none()));
+        assert_eq!(stopped.check(seconds(106)), Some(1));
     }
 
     #[test]
     fn who_was_stopped_itself_blames_nobody() {
-        let mut watch = Watch::new(0, 7, &[0, 1], LIMIT);
+        let mut watch = FailureDetector::new(0, 7, &[0, 1], LIMIT);
         assert_eq!(heard_until(&mut watch, 1, 4, 3), None);
-        assert_eq!(watch.look(seconds(100)), None);
-        assert!((101..=105).all(|second| watch.look(seconds(second)).is_none()));
-        assert_eq!(watch.look(seconds(106)), Some(1));
+        assert_eq!(watch.check(seconds(100)), None);
+        assert!((101..=105).all(|second| watch.check(seconds(second)).is_none()));
+        assert_eq!(watch.check(seconds(106)), Some(1));
     }
 
     #[test]
     fn strangers_are_not_heard() {
-        let good = to_bytes(Beat::Here, 7, 3);
-        assert_eq!(from_bytes(&good, 7), Some((Beat::Here, 3)));
+        let good = to_bytes(Heartbeat::Alive, 7, 3);
+        assert_eq!(from_bytes(&good, 7), Some((Heartbeat::Alive, 3)));
         assert_eq!(from_bytes(&good, 8), None);
         assert_eq!(from_bytes(&good[..12], 7), None);
-        assert_eq!(from_bytes(&[9; BEAT_BYTES], u64::from_le_bytes([9; 8])), None);
+        assert_eq!(from_bytes(&[9; HEARTBEAT_BYTES], u64::from_le_bytes([9; 8])), None);
     }
 
     proptest! {

@@ -4,7 +4,7 @@
 //! started, and the outcome is there once all have ended.
 
 use super::Pipeline;
-use super::kit::Kit;
+use super::local::LocalPipeline;
 use super::worker::{GroupTask, work};
 use crate::Result;
 use crate::prelude::*;
@@ -21,34 +21,38 @@ pub(super) enum Command {
 
 /// State shared by the flow and the task that starts groups.
 #[derive(Default)]
-pub(super) struct Crew {
+pub(super) struct GroupStarter {
     commands: VecDeque<Command>,
     outcome: Option<Result<()>>,
 }
 
 /// Tells the task that starts groups what to do.
-pub(super) fn command(crew: &Monitor<Crew>, command: Command) {
-    crew.atomic(|crew| crew.commands.push_back(command));
+pub(super) fn command(starter: &Monitor<GroupStarter>, command: Command) {
+    starter.atomic(|starter| starter.commands.push_back(command));
 }
 
 /// Waits until all groups have ended; returns their outcome.
-pub(super) async fn outcome(crew: &Monitor<Crew>) -> Result<()> {
-    let is_there = |crew: &Crew| crew.outcome.is_some();
-    crew.when(is_there, |crew| crew.outcome.take()).await.expect("it is there")
+pub(super) async fn outcome(starter: &Monitor<GroupStarter>) -> Result<()> {
+    let is_there = |starter: &GroupStarter| starter.outcome.is_some();
+    starter.when(is_there, |starter| starter.outcome.take()).await.expect("it is there")
 }
 
 /// Starts groups until told to stop; the outcome of them all is then there.
-pub(super) async fn supervise<P: Pipeline>(kit: PlaceLocal<Kit<P>>, crew: Rc<Monitor<Crew>>) {
+pub(super) async fn start_groups<P: Pipeline>(
+    local: PlaceLocal<LocalPipeline<P>>,
+    starter: Rc<Monitor<GroupStarter>>,
+) {
     let ended = finish(async {
         loop {
-            let next = |crew: &mut Crew| crew.commands.pop_front();
-            let command = crew.when(|crew| !crew.commands.is_empty(), next).await.expect("there is one");
+            let next = |starter: &mut GroupStarter| starter.commands.pop_front();
+            let command =
+                starter.when(|starter| !starter.commands.is_empty(), next).await.expect("there is one");
             let Command::Start(groups) = command else { return };
             for (place, task) in groups {
-                spawn_at!(place, work(kit, task).await?);
+                spawn_at!(place, work(local, task).await?);
             }
         }
     })
     .await;
-    crew.atomic(|crew| crew.outcome = Some(ended));
+    starter.atomic(|starter| starter.outcome = Some(ended));
 }

@@ -5,7 +5,7 @@
 //! inherits a variable that names the start of the job, by which whoever survives finds and kills it. Invariant: a
 //! process is killed only if its environment names that start.
 
-use crate::seat::Caller;
+use crate::runner::Caller;
 use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
 };
@@ -31,12 +31,12 @@ const SWEEPS: usize = 16;
 ///
 /// # Errors
 /// The system refuses it.
-pub(crate) fn begin(
+pub(crate) fn spawn_command(
     words: &[String],
     caller: Option<&Caller>,
     mark: &str,
     output: File,
-) -> io::Result<(Child, Beginning)> {
+) -> io::Result<(Child, StartingCommand)> {
     let (fault, theirs) = UnixStream::pair()?;
     fault.set_nonblocking(true)?;
     let mut command = Command::new("/proc/self/exe");
@@ -46,16 +46,16 @@ pub(crate) fn begin(
     }
     command.env(VARIABLE, mark).process_group(0);
     command.stdin(OwnedFd::from(theirs)).stdout(output.try_clone()?).stderr(output);
-    Ok((command.spawn()?, Beginning { fault, text: Vec::new() }))
+    Ok((command.spawn()?, StartingCommand { fault, text: Vec::new() }))
 }
 
 /// A command on its way: it says why it cannot begin.
-pub(crate) struct Beginning {
+pub(crate) struct StartingCommand {
     fault: UnixStream,
     text: Vec<u8>,
 }
 
-impl Beginning {
+impl StartingCommand {
     /// Returns `Ok` if the command has begun, an error that says why it cannot begin, or `None` if that is not known
     /// yet.
     pub(crate) fn outcome(&mut self) -> Option<Result<(), String>> {
@@ -70,20 +70,20 @@ impl Beginning {
 }
 
 /// Becomes a command, if this process was started for that; else does nothing.
-pub(crate) fn become_if_told() {
+pub(crate) fn exec_if_requested() {
     let mut arguments = args_os().skip(1);
     if arguments.next().is_none_or(|first| first != BECOME) {
         return;
     }
     // Becoming another program closes this one of the two descriptors, and replaces the other.
-    let told = stdin().as_fd().try_clone_to_owned();
-    let fault = become_command(arguments.collect());
-    let _ = told.and_then(|told| File::from(told).write_all(fault.to_string().as_bytes())); // nobody may listen
+    let report = stdin().as_fd().try_clone_to_owned();
+    let fault = exec_command(arguments.collect());
+    let _ = report.and_then(|report| File::from(report).write_all(fault.to_string().as_bytes())); // nobody may listen
     exit(127);
 }
 
 /// Returns only if that fails.
-fn become_command(words: Vec<OsString>) -> io::Error {
+fn exec_command(words: Vec<OsString>) -> io::Error {
     let [parent, program, arguments @ ..] = &words[..] else { return io::ErrorKind::InvalidInput.into() };
     if let Err(fault) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return fault.into();
@@ -111,11 +111,11 @@ pub(crate) fn kill_child(number: u32) {
 /// Kills all processes whose environment has that mark.
 pub(crate) fn kill_marked(mark: &str) {
     let line = format!("{VARIABLE}={mark}").into_bytes();
-    let _ = (0..SWEEPS).find(|_| sweep(&line) == 0);
+    let _ = (0..SWEEPS).find(|_| kill_matching(&line) == 0);
 }
 
 /// Kills the processes that there are with that line in their environment; returns how many there were.
-fn sweep(line: &[u8]) -> usize {
+fn kill_matching(line: &[u8]) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let kill = |number: i32| {

@@ -4,14 +4,14 @@
 //! message, among those that have come here, or with its task. Invariant: nothing is borrowed while a message is sent,
 //! a value is dropped, or a task is woken.
 
-use super::control_block::{AnyEnd, ControlBlock, access, value_bytes};
+use super::control_block::{AnyChannel, ControlBlock, access, value_bytes};
 use super::message::{ChannelId, ChannelMessage};
 use super::ring::{RingShape, TakeFrom};
 use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice, Holding};
-use isles_protocol::channel::{Offered, OperationId, Wanted};
+use isles_protocol::channel::{ArrivalStep, Cancelled, ChannelHome, ChannelStep, Choice, HeldResource};
+use isles_protocol::channel::{OfferOutcome, OperationId, WantOutcome};
 use isles_runtime::capture::CanSend;
 use isles_runtime::service::{OutputQueue, Refused, drop_caught};
 use isles_runtime::wire::Reader;
@@ -37,7 +37,7 @@ pub(super) struct SendOptions {
 }
 
 /// A channel at one place.
-pub(crate) struct End<T> {
+pub(crate) struct LocalChannel<T> {
     pub(super) control: ControlBlock,
     /// The buffer, if this is the home.
     pub(super) home: Option<RefCell<ChannelHome<T>>>,
@@ -50,29 +50,29 @@ pub(crate) struct End<T> {
     spare: Cell<Vec<ChannelStep<T>>>,
 }
 
-impl<T: CanSend> End<T> {
+impl<T: CanSend> LocalChannel<T> {
     /// A new channel whose home is here, counted by two kinds of handles.
-    pub(super) fn make(local: &Local, capacity: u32) -> Rc<End<T>> {
+    pub(super) fn make(local: &Local, capacity: u32) -> Rc<LocalChannel<T>> {
         let id = ChannelTable::of(local).borrow_mut().new_id(local.here());
         let home = ChannelHome::new(local.here(), capacity);
         let access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
         let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), access);
-        let end = End::new(control, Some(RefCell::new(home)));
-        ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+        let end = LocalChannel::new(control, Some(RefCell::new(home)));
+        ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyChannel>);
         local.add_count(CounterId::ChannelsMade, 1);
         end
     }
 
     /// The channel of this name here, for a handle that has arrived; none if it is not that of a `T`, or gone.
-    pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<End<T>>> {
+    pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<LocalChannel<T>>> {
         let known = ChannelTable::of(local).borrow().get(id);
         let end = match known {
-            Some(end) => end.into_any().downcast::<End<T>>().ok()?,
+            Some(end) => end.into_any().downcast::<LocalChannel<T>>().ok()?,
             None if id.home == local.here() || id.home.0 >= local.places() => return None,
             None => {
                 let shape = RingShape::of::<T>(capacity);
-                let end = End::new(ControlBlock::new(local, id, (capacity, shape), None), None);
-                ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyEnd>);
+                let end = LocalChannel::new(ControlBlock::new(local, id, (capacity, shape), None), None);
+                ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyChannel>);
                 end
             }
         };
@@ -80,10 +80,10 @@ impl<T: CanSend> End<T> {
         Some(end)
     }
 
-    fn new(control: ControlBlock, home: Option<RefCell<ChannelHome<T>>>) -> Rc<End<T>> {
+    fn new(control: ControlBlock, home: Option<RefCell<ChannelHome<T>>>) -> Rc<LocalChannel<T>> {
         let (arrived, returned) = (RefCell::default(), RefCell::default());
         let (steps, spare) = (OutputQueue::default(), Cell::default());
-        Rc::new(End { control, home, arrived, returned, steps, spare })
+        Rc::new(LocalChannel { control, home, arrived, returned, steps, spare })
     }
 
     fn id(&self, number: u64) -> OperationId {
@@ -113,7 +113,7 @@ impl<T: CanSend> End<T> {
         self.send_here(local, home, value, options, caller)
     }
 
-    /// As [`End::send`], at the home, where there is more to do than to put the value into the buffer.
+    /// As [`LocalChannel::send`], at the home, where there is more to do than to put the value into the buffer.
     #[inline(never)]
     fn send_here(
         self: &Rc<Self>,
@@ -127,25 +127,25 @@ impl<T: CanSend> End<T> {
         let outcome = if options.reserves {
             let asked = home.borrow_mut().ask(self.id(number), options.choice, options.blocking, &mut steps);
             match asked {
-                Offered::Accepted(_) => {
+                OfferOutcome::Accepted(_) => {
                     steps.push(ChannelStep::Grant(self.id(number)));
                     Err(number)
                 }
-                Offered::Waits => Err(number),
-                Offered::Refused(()) => Ok(ChannelAnswer::Refused),
-                Offered::Full(()) => Ok(ChannelAnswer::Full),
+                OfferOutcome::Waits => Err(number),
+                OfferOutcome::Refused(()) => Ok(ChannelAnswer::Refused),
+                OfferOutcome::Full(()) => Ok(ChannelAnswer::Full),
             }
         } else {
             let Some(offered) = value.take() else { return Ok(ChannelAnswer::Refused) };
             let offered = home.borrow_mut().offer(self.id(number), offered, options.blocking, &mut steps);
             match offered {
-                Offered::Accepted(_) => Ok(ChannelAnswer::Accepted),
-                Offered::Waits => Err(number),
-                Offered::Refused(back) => {
+                OfferOutcome::Accepted(_) => Ok(ChannelAnswer::Accepted),
+                OfferOutcome::Waits => Err(number),
+                OfferOutcome::Refused(back) => {
                     *value = Some(back);
                     Ok(ChannelAnswer::Refused)
                 }
-                Offered::Full(back) => {
+                OfferOutcome::Full(back) => {
                     *value = Some(back);
                     Ok(ChannelAnswer::Full)
                 }
@@ -154,7 +154,7 @@ impl<T: CanSend> End<T> {
         if outcome.is_err() {
             self.control.wait(number, "room in", caller);
         }
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         outcome
     }
 
@@ -173,8 +173,8 @@ impl<T: CanSend> End<T> {
             let mut steps = self.new_steps();
             let outcome = home.borrow_mut().choose(self.id(number), chosen, &mut steps);
             let answer = match outcome {
-                Ok(Offered::Accepted(_)) => Some(ChannelAnswer::Accepted),
-                Ok(Offered::Refused(back)) => {
+                Ok(OfferOutcome::Accepted(_)) => Some(ChannelAnswer::Accepted),
+                Ok(OfferOutcome::Refused(back)) => {
                     *value = Some(back);
                     Some(ChannelAnswer::Refused)
                 }
@@ -184,17 +184,17 @@ impl<T: CanSend> End<T> {
             if answer.is_none() {
                 self.control.wait(number, "a receiver of", caller);
             }
-            self.carry_out(local, steps);
+            self.execute_steps(local, steps);
             answer
         })
     }
 
-    fn say_taken(self: &Rc<Self>, local: &Local, number: u64) {
+    fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
         let is_rendezvous = self.control.is_rendezvous();
         let Some(home) = &self.home else {
             if is_rendezvous {
                 // A dead home has no sender that waits.
-                let _ = self.control.tell(
+                let _ = self.control.send_message(
                     local,
                     self.control.id.home,
                     &ChannelMessage::Taken { operation: number },
@@ -209,7 +209,7 @@ impl<T: CanSend> End<T> {
         } else {
             home.borrow_mut().forget_lent(&mut steps);
         }
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
     }
 
     /// A value that is nobody's here goes back.
@@ -218,7 +218,7 @@ impl<T: CanSend> End<T> {
         let left = match &self.home {
             // A dead home has no buffer, and no sender that waits.
             None if self.control.is_rendezvous() => {
-                let _ = self.control.tell(
+                let _ = self.control.send_message(
                     local,
                     self.control.id.home,
                     &ChannelMessage::NotTaken { operation: number },
@@ -226,7 +226,7 @@ impl<T: CanSend> End<T> {
                 Some(value)
             }
             None => {
-                let _ = self.tell(local, self.control.id.home, &ChannelMessage::PutBack, &value);
+                let _ = self.send_message(local, self.control.id.home, &ChannelMessage::PutBack, &value);
                 Some(value)
             }
             Some(home) if self.control.is_rendezvous() => {
@@ -237,7 +237,7 @@ impl<T: CanSend> End<T> {
             // A value of this place is always taken back.
             Some(home) => home.borrow_mut().put_back(self.control.here, value, &mut steps).ok().flatten(),
         };
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         drop_caught(left);
     }
 
@@ -246,7 +246,7 @@ impl<T: CanSend> End<T> {
         self.control.wait(number, "room in", caller);
     }
 
-    /// Begins to receive into `value`; as [`End::send`].
+    /// Begins to receive into `value`; as [`LocalChannel::send`].
     #[inline]
     pub(super) fn receive_value(
         self: &Rc<Self>,
@@ -268,17 +268,17 @@ impl<T: CanSend> End<T> {
             if let Some(next) = next {
                 *value = Some(self.exchange(next));
                 if !steps.is_empty() {
-                    self.carry_out(local, steps);
+                    self.execute_steps(local, steps);
                 }
                 return Ok(ChannelAnswer::Ready);
             }
         }
-        self.receive_slowly(local, value, how, caller)
+        self.receive_slow(local, value, how, caller)
     }
 
-    /// As [`End::receive_value`], where there is more to do than to take a value out of the buffer.
+    /// As [`LocalChannel::receive_value`], where there is more to do than to take a value out of the buffer.
     #[inline(never)]
-    fn receive_slowly(
+    fn receive_slow(
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
@@ -294,27 +294,27 @@ impl<T: CanSend> End<T> {
         if self.control.is_rendezvous() && self.arrived.borrow().is_empty() {
             *value = home.borrow_mut().take_offer(&mut steps);
             if value.is_some() {
-                self.carry_out(local, steps);
+                self.execute_steps(local, steps);
                 return Ok(ChannelAnswer::Ready);
             }
         }
         let number = self.control.new_number();
         self.fill_from_rings(local, home, &mut steps);
         let wanted = home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
-        if matches!(wanted, Wanted::Waits) {
+        if matches!(wanted, WantOutcome::Waits) {
             self.watch_rings(local);
             self.control.wait(number, "a value of", caller);
             self.control.arrivals.borrow_mut().begin(number);
         }
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         match wanted {
-            Wanted::Value(next) => {
+            WantOutcome::Value(next) => {
                 *value = Some(self.exchange(next));
                 Ok(ChannelAnswer::Ready)
             }
-            Wanted::Waits => Err(number),
-            Wanted::Ended => Ok(ChannelAnswer::Ended),
-            Wanted::Empty => Ok(ChannelAnswer::Empty),
+            WantOutcome::Waits => Err(number),
+            WantOutcome::Ended => Ok(ChannelAnswer::Ended),
+            WantOutcome::Empty => Ok(ChannelAnswer::Empty),
         }
     }
 
@@ -337,8 +337,8 @@ impl<T: CanSend> End<T> {
         let (number, value) = self.arrived.borrow_mut().pop_front()?;
         self.control.arrivals.borrow_mut().take();
         self.control.attachment.try_with(|local| {
-            self.say_taken(local, number);
-            self.control.say_if_settled(local);
+            self.send_taken(local, number);
+            self.control.report_if_settled(local);
         });
         Some(value)
     }
@@ -346,15 +346,15 @@ impl<T: CanSend> End<T> {
     /// Closes the channel on behalf of a task here: nothing can be sent any more.
     pub(super) fn close(self: &Rc<Self>) {
         self.control.attachment.try_with(|local| {
-            let Some(home) = &self.home else { return self.control.close_from_afar(local) };
+            let Some(home) = &self.home else { return self.control.close_remotely(local) };
             let mut steps = self.new_steps();
             home.borrow_mut().close(&mut steps);
-            self.carry_out(local, steps);
+            self.execute_steps(local, steps);
         });
     }
 
     /// Ends one side at the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
-    pub(super) fn handles_are_gone(self: &Rc<Self>, is_receiver: bool) {
+    pub(super) fn close_side(self: &Rc<Self>, is_receiver: bool) {
         let abandoned = self.control.attachment.try_with(|local| {
             let mut steps = self.new_steps();
             let mut left = Vec::new();
@@ -362,21 +362,21 @@ impl<T: CanSend> End<T> {
                 let mut home = home.borrow_mut();
                 if is_receiver { left = home.abandon(&mut steps) } else { home.close(&mut steps) }
             }
-            self.carry_out(local, steps);
+            self.execute_steps(local, steps);
             (left, self.control.release_kind(local))
         });
         drop(abandoned);
     }
 
-    /// As [`ControlBlock::tell`], with a value.
-    pub(super) fn tell(
+    /// As [`ControlBlock::send_message`], with a value.
+    pub(super) fn send_message(
         &self,
         local: &Local,
         to: PlaceId,
         head: &ChannelMessage,
         value: &T,
     ) -> Result<(), ChannelAnswer> {
-        self.control.tell_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
+        self.control.send_message_with(local, to, head, value_bytes::<T>(), &|writer| writer.put_value(value))
     }
 
     /// An empty list for the steps of the protocol.
@@ -385,14 +385,14 @@ impl<T: CanSend> End<T> {
         self.spare.take()
     }
 
-    pub(super) fn carry_out(self: &Rc<Self>, local: &Local, mut steps: Vec<ChannelStep<T>>) {
-        self.steps.carry(&mut steps, |step| self.carry_out_one(local, step));
+    pub(super) fn execute_steps(self: &Rc<Self>, local: &Local, mut steps: Vec<ChannelStep<T>>) {
+        self.steps.process(&mut steps, |step| self.execute_step(local, step));
         if (1..=SPARE_BYTES_MAX).contains(&(steps.capacity() * size_of::<ChannelStep<T>>())) {
             self.spare.set(steps);
         }
     }
 
-    fn carry_out_one(self: &Rc<Self>, local: &Local, step: ChannelStep<T>) {
+    fn execute_step(self: &Rc<Self>, local: &Local, step: ChannelStep<T>) {
         let (id, answer, head, value) = match step {
             ChannelStep::Deliver(id, value) => return self.deliver(local, id, value),
             ChannelStep::Lend(id, value) => return self.lend(local, id, value),
@@ -425,17 +425,23 @@ impl<T: CanSend> End<T> {
             }
             // A dead place is told nothing.
             ChannelStep::Announce(to, slots) => {
-                return drop(self.control.tell(local, to, &ChannelMessage::Slots { count: slots }));
+                return drop(self.control.send_message(local, to, &ChannelMessage::Slots { count: slots }));
             }
-            ChannelStep::Recall(to) => return drop(self.control.tell(local, to, &ChannelMessage::Recall)),
-            ChannelStep::Close(to) => return drop(self.control.tell(local, to, &ChannelMessage::Closed)),
-            ChannelStep::Settle(to) => return drop(self.control.tell(local, to, &ChannelMessage::Settle)),
+            ChannelStep::Recall(to) => {
+                return drop(self.control.send_message(local, to, &ChannelMessage::Recall));
+            }
+            ChannelStep::Close(to) => {
+                return drop(self.control.send_message(local, to, &ChannelMessage::Closed));
+            }
+            ChannelStep::Settle(to) => {
+                return drop(self.control.send_message(local, to, &ChannelMessage::Settle));
+            }
         };
         if id.place == self.control.here {
             return self.answer(local, id.number, answer, value);
         }
         // As above. The sender has kept its value; what is here is a copy.
-        let _ = self.control.tell(local, id.place, &head);
+        let _ = self.control.send_message(local, id.place, &head);
         drop_caught(value);
     }
 
@@ -443,7 +449,7 @@ impl<T: CanSend> End<T> {
         if id.place == self.control.here {
             return self.arrive(local, id.number, value);
         }
-        self.tell_value(local, id, &value);
+        self.send_granted_value(local, id, &value);
         drop_caught(value);
     }
 
@@ -452,7 +458,7 @@ impl<T: CanSend> End<T> {
         if id.place == self.control.here {
             return self.arrive(local, id.number, value);
         }
-        let is_written = self.tell_value(local, id, &value);
+        let is_written = self.send_granted_value(local, id, &value);
         let Some(home) = &self.home else { return };
         let mut steps = self.new_steps();
         let unneeded = home.borrow_mut().retain(id, value, &mut steps);
@@ -461,16 +467,16 @@ impl<T: CanSend> End<T> {
             let taken = home.borrow_mut().taken(id, &mut steps);
             drop_caught(taken);
         }
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         drop_caught(unneeded);
     }
 
     /// Returns `true` if the value could be written.
-    fn tell_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
-        let told = self.tell(local, id.place, &ChannelMessage::Value { operation: id.number }, value);
-        let Err(ChannelAnswer::Faulty(fault)) = told else { return true };
+    fn send_granted_value(&self, local: &Local, id: OperationId, value: &T) -> bool {
+        let sent = self.send_message(local, id.place, &ChannelMessage::Value { operation: id.number }, value);
+        let Err(ChannelAnswer::Faulty(fault)) = sent else { return true };
         // A dead place needs no answer.
-        let _ = self.control.tell(
+        let _ = self.control.send_message(
             local,
             id.place,
             &ChannelMessage::Faulty { operation: id.number, text: fault.text().to_owned() },
@@ -482,11 +488,11 @@ impl<T: CanSend> End<T> {
     pub(super) fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         self.arrived.borrow_mut().push_back((number, value));
         let step = self.control.arrivals.borrow_mut().arrived(number);
-        self.carry_arrival(local, step);
+        self.execute_arrival_step(local, step);
         self.control.forget_if_unused(local);
     }
 
-    fn carry_arrival(self: &Rc<Self>, local: &Local, step: ArrivalStep) {
+    fn execute_arrival_step(self: &Rc<Self>, local: &Local, step: ArrivalStep) {
         match step {
             ArrivalStep::Nothing => {}
             ArrivalStep::Ready(number) => self.answer_one(number, ChannelAnswer::Ready, None),
@@ -503,7 +509,7 @@ impl<T: CanSend> End<T> {
                 for (number, value) in back.into_iter().rev() {
                     self.put_back(local, number, value);
                 }
-                self.control.say_if_settled(local);
+                self.control.report_if_settled(local);
             }
         }
     }
@@ -512,13 +518,16 @@ impl<T: CanSend> End<T> {
     fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
         let Some(home) = &self.home else {
             // A dead home answers by its death.
-            let _ =
-                self.control.tell(local, self.control.id.home, &ChannelMessage::Cancel { operation: number });
+            let _ = self.control.send_message(
+                local,
+                self.control.id.home,
+                &ChannelMessage::Cancel { operation: number },
+            );
             return;
         };
         let mut steps = self.new_steps();
         let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         if let Cancelled::Now(_) = cancelled {
             self.answer(local, number, ChannelAnswer::Cancelled, None);
         }
@@ -545,7 +554,7 @@ impl<T: CanSend> End<T> {
             false => None,
         };
         match step {
-            Some(step) => self.carry_arrival(local, step),
+            Some(step) => self.execute_arrival_step(local, step),
             None => self.answer_one(number, answer, value),
         }
         self.control.forget_if_unused(local);
@@ -575,7 +584,7 @@ impl<T: CanSend> End<T> {
         self.control.attachment.try_with(|local| {
             if let Some(is_ready) = self.control.waits.give_up_receive(number) {
                 let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
-                self.carry_arrival(local, step);
+                self.execute_arrival_step(local, step);
             }
             self.control.forget_if_unused(local);
         });
@@ -602,7 +611,7 @@ impl<T: CanSend> End<T> {
         let Some(home) = &self.home else {
             if self
                 .control
-                .tell(local, self.control.id.home, &ChannelMessage::Cancel { operation: number })
+                .send_message(local, self.control.id.home, &ChannelMessage::Cancel { operation: number })
                 .is_err()
             {
                 self.control.waits.forget(number); // a dead home does not answer
@@ -613,7 +622,7 @@ impl<T: CanSend> End<T> {
         };
         let mut steps = self.new_steps();
         let cancelled = home.borrow_mut().cancel(self.id(number), &mut steps);
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         match cancelled {
             Cancelled::Later => {}
             Cancelled::Granted => self.control.waits.forget(number),
@@ -625,7 +634,7 @@ impl<T: CanSend> End<T> {
     }
 }
 
-impl<T: CanSend> AnyEnd for End<T> {
+impl<T: CanSend> AnyChannel for LocalChannel<T> {
     fn control(&self) -> &ControlBlock {
         &self.control
     }
@@ -647,7 +656,7 @@ impl<T: CanSend> AnyEnd for End<T> {
     fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
         let Some((is_ready, waker)) = self.control.waits.suspend_receive(number) else { return };
         let step = self.control.arrivals.borrow_mut().give_up(number, is_ready);
-        self.carry_arrival(local, step);
+        self.execute_arrival_step(local, step);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -658,11 +667,11 @@ impl<T: CanSend> AnyEnd for End<T> {
         holders.sort_unstable();
         holders.dedup();
         let home = self.control.here;
-        let line = |(place, holding): (PlaceId, Holding)| match holding {
-            Holding::Room => format!(
+        let line = |(place, holding): (PlaceId, HeldResource)| match holding {
+            HeldResource::Room => format!(
                 "a task of {place} that was granted room in a channel of {home} and has not looked since"
             ),
-            Holding::Value => {
+            HeldResource::Value => {
                 format!("a task of {place} to take a value that has come there over a channel of {home}")
             }
         };
@@ -671,11 +680,11 @@ impl<T: CanSend> AnyEnd for End<T> {
 
     fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool) {
         let Some(home) = &self.home else { return (0, false) };
-        let (any, mut steps, mut served) = (TakeFrom::Any { may_look: false }, self.new_steps(), 0);
+        let (any, mut steps, mut served) = (TakeFrom::Any { may_spin: false }, self.new_steps(), 0);
         while home.borrow().receivers() > 0 && self.take_from_rings(local, home, any, &mut steps) {
             served += 1;
         }
-        self.carry_out(local, steps);
+        self.execute_steps(local, steps);
         (served, home.borrow().receivers() > 0)
     }
 
@@ -685,7 +694,7 @@ impl<T: CanSend> AnyEnd for End<T> {
             self.control.inward.place_died(place);
             let mut steps = self.new_steps();
             let left = home.borrow_mut().place_died(place, &mut steps);
-            self.carry_out(local, steps);
+            self.execute_steps(local, steps);
             return drop_caught(left);
         }
         if place == self.control.id.home {

@@ -4,8 +4,8 @@
 //! into its file. It is paused by SIGSTOP and killed by SIGKILL, as is all that it has started; it ends with its place.
 
 use crate::command_queue::NumberedCommand;
-use crate::seat::process::{begin, kill_marked};
-use crate::seat::{Control, JobEvent, Seat, StartOrder, Told, tell};
+use crate::runner::process::{kill_marked, spawn_command};
+use crate::runner::{Control, JobEvent, JobEventKind, JobRunner, StartOrder, send_event};
 use isles::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fmt::Display;
@@ -31,36 +31,36 @@ const PAGE_BYTES: u64 = 4096;
 /// # Errors
 /// The job server is dead; the command is killed.
 pub(crate) async fn run(
-    seats: &PlaceLocal<Seat>,
+    runners: &PlaceLocal<JobRunner>,
     order: &StartOrder,
     words: &[String],
     wanted: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
-) -> isles::Result<Told> {
+) -> isles::Result<JobEventKind> {
     if wanted.atomic(|command| command.control) == Control::Kill {
-        return Ok(Told::Killed);
+        return Ok(JobEventKind::Killed);
     }
     let mut command = match start(words, order).await {
         Ok(command) => command,
-        Err(fault) => return Ok(Told::Faulted(fault)),
+        Err(fault) => return Ok(JobEventKind::Faulted(fault)),
     };
     let number = command.child.id();
-    tell(events, order.id, Told::Started).await?;
+    send_event(events, order.id, JobEventKind::Started).await?;
     let mut is_paused = false;
     loop {
         match command.child.try_wait() {
             Ok(Some(status)) => return Ok(ended(status)),
             Ok(None) => {}
-            Err(fault) => return Ok(Told::Faulted(format!("it cannot be waited for: {fault}"))),
+            Err(fault) => return Ok(JobEventKind::Faulted(format!("it cannot be waited for: {fault}"))),
         }
-        if let Some(account) = account(number) {
-            seats.lock().note(order.id, account.busy, account.memory);
+        if let Some(usage) = usage(number) {
+            runners.lock().record_usage(order.id, usage.busy, usage.memory);
         }
         let control = wanted.atomic(|command| command.control);
         match control {
             Control::Kill => {
                 drop(command);
-                return Ok(Told::Killed);
+                return Ok(JobEventKind::Killed);
             }
             Control::Pause | Control::Run | Control::Save | Control::Leave => {
                 let pauses = control == Control::Pause;
@@ -108,11 +108,11 @@ async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, S
     if let Some(folder) = caller.map(|caller| &caller.folder).filter(|folder| !folder.is_dir()) {
         return Err(unable(&format!("there is no folder {}, where it was typed", folder.display())));
     }
-    let begun = begin(words, caller, &order.mark, output);
-    let (child, mut beginning) = begun.map_err(|fault| unable(&fault))?;
+    let begun = spawn_command(words, caller, &order.mark, output);
+    let (child, mut starting) = begun.map_err(|fault| unable(&fault))?;
     let command = RunningCommand { child, mark: order.mark.clone() };
     loop {
-        match beginning.outcome() {
+        match starting.outcome() {
             Some(Ok(())) => return Ok(command),
             Some(Err(fault)) => return Err(unable(&fault)),
             None => isles::sleep(BEGIN_LOOK_EVERY).await,
@@ -120,36 +120,36 @@ async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, S
     }
 }
 
-fn ended(status: ExitStatus) -> Told {
+fn ended(status: ExitStatus) -> JobEventKind {
     match (status.code(), status.signal()) {
-        (Some(0), _) => Told::Ended("exit code 0".to_owned()),
-        (Some(code), _) => Told::Faulted(format!("exit code {code}")),
-        (None, signal) => Told::Faulted(format!("ended by signal {}", signal.unwrap_or_default())),
+        (Some(0), _) => JobEventKind::Ended("exit code 0".to_owned()),
+        (Some(code), _) => JobEventKind::Faulted(format!("exit code {code}")),
+        (None, signal) => JobEventKind::Faulted(format!("ended by signal {}", signal.unwrap_or_default())),
     }
 }
 
 /// Usage of a process, as the system accounts it.
-struct Account {
+struct ProcessUsage {
     busy: Duration,
     /// Resident bytes.
     memory: u64,
 }
 
-fn account(number: u32) -> Option<Account> {
-    read_account(&format!("/proc/{number}/stat"))
+fn usage(number: u32) -> Option<ProcessUsage> {
+    read_usage(&format!("/proc/{number}/stat"))
 }
 
 /// Returns the time the calling thread has computed, on a real machine.
 pub(crate) fn thread_time() -> Option<Duration> {
-    read_account("/proc/thread-self/stat").map(|account| account.busy)
+    read_usage("/proc/thread-self/stat").map(|usage| usage.busy)
 }
 
-fn read_account(path: &str) -> Option<Account> {
+fn read_usage(path: &str) -> Option<ProcessUsage> {
     let text = std::fs::read_to_string(path).ok()?;
     // The name of the program stands in parentheses, and may have any in it.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    Some(Account {
+    Some(ProcessUsage {
         busy: Duration::from_millis((field(14)? + field(15)?) * 1000 / TICKS),
         memory: field(24)? * PAGE_BYTES,
     })
