@@ -1,7 +1,7 @@
 //! The application `ga`: the run over all places, its end, and what it tells.
 //!
 //! Islands are tasks; those of one place take turns by generations. They meet every few generations: first a reduction
-//! says to all whether any has found the text, and if none has, migrants are exchanged. So all end at the same exchange,
+//! tells all whether any has found the text, and if none has, migrants are exchanged. So all end at the same exchange,
 //! whoever was faster. An island that has found the text computes no further. Invariant: what is found depends on the
 //! evolution only.
 

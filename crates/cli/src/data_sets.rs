@@ -9,9 +9,9 @@ use isles_graph::rmat;
 /// Commands for data sets.
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Lists the graphs and other files, with where each is
+    /// Lists the graphs and other files, and where each one is
     List,
-    /// Reads a graph or another file out of its Debian package into the cache: ISLES_CACHE, or ~/.cache/isles
+    /// Extracts a graph or another file from its Debian package into the cache: ISLES_CACHE, or ~/.cache/isles
     Fetch {
         /// The name of the graph or file
         name: String,
@@ -38,7 +38,7 @@ fn list(width: Option<usize>) -> String {
     text.extend(dataset::list().iter().map(|known| wrapped(&facts(known), &known.about, width)));
     text += "\n";
     text.extend(dataset::files().iter().map(|known| wrapped(&file_facts(known), &known.about, width)));
-    text + "\n" + &wrapped("Generated when asked for:", &generated, width)
+    text + "\n" + &wrapped("Generated on demand:", &generated, width)
 }
 
 /// `start` and `rest` in one line, or where that is too long `rest` in lines of its own.
@@ -74,7 +74,7 @@ fn fetch(name: &str) -> Result<String, DatasetError> {
         Some(Presence::BuiltIn) => "in the program itself".to_owned(),
         _ => format!("in the cache {} or an installed package", dataset::cache()?.display()),
     };
-    Ok(format!("{name}: {bytes} bytes {place}, the SHA-256 is that of the catalogue\n"))
+    Ok(format!("{name}: {bytes} bytes {place}, SHA-256 as in the catalogue\n"))
 }
 
 fn place_of(dataset: &Dataset) -> &'static str {

@@ -78,7 +78,7 @@ impl fmt::Display for ServeError {
                 write!(f, "{} cannot be replayed: {error}", shown(&path.join("events.log")))
             }
             ServeError::Port(port, cause) => {
-                write!(f, "--port is \"{port}\"; allowed: one that is free ({cause})")
+                write!(f, "--port is \"{port}\"; allowed: a free port ({cause})")
             }
             ServeError::System(text) => f.write_str(text),
         }
@@ -175,8 +175,10 @@ impl RequestService for Shared {
     }
 }
 
-/// Serves the run until it has ended, or for ever. Once it listens, `on_ready` gets the addresses to open; those for who
-/// may only look, if others may do more; and of a log that is cut off, where it ends.
+/// Serves the run until it has ended, or for ever.
+///
+/// Once it listens, `on_ready` gets the addresses to open; the read-only ones, if others may do more; and the end of a
+/// log that is cut off.
 ///
 /// # Errors
 /// Nothing is served; see [`ServeError`].

@@ -44,14 +44,24 @@ struct PageRow {
 }
 
 impl PageRow {
-    /// The row of a line of a page, if it is one with a published figure.
-    fn of(page: &str, line: &str) -> Option<PageRow> {
+    /// Returns the row of a line of a page, if it is one with a published figure; `notes` are those below its table.
+    ///
+    /// # Panics
+    /// The row refers to a note that the page does not have.
+    fn of(page: &str, line: &str, notes: &[&str]) -> Option<PageRow> {
         let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
-        let [_, figure, published, _, _, _, _, basis, source] = cells[..] else { return None };
-        if published == "-" || published == "Published" || published.starts_with("---") {
+        let [figure, published, _, _, _, _, basis, source] = cells[..] else { return None };
+        if published == "Published" || published.starts_with("---") {
             return None;
         }
-        let (place, reading) = source.split_once("; ").unwrap_or((source, ""));
+        let (place, reading) = match source.split_once("; note ") {
+            Some((place, number)) => {
+                let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                let note = index.and_then(|index| notes.get(index));
+                (place, *note.unwrap_or_else(|| panic!("{page}: {figure:?} cites a note that is not there")))
+            }
+            None => (source, ""),
+        };
         let cited = place.split_once(':').map(|(paper, lines)| (paper.to_owned(), lines.to_owned()));
         Some(PageRow {
             page: page.to_owned(),
@@ -150,6 +160,13 @@ fn text_of(paper: &[String], lines: &str) -> Option<String> {
     Some(text.join("\n"))
 }
 
+/// Returns the notes below the table of a page, in their order.
+fn notes(text: &str) -> Vec<&str> {
+    let (table, _) = text.split_once("<!-- end -->").unwrap_or((text, ""));
+    let (_, list) = table.split_once("\nNotes:\n").unwrap_or_default();
+    list.lines().filter_map(|line| line.split_once(". ")).map(|(_, note)| note).collect()
+}
+
 /// The rows of all pages.
 fn rows() -> Vec<PageRow> {
     let folder = workspace().join("docs/reproduction");
@@ -160,7 +177,8 @@ fn rows() -> Vec<PageRow> {
         let page = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));
         let before = rows.len();
-        rows.extend(text.lines().filter_map(|line| PageRow::of(&page, line)));
+        let notes = notes(&text);
+        rows.extend(text.lines().filter_map(|line| PageRow::of(&page, line, &notes)));
         let has_table = text.contains("| Published |");
         assert!(!has_table || rows.len() > before, "{page} has a table without a row");
     }
@@ -216,16 +234,20 @@ fn numbers_are_read_as_papers_print_them() {
 
 #[test]
 fn a_row_without_its_figure_or_its_words_at_the_line_is_a_fault() {
-    let row =
-        |cells: &str| PageRow::of("page.md", &format!("| V1 | figure | {cells} |")).expect("it is a row");
+    let notes = notes("\nNotes:\n\n1. 1: “do not interfere”\n2. 1: “do interfere”\n3. 1: as it is\n");
+    assert_eq!(notes, ["1: “do not interfere”", "1: “do interfere”", "1: as it is"]);
+    let row = |cells: &str| {
+        PageRow::of("page.md", &format!("| V1 figure | {cells} |"), &notes).expect("it is a row")
+    };
     let text = "Up to three cores do not interfere, and one takes $105 \\text{ ns}$.";
     let of = |cells: &str| row(cells).fault(text).is_none();
-    assert!(of("105 ns | 105 ns | 0.0 % | ± 5 % | in | calibrated | 004:799"));
-    assert!(!of("104 ns | 105 ns | 0.0 % | ± 5 % | in | calibrated | 004:799"));
-    assert!(of("1 | 1 | 0.0 % | ± 5 % | in | derived | 004:799; 1: “do not interfere”"));
-    assert!(!of("1 | 1 | 0.0 % | ± 5 % | in | derived | 004:799; 1: “do interfere”"));
-    assert!(!of("1 | 1 | 0.0 % | ± 5 % | in | derived | 004:799; 1: as it is"));
-    assert!(!of("105 | 105 | 0.0 % | ± 5 % | in | derived | 004:799"));
-    assert!(!of("1 | 1 | 0.0 % | ± 5 % | in | predicted | 004:799"));
-    assert!(PageRow::of("page.md", "|  | figure | - | 105 ns | - | - | - | predicted |  |").is_none());
+    assert!(of("105 ns | 105 ns | 0.0 | ±5 | in | calibrated | 004:799"));
+    assert!(!of("104 ns | 105 ns | 0.0 | ±5 | in | calibrated | 004:799"));
+    assert!(of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 1"));
+    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 2"));
+    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 3"));
+    assert!(!of("105 | 105 | 0.0 | ±5 | in | derived | 004:799"));
+    assert!(!of("1 | 1 | 0.0 | ±5 | in | predicted | 004:799"));
+    let unpublished = "| figure | 105 ns | predicted |";
+    assert!(PageRow::of("page.md", unpublished, &notes).is_none());
 }

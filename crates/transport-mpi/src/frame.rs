@@ -375,7 +375,8 @@ mod tests {
                     }
                 }
             }
-            let returned = ReturnedCredit { records: [returned[0], returned[1]], blocks: returned[2], block_bytes: 1 << 40 };
+            let records = [returned[0], returned[1]];
+            let returned = ReturnedCredit { records, blocks: returned[2], block_bytes: 1 << 40 };
             let bytes = frame.finish(returned);
             prop_assert!(frame.is_empty());
             let (read, records) = Frame::parse(bytes.bytes()).unwrap();

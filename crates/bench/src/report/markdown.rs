@@ -143,8 +143,7 @@ fn circumstances(session: &Session) -> String {
     let peers = if versions.is_empty() { String::new() } else { format!(" Peers: {}.", versions.join("; ")) };
     wrapped(&format!(
         "Measured by `isles bench {}` on {}, commit {}: {}, {} cores, Linux {}. Medians (smallest to largest) of {} \
-         runs of each program in turn, unless a row says of how many; a ratio is the median of those within a \
-         run.{peers}",
+         runs.{peers}",
         session.suite.name(),
         machine.date,
         machine.commit.as_deref().unwrap_or("unknown"),

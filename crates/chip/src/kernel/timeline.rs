@@ -105,7 +105,7 @@ impl Rows {
         (self.starts.as_array_mut()[index], self.ends.as_array_mut()[index]) = (start, end);
     }
 
-    /// Returns one of the `alarms`, an interval that is in the way of this one, which then cannot begin before that ends.
+    /// Returns one of the `alarms`, an interval that overlaps this one, which then cannot begin before that ends.
     #[inline]
     fn overlapping(&self, interval: BusyInterval, mut alarms: Entries) -> Option<usize> {
         while alarms != 0 {

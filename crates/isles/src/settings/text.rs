@@ -23,12 +23,12 @@ impl Machines {
     /// Returns what is allowed on `machine`, which is none of them.
     pub(crate) fn refusal(&self, machine: Machine) -> String {
         let why = match machine {
-            _ if self.on == [MachineClass::Chip] => "which is no modelled chip",
-            _ if self.on.contains(&MachineClass::Loopback) => "which orders events by the host's own time",
-            Machine::Mpi => "whose launcher says where ranks run",
-            _ => "all of whose places are one thread",
+            _ if self.on == [MachineClass::Chip] => "not a modelled chip",
+            _ if self.on.contains(&MachineClass::Loopback) => "it orders events by the host's own time",
+            Machine::Mpi => "its launcher decides where ranks run",
+            _ => "all its places are one thread",
         };
-        format!("nothing with the machine {machine}, {why}")
+        format!("nothing with machine {machine} ({why})")
     }
 }
 
@@ -60,7 +60,7 @@ fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::table::{FlagGroup, OnOtherMachines, SETTINGS, Stored};
+    use crate::settings::table::{OnOtherMachines, SETTINGS, Stored};
     use std::fs;
     use std::path::Path;
 
@@ -138,20 +138,5 @@ mod tests {
         };
         let head = "| Variable | Flag | Says | If not set | On | Stored by |\n|---|---|---|---|---|---|";
         check_page("machines.md", head, SETTINGS.iter().map(row));
-    }
-
-    #[test]
-    fn the_page_of_the_report_has_what_a_run_writes() {
-        let files = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| flag.group == FlagGroup::Files));
-        // The page is in a folder of its own.
-        let row = |row: &SettingRow| {
-            let about = row
-                .about
-                .replace("](", "](../")
-                .replace("](../chip/report.md", "](")
-                .replace("](../chip/", "](");
-            format!("| {} | `{}` | {about} |", flag(row), row.variable)
-        };
-        check_page("chip/report.md", "| Flag | Variable | What |\n|---|---|---|", files.map(row));
     }
 }

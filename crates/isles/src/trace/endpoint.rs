@@ -46,8 +46,8 @@ impl<E: Endpoint> RecordedEndpoint<E> {
 
 impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
     isles_transport::forward_to!(endpoint:
-        here, places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, declare_dead, death, shared_memory,
-        lending, other_hosts, work_model
+        here, places, limits, shares_processors, is_ready, is_sending, unparker, is_dead, declare_dead, death,
+        shared_memory, lending, other_hosts, work_model
     );
 
     fn send(

@@ -244,10 +244,23 @@ fn cells(row: &Row) -> [String; 7] {
     ]
 }
 
-/// The source of a row, with how its figure follows from there.
-fn source_and_reading(row: &Row) -> String {
-    let mark = if row.reading.is_empty() { "" } else { "; " };
-    format!("{}{mark}{}", row.source, row.reading)
+/// Returns the readings of the rows, each once, in the order of their first rows.
+fn notes(rows: &[Row]) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    for row in rows.iter().filter(|row| !row.reading.is_empty()) {
+        if !notes.contains(&row.reading) {
+            notes.push(row.reading);
+        }
+    }
+    notes
+}
+
+/// The source of a row, with the number of the note that holds its reading.
+fn source_with_note(row: &Row, notes: &[&str]) -> String {
+    match notes.iter().position(|note| *note == row.reading) {
+        Some(index) => format!("{}; note {}", row.source, index + 1),
+        None => row.source.to_owned(),
+    }
 }
 
 /// Returns the lines of the summary: the rows that are out of a band that they must be in, and the counts.
@@ -313,7 +326,58 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     text + &summary(outcomes).join("\n") + "\n"
 }
 
-/// For a page.
+/// Returns the line of a page for a row with a published figure.
+fn published_row(row: &Row, notes: &[&str]) -> String {
+    let [published, ours, error, band, verdict, basis, _] = cells(row);
+    let (error, band) = (error.trim_end_matches(" %"), band.trim_end_matches(" %").replace("± ", "±"));
+    let source = source_with_note(row, notes);
+    let figure = with_deck(row.deck, &row.figure);
+    format!("| {figure} | {published} | {ours} | {error} | {band} | {verdict} | {basis} | {source} |\n")
+}
+
+/// Returns a title behind its number in the validation deck, if it has one.
+fn with_deck(deck: &str, title: &str) -> String {
+    format!("{deck} {title}").trim().to_owned()
+}
+
+/// Rows without a published figure that differ only in the first quantity that they are over.
+struct RowSeries<'a> {
+    first: &'a Row,
+    /// Title of the rows without the quantity.
+    title: String,
+    /// Quantity and figure of each row.
+    figures: Vec<String>,
+}
+
+/// Groups rows without a published figure, in the order of the first rows.
+fn series<'a>(rows: &[&'a Row]) -> Vec<RowSeries<'a>> {
+    let mut all = Vec::<RowSeries>::new();
+    for &row in rows {
+        let [_, ours, ..] = cells(row);
+        let quantity = row.over.first().map_or("", |quantity| quantity.title.as_str());
+        let parts: Vec<&str> = row.figure.split(", ").collect();
+        let others: Vec<&str> = parts.iter().copied().filter(|part| *part != quantity).collect();
+        let figure = if others.len() < parts.len() { format!("{quantity}: {ours}") } else { ours };
+        let title = others.join(", ");
+        let is_same = |series: &&mut RowSeries| {
+            (series.first.deck, series.first.basis, &series.title) == (row.deck, row.basis, &title)
+        };
+        match all.iter_mut().find(is_same) {
+            Some(series) => series.figures.push(figure),
+            None => all.push(RowSeries { first: row, title, figures: vec![figure] }),
+        }
+    }
+    all
+}
+
+/// Returns the line of a page for rows that nobody has published.
+fn series_line(series: &RowSeries) -> String {
+    let RowSeries { first, title, figures } = series;
+    let title = with_deck(first.deck, title);
+    format!("| {title} | {} | {} |\n", figures.join(", "), first.basis.name())
+}
+
+/// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
 pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
     let mut text = summary(outcomes).join("\n") + "\n";
     for ExperimentOutcome { experiment, rows } in outcomes {
@@ -322,13 +386,23 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
         if !experiment.instructions.is_empty() {
             text += &format!("Instructions: {}.\n", experiment.instructions);
         }
-        text.push('\n');
-        text += "| | Figure | Published | Ours | Error | Band | In it | Basis | Source |\n";
-        text += "|---|---|---|---|---|---|---|---|---|\n";
-        for row in rows {
-            let mut cells = cells(row);
-            cells[6] = source_and_reading(row);
-            text += &format!("| {} | {} | {} |\n", row.deck, row.figure, cells.join(" | "));
+        let notes = notes(rows);
+        let (alone, published): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| row.verdict() == RowVerdict::Alone);
+        if !published.is_empty() {
+            text += "\n| Figure | Published | Ours | Error, % | Band, % | In it | Basis | Source |\n";
+            text += "|---|---|---|---|---|---|---|---|\n";
+            text.extend(published.into_iter().map(|row| published_row(row, &notes)));
+        }
+        if !alone.is_empty() {
+            text += "\n| Without a published value | Ours | Basis |\n|---|---|---|\n";
+            text.extend(series(&alone).iter().map(series_line));
+        }
+        if !notes.is_empty() {
+            text += "\nNotes:\n\n";
+        }
+        for (index, note) in notes.iter().enumerate() {
+            text += &format!("{}. {note}\n", index + 1);
         }
     }
     text
@@ -471,12 +545,35 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_follows_from_words_says_from_which() {
-        let family =
-            Family { band: Band::Within(1.0), ..FAMILY }.at("004:799").reading("1: “do not interfere”");
-        assert_eq!(source_and_reading(&family.row("figure", 1.0, 1.0)), "004:799; 1: “do not interfere”");
-        let printed = family.at("004:801").row("figure", 1.0, 1.0);
-        assert_eq!(source_and_reading(&printed), "004:801", "another line, another reading");
+    fn rows_with_the_same_reading_share_a_note() {
+        let printed = Family { band: Band::Within(1.0), ..FAMILY }.at("004:801");
+        let [one, other] = ["1: “do not interfere”", "1: “the same”"].map(|reading| printed.reading(reading));
+        let rows = [one, printed, other, one].map(|family| family.row("figure", 1.0, 1.0));
+        let notes = notes(&rows);
+        assert_eq!(notes, ["1: “do not interfere”", "1: “the same”"]);
+        let sources = rows.map(|row| source_with_note(&row, &notes));
+        assert_eq!(sources, ["004:801; note 1", "004:801", "004:801; note 2", "004:801; note 1"]);
+    }
+
+    #[test]
+    fn a_page_has_errors_and_bands_as_numbers() {
+        let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
+        let line = "| V1 figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
+        assert_eq!(published_row(&compared, &[]), line);
+    }
+
+    #[test]
+    fn rows_that_nobody_published_are_a_series_if_they_differ_in_a_quantity() {
+        let row = |title: Title, ours| FAMILY.row(title, f64::NAN, ours);
+        let ring = |hops| Title::from("ring").over(Quantity::hops(hops)).and("far");
+        let rows =
+            [row(ring(0), 1.0), row("ring, far".into(), 2.0), row(ring(3), 4.0), row("other".into(), 5.0)];
+        let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
+        let expected = [
+            "| ring, far | 0 hops: 1 ns, 2 ns, 3 hops: 4 ns | predicted |\n",
+            "| other | 5 ns | predicted |\n",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

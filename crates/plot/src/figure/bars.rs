@@ -2,7 +2,7 @@
 //!
 //! Bars stand if the names of the categories are numbers or fit below them, and lie if not; a figure of bars that lie
 //! grows with their number. Stacks are for parts of a whole, groups for things that compete. Invariant: a bar begins at
-//! the baseline of the axis, which is zero, or one on a logarithmic axis, where what is above and below one is the message.
+//! the baseline of the axis, which is zero, or one on a logarithmic axis, where above or below one is the message.
 
 use super::count;
 use crate::axis::{Axis, Ruler, RulerOptions, Scale};

@@ -1,8 +1,8 @@
 //! Exactness of a run when places die: numbered parts, backups at partners, and the assignment of restores.
 //!
-//! Each place has a [`BackupState`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what it
-//! never reads, and one machine does for all bags. All steps are those of `docs/design/glb.md`, section 4. Invariant:
-//! the backups, and the parts that are given and not in the backup of their receiver, hold each task once.
+//! Each place has a [`BackupState`] beside its balancer. Bags, and parts of them, are bytes here: a partner keeps what
+//! it never reads, and one machine does for all bags. All steps are those of `docs/design/glb.md`, section 4.
+//! Invariant: the backups, and the parts that are given and not in the backup of their receiver, hold each task once.
 
 use crate::ordered::{OrderedMap, OrderedSet};
 use crate::ordered_keys;
@@ -182,8 +182,10 @@ impl BackupState {
         self.unsaved >= UNSAVED_MAX
     }
 
-    /// Begins a save of the bag as it is now: its number, for [`BackupState::saved`], and to whom and what; nobody keeps
-    /// that of the first place.
+    /// Begins a save of the bag as it is now.
+    ///
+    /// Returns its number, for [`BackupState::saved`], its receiver and its contents; nobody keeps that of the first
+    /// place.
     pub fn begin_save(&mut self, bag: Option<EncodedBag>) -> StartedSave {
         self.version += 1;
         let version = self.version;

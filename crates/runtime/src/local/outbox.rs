@@ -125,7 +125,8 @@ impl Outbox {
 
     fn position(&mut self, ticket: OutboxTicket) -> Option<(&mut ReceiverQueue, usize)> {
         let queue = self.queues[ticket.class as usize].get_mut(ticket.to)?;
-        let is_it = |waiting: &QueueEntry| matches!(waiting, QueueEntry::OutboxTicket(number) if *number == ticket.number);
+        let is_it =
+            |waiting: &QueueEntry| matches!(waiting, QueueEntry::OutboxTicket(n) if *n == ticket.number);
         // From the back: behind a ticket stands only what was sent since.
         let index = queue.iter().rposition(is_it)?;
         Some((queue, index))

@@ -1,8 +1,8 @@
 //! The part of a channel at one place that touches no value.
 //!
-//! Apart from [`LocalChannel`](super::local_channel::LocalChannel), so that it is compiled once, with this crate, and not for each type of values.
-//! It keeps who waits, what they wait for and what became of it; values are kept by the end.
-//! Invariant: nothing is borrowed while a message is sent or a task is woken.
+//! Apart from [`LocalChannel`](super::local_channel::LocalChannel), so that it is compiled once, with this crate, and
+//! not for each type of values. It keeps who waits, what they wait for and what became of it; values are kept by the
+//! end. Invariant: nothing is borrowed while a message is sent or a task is woken.
 
 use super::message::{ChannelId, ChannelMessage, ItemHeader};
 use super::ring::{InwardRings, OutwardRing, RingShape};

@@ -1,9 +1,9 @@
 //! Channels: values that go from tasks to tasks at any places.
 //!
-//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `local_channel` is a channel at one
-//! place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds the
-//! handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind, gone
-//! anywhere, closes the channel.
+//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `local_channel` is a channel at
+//! one place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds
+//! the handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind,
+//! gone anywhere, closes the channel.
 
 mod arrival;
 pub(crate) mod control_block;
@@ -139,7 +139,7 @@ impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let (share, id, capacity) = <(PartRef, ChannelId, u32)>::deserialize(deserializer)?;
         let end = Local::try_with(|local| LocalChannel::of(local, id, capacity)).flatten();
-        let end = end.ok_or_else(|| serde::de::Error::custom("a handle of no channel of this run"))?;
+        let end = end.ok_or_else(|| serde::de::Error::custom("a handle of a channel of another run"))?;
         Ok(Handles { end, share })
     }
 }

@@ -286,8 +286,9 @@ impl WindowState {
     }
 }
 
-/// Looks for messages while nothing else is ready to run here, until `condition` returns something: what comes soon comes
-/// sooner than by the way through the place's queue.
+/// Polls for messages while nothing else is ready to run here, until `condition` returns a value.
+///
+/// A message that comes soon is seen sooner than through the place's queue.
 pub(crate) fn spin_until<R>(condition: &mut impl FnMut() -> Option<R>) -> Option<R> {
     Local::with(|local| {
         let is_on_host = matches!(local.clock(), Clock::Host(_));

@@ -197,7 +197,12 @@ impl Needs {
             GraphPattern::Graph { .. } => {
                 self.unsupported = Some("GRAPH: there is one graph, the default one")
             }
-            GraphPattern::Service { .. } => self.unsupported = Some("SERVICE: no other service is asked"),
+            GraphPattern::Service { .. } => {
+                self.unsupported = Some(
+                    "SERVICE: federated queries are not \
+                 supported",
+                )
+            }
             GraphPattern::Join { left, right }
             | GraphPattern::Lateral { left, right }
             | GraphPattern::Union { left, right }

@@ -18,7 +18,7 @@ pub(super) fn offer(library: &Library, hosts: &[u32], words: &SharedWords) {
     let joined = library.gather_all(&COUNTS);
     let unseen: Vec<usize> = (0..hosts.len()).filter(|rank| joined[*rank] != COUNTS).collect();
     if let Some(warning) = unseen_warning(&unseen) {
-        notice(format_args!("{told}"));
+        notice(format_args!("{warning}"));
     }
 }
 
@@ -62,7 +62,8 @@ fn unseen_warning(unseen: &[usize]) -> Option<String> {
         others => format!("places {} and {last} are", others.join(", ")),
     };
     Some(format!(
-        "isles: {places} missing in what is recorded and shown: only ranks that share memory with rank 0 are seen"
+        "isles: {places} missing from the recording and the page: only ranks that share memory with rank \
+         0 are seen"
     ))
 }
 
