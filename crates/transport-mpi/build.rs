@@ -16,8 +16,9 @@ fn main() {
     let shown = match Command::new(&compiler).arg("-show").output() {
         Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
         _ => panic!(
-            "the feature `mpi` needs an MPI library with its compiler, and `{compiler} -show` does not work; \
-             Debian: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich; MPICC chooses one"
+            "the feature `mpi` needs an MPI library with its compiler, but `{compiler} -show` does not \
+             work; on Debian: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich; MPICC \
+             chooses one"
         ),
     };
     let mut build = cc::Build::new();

@@ -377,11 +377,11 @@ for (const way of ["mouse", "keys", "touch"]) {
             // Nothing, then what no shell has split: both are refused where they were typed, and can be mended.
             await hands.ask();
             await hands.press('.new-job button:text-is("Start")');
-            await page.waitForSelector(".new-job [role=alert]:text('there is no command')");
+            await page.waitForSelector(".new-job [role=alert]:text('command not found')");
             const shell = "$(touch done); `touch done` && touch done | tee done";
             await hands.words([`echo ${shell}`]);
             await page.keyboard.press("Enter");
-            await page.waitForSelector(".new-job [role=alert]:text('there is no command \"echo $(touch')");
+            await page.waitForSelector(".new-job [role=alert]:text('command not found: \"echo $(touch')");
             await page.keyboard.press("Escape");
             await page.waitForSelector(".new-job[open]", { state: "detached" });
             await hands.ask();
@@ -481,7 +481,7 @@ for (const touch of [false, true]) {
                 await page.waitForSelector('.clocks tr:has([data-domain="2"]) td:text("100 to 200")');
                 await page.selectOption(".clocks-tile-divider", "2");
                 await (touch ? turn.tap() : turn.click());
-                await page.waitForSelector(".clocks .jobs-said.is-bad:text('voltage does not carry the divider 2')");
+                await page.waitForSelector(".clocks .jobs-said.is-bad:text('voltage is too low for the divider 2')");
                 const problem = await page.evaluate(() => fetch("api/v1/jobs", {
                     method: "POST", headers: { "Content-Type": "application/json" },
                     body: JSON.stringify({ ask: "clock", divider: 99, at: null }),

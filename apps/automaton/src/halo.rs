@@ -21,7 +21,7 @@ pub enum Exchange {
     OneSided,
     /// Each place sends its edges, and receives theirs
     TwoSided,
-    /// Each place puts its edges, but they wait in a queue for lock, data and unlock, as in RCKMPI
+    /// Each place puts its edges, but puts are queued until lock, data and unlock go out, as in RCKMPI
     Queued,
 }
 

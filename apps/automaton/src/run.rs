@@ -41,23 +41,23 @@ pub struct Automaton {
     #[arg(long, value_name = "NAME", default_value = "gosper-gun")]
     pattern: String,
 
-    /// A file with a pattern in RLE, instead of --pattern
+    /// RLE file with a pattern, instead of --pattern
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     file: Option<String>,
 
-    /// The rule: for how many living neighbours a cell is born, and goes on [default: that of the pattern, or B3/S23]
+    /// Rule: numbers of living neighbours for birth and survival [default: that of the pattern, or B3/S23]
     #[arg(long, value_name = "RULE")]
     rule: Option<String>,
 
-    /// The seed of random cells
+    /// Seed of random cells
     #[arg(long, value_name = "N", default_value = "1")]
     random_seed: u64,
 
-    /// Rows of the field, at least one for each place; the last one is above the first
+    /// Rows of the field, at least one for each place; the last row is above the first
     #[arg(long, value_name = "N", default_value = "1024", value_parser = value_parser!(u32).range(1..=SIDE_MAX))]
     rows: u32,
 
-    /// Columns of the field, a multiple of 8; one byte of an edge each
+    /// Columns of the field, a multiple of 8; each is one byte of an edge
     #[arg(long, value_name = "N", default_value = "8192", value_parser = value_parser!(u32).range(8..=SIDE_MAX))]
     columns: u32,
 
@@ -65,15 +65,15 @@ pub struct Automaton {
     #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u64).range(..=STEPS_MAX))]
     generations: u64,
 
-    /// Method by which edges go to the neighbours
+    /// Method of sending edges to neighbours
     #[arg(long, value_name = "HOW", default_value = "one-sided")]
     exchange: Exchange,
 
-    /// Also draws what lives in the last generation, as PNG; - is standard output
+    /// Also draw the living cells of the last generation, as PNG; - is standard output
     #[arg(long, value_name = "FILE")]
     png: Option<String>,
 
-    /// Also draws what lives in the run, as GIF; - is standard output
+    /// Also draw the living cells of the run, as GIF; - is standard output
     #[arg(long, value_name = "FILE")]
     gif: Option<String>,
 
@@ -168,8 +168,10 @@ impl Automaton {
         }
         let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == self.pattern) else {
             let names = BUILT_IN.map(|(name, _)| name).join(", ");
-            let text =
-                format!("--pattern is {:?}; allowed: {names}, random; --file takes a file", self.pattern);
+            let text = format!(
+                "--pattern is {:?}; allowed: {names}, random; for an RLE file use --file",
+                self.pattern
+            );
             return Err(Failure::Usage(text));
         };
         let (pattern, rule) = pattern::read(text).expect("what is built in has no fault");
@@ -186,16 +188,18 @@ impl Automaton {
             return Err(Failure::Usage(format!("--columns is {columns}; allowed: a multiple of {WORD}")));
         }
         if rows * columns > CELLS_MAX {
-            let text =
-                format!("--rows is {rows} and --columns {columns}; allowed: together {CELLS_MAX} cells");
+            let text = format!(
+                "--rows is {rows} and --columns {columns}; allowed: at most {CELLS_MAX} cells in \
+                     total"
+            );
             return Err(Failure::Usage(text));
         }
         if let Start::Pattern(Pattern { columns: wide, rows: high, .. }) = &start
             && (*wide as usize > columns || *high as usize > rows)
         {
             let text = format!(
-                "--rows is {rows} and --columns {columns}; allowed: at least {high} and {wide}, which the \
-                     pattern has"
+                "--rows is {rows} and --columns {columns}; allowed: at least {high} and {wide}, the size \
+                 of the pattern"
             );
             return Err(Failure::Usage(text));
         }
@@ -211,7 +215,7 @@ impl Automaton {
             let bytes = frames.saturating_mul(u64::from(self.rows) * u64::from(self.columns) / 8);
             if frames > FRAMES_MAX || bytes > CELLS_MAX as u64 {
                 let text = format!(
-                    "--gif-every is {every}; allowed: at most {FRAMES_MAX} pictures of together 1 GiB"
+                    "--gif-every is {every}; allowed: at most {FRAMES_MAX} pictures of 1 GiB in total"
                 );
                 return Err(Failure::Usage(text));
             }
@@ -296,7 +300,7 @@ impl Application for Automaton {
     const NAME: &'static str = "automaton";
     const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
     const NOTE: &'static str =
-        "The generations are the same at any number of places, whichever way edges go.";
+        "The generations are the same at any number of places and with any exchange of edges.";
     const UNITS: &'static str = "steps";
     type Input = AutomatonInput;
     type Found = AutomatonFound;

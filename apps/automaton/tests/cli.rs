@@ -114,11 +114,12 @@ fn what_cannot_run_is_refused_in_a_line_that_says_what_is_allowed() {
     for (line, expected) in [
         (
             "--pattern gosper",
-            "--pattern is \"gosper\"; allowed: glider, gosper-gun, breeder, random; --file takes a file",
+            "--pattern is \"gosper\"; allowed: glider, gosper-gun, breeder, random; for an RLE file use \
+             --file",
         ),
         (
             "--pattern ./gun.rle",
-            "--pattern is \"./gun.rle\"; allowed: glider, gosper-gun, breeder, random; --file takes",
+            "--pattern is \"./gun.rle\"; allowed: glider, gosper-gun, breeder, random; for an RLE file use --file",
         ),
         (
             &*format!("--file {}", bad.display()),
@@ -131,7 +132,7 @@ fn what_cannot_run_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--pattern glider --columns 65536 --rows 65536", "allowed: together 1073741824 cells"),
         (
             "--rows 5 --places 1",
-            "--rows is 5 and --columns 8192; allowed: at least 9 and 36, which the pattern has",
+            "--rows is 5 and --columns 8192; allowed: at least 9 and 36, the size of the pattern",
         ),
         ("--gif a.gif --gif-every 1 --generations 2000", "--gif-every is 1; allowed: at most 1000 pictures"),
         ("--png a.gif --gif a.gif", "--gif is \"a.gif\""),

@@ -22,7 +22,7 @@ pub struct Histogram {
     #[arg(long, value_name = "N", default_value = "10000000", value_parser = value_parser!(u64).range(1..=1 << 40))]
     counts: u64,
 
-    /// Counts that a place may hold that are not applied, 1 to 1048576
+    /// Pending counts that a place may hold, 1 to 1048576
     #[arg(long, value_name = "N", default_value = "4096", value_parser = value_parser!(u64).range(1..=1 << 20))]
     lookahead: u64,
 }
@@ -43,7 +43,7 @@ pub struct HistogramFound {
 impl Application for Histogram {
     const NAME: &'static str = "histogram";
     const ABOUT: &'static str =
-        "Counts into random entries of a table that lies on all places (a kernel of bale)";
+        "Counts into random entries of a table distributed over all places (a kernel of bale)";
     const UNITS: &'static str = "counts";
     type Input = Histogram;
     type Found = HistogramFound;

@@ -41,7 +41,8 @@ fn value(place: usize, at: u32) -> u64 {
 
 impl Application for IndexGather {
     const NAME: &'static str = "index-gather";
-    const ABOUT: &'static str = "Reads random entries of a table that lies on all places (a kernel of bale)";
+    const ABOUT: &'static str = "Reads random entries of a table distributed over all places (a kernel \
+         of bale)";
     const UNITS: &'static str = "reads";
     type Input = IndexGather;
     type Found = GatherFound;

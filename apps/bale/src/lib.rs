@@ -54,7 +54,7 @@ fn check_room(source: &str, bytes: u128) -> Result<(), Failure> {
     let free = memory::free_bytes();
     match free {
         Some(free) if bytes > u128::from(free) => Err(Failure::Usage(format!(
-            "{source} takes {:.1} GiB; allowed: at most {:.1} GiB, which this host has free",
+            "{source} takes {:.1} GiB; allowed: at most {:.1} GiB, the free memory of this host",
             bytes as f64 / f64::from(1 << 30),
             free as f64 / f64::from(1 << 30),
         ))),

@@ -48,7 +48,8 @@ impl CachedEfforts {
         let refused = |why: &dyn std::fmt::Display| {
             let path = path.display();
             Failure::Usage(format!(
-                "{FLAG} is {path:?}, which {why}; allowed: what a run with this graph wrote, or a file that is not there"
+                "{FLAG} is {path:?}, which {why}; allowed: a file written by a run with this graph, or \
+                 one that does not exist"
             ))
         };
         let text = match fs::read(path) {
@@ -61,7 +62,7 @@ impl CachedEfforts {
         let known: CachedEfforts = serde_json::from_slice(&text)
             .map_err(|fault| refused(&format_args!("has no efforts of sources ({fault})")))?;
         if known.schema != SCHEMA {
-            return Err(refused(&format_args!("is of the form {:?}", known.schema)));
+            return Err(refused(&format_args!("has the format {:?}", known.schema)));
         }
         if known.is_of(graph) { Ok(known) } else { Err(refused(&"is of another graph")) }
     }

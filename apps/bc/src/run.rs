@@ -31,7 +31,7 @@ pub(super) enum Lengths {
 /// The arguments of `isles run bc`.
 #[derive(Args, Debug)]
 pub struct Betweenness {
-    /// A file (edge list, CSV, Matrix Market, METIS .graph, .gt; also gzipped), a name (`isles data list`), or
+    /// File (edge list, CSV, Matrix Market, METIS .graph, .gt; also gzipped), name (`isles data list`), or
     /// rmat:n,a,b,c,d[,seed]
     #[arg(long, value_name = "FILE|NAME", default_value = "power")]
     graph: String,
@@ -56,8 +56,8 @@ pub struct Betweenness {
     #[arg(long, value_name = "N", default_value = "10", allow_hyphen_values = true, value_parser = top)]
     top: usize,
 
-    /// File with the work of each source on a modelled core, which is read instead of computed; if it does not exist,
-    /// it is written first; the scores are nearly those of a plain run
+    /// File with the work of each source on a modelled core, read instead of computed; written first if it does not
+    /// exist; the scores are nearly those of a plain run
     #[arg(long, value_name = "FILE", hide = true)]
     known_efforts: Option<PathBuf>,
 }
@@ -72,7 +72,7 @@ impl Betweenness {
     fn graph_name(&self) -> Result<String, Failure> {
         let Some(rmat) = &self.rmat else { return Ok(self.graph.clone()) };
         if rmat == FORMER_MEDIUM {
-            return Err(Failure::Usage(format!("--rmat is {rmat:?}; allowed: medium, as it is called now")));
+            return Err(Failure::Usage(format!("--rmat is {rmat:?}; allowed: medium, its current name")));
         }
         let named = |name: &str| matches!(Rmat::parse(name), Some(Ok(_)));
         let (workload, drawn) = (format!("rmat-{rmat}"), format!("rmat:{rmat}"));
@@ -97,8 +97,8 @@ impl Betweenness {
         }
         if self.directed && !graph.is_directed() {
             return Err(Failure::Usage(format!(
-                "--directed is given, but {name} says that it is undirected; allowed: an edge list, or a form that says \
-                 that edges lead one way (Matrix Market general, .gt)"
+                "--directed is given, but {name} declares an undirected graph; allowed: an edge list, or \
+                 a format that marks edges as directed (Matrix Market general, .gt)"
             )));
         }
         Ok(graph)
@@ -176,7 +176,8 @@ impl Application for Betweenness {
         match (&self.known_efforts, machine) {
             (None, _) | (_, Machine::Chip(_)) => Ok(()),
             _ => Err(Failure::Usage(format!(
-                "{} is given, and the machine is {}; allowed: a modelled chip, for whose time it stands",
+                "{} is given, but the machine is {}; allowed: a modelled chip, because the file holds \
+                 modelled times",
                 cached_efforts::FLAG,
                 machine.name()
             ))),

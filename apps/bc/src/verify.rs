@@ -39,8 +39,8 @@ pub(super) fn by_definition(graph: &Graph, scores: &Scores) -> Option<Verificati
     let worst = tested.iter().zip(&expected).map(error).fold(0.0, f64::max);
     let all = scores.sources() == u64::from(vertices);
     let text = format!(
-        "{} scores against their definition, all paths counted forwards: at most {worst:.1e} off; {} of {vertices} \
-         sources",
+        "{} scores against their definition, counting all paths forwards: at most {worst:.1e} off; {} of \
+         {vertices} sources",
         tested.len(),
         scores.sources()
     );

@@ -99,14 +99,14 @@ fn a_file_that_is_not_of_the_graph_is_refused_in_a_line() {
     let file = folder.file();
     let path = file.display().to_string();
     json_of(ON_SIX, Some(&file));
-    let allowed = "allowed: what a run with this graph wrote, or a file that is not there";
+    let allowed = "allowed: a file written by a run with this graph, or one that does not exist";
     let other = ON_SIX.replace("karate", "rmat:6,0.57,0.19,0.19,0.05");
     let expected = format!("error: --known-efforts is {path:?}, which is of another graph; {allowed}");
     assert_eq!(refusal(&other, &file), expected);
 
     let written = fs::read_to_string(&file).unwrap();
     fs::write(&file, written.replace("isles.efforts.1", "isles.efforts.0")).unwrap();
-    assert!(refusal(ON_SIX, &file).contains("which is of the form \"isles.efforts.0\""));
+    assert!(refusal(ON_SIX, &file).contains("which has the format \"isles.efforts.0\""));
     fs::write(&file, &written[..written.len() / 2]).unwrap();
     assert!(refusal(ON_SIX, &file).contains("which has no efforts of sources ("));
     assert!(refusal(ON_SIX, &folder.0).contains("which cannot be read ("));
@@ -118,8 +118,8 @@ fn a_file_that_is_not_of_the_graph_is_refused_in_a_line() {
 fn on_the_host_nothing_is_known() {
     let folder = Folder::new("host");
     let said = refusal("--graph karate --machine threads --places 2 --json -", &folder.file());
-    let expected = "error: --known-efforts is given, and the machine is threads; allowed: a modelled chip, for whose \
-                    time it stands";
+    let expected = "error: --known-efforts is given, but the machine is threads; allowed: a modelled chip, because \
+                    the file holds modelled times";
     assert_eq!(said, expected);
     assert!(!folder.file().exists());
 }

@@ -459,13 +459,13 @@ impl Application for Modularity {
         if self.method == Method::Multilevel {
             let unused = [("--steps", self.steps.is_some()), ("--search", self.search.is_some())];
             if let Some((flag, _)) = unused.iter().find(|(_, is_said)| *is_said) {
-                return Err(Failure::Usage(format!("{flag} is of `--method greedy`; leave it out")));
+                return Err(Failure::Usage(format!("{flag} is only for `--method greedy`; leave it out")));
             }
         }
         let (weighted, left_out) = self.read()?;
         if weighted.total <= 0.0 {
             return Err(Failure::Usage(format!(
-                "{}: no edges; allowed: a graph with one at least",
+                "{}: no edges; allowed: a graph with at least one",
                 self.graph
             )));
         }

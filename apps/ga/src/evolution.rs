@@ -52,16 +52,16 @@ pub struct EvolutionArguments {
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.random_seed)]
     random_seed: u64,
 
-    /// The text that is looked for: 2 to 1000 printable characters of ASCII [default: a C program of 71]
+    /// Text to search for: 2 to 1000 printable ASCII characters [default: a C program of 71]
     #[arg(long, value_name = "TEXT", value_parser = text)]
     text: Option<String>,
 
-    /// Number of individuals of which the best becomes a parent, 1 to 100
+    /// Size of a tournament, whose best individual becomes a parent, 1 to 100
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.tournament,
           value_parser = value_parser!(u32).range(1..=100))]
     tournament: u32,
 
-    /// Number of children of 100 that have one character replaced
+    /// Mutation rate: children of 100 that have one character replaced
     #[arg(long, value_name = "N", default_value_t = PUBLISHED.mutation,
           value_parser = value_parser!(u64).range(0..=100))]
     mutation: u64,
@@ -81,7 +81,7 @@ pub struct EvolutionArguments {
 fn text(text: &str) -> Result<String, String> {
     let is_sound =
         text.bytes().all(|byte| CHARACTERS.contains(&byte)) && (2..=TEXT_MAX).contains(&text.len());
-    let refused = || format!("2 to {TEXT_MAX} characters, each of ASCII from blank to ~");
+    let refused = || format!("2 to {TEXT_MAX} ASCII characters, each from blank to ~");
     is_sound.then(|| text.to_owned()).ok_or_else(refused)
 }
 
@@ -121,7 +121,11 @@ impl fmt::Display for FewIndividuals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FewIndividuals { population, islands, least } = self;
         let islands = isles_app::frame::count(u64::from(*islands), "island", "islands");
-        write!(f, "--population is {population}; allowed: at least {least} for {islands} and their migrants")
+        write!(
+            f,
+            "--population is {population}; allowed: at least {least}, for {islands} and their \
+             migrants"
+        )
     }
 }
 

@@ -83,10 +83,10 @@ fn what_cannot_evolve_is_refused_in_a_line_that_says_what_is_allowed() {
     for (line, expected) in [
         (
             "--places 4 --population 3",
-            "--population is 3; allowed: at least 20 for 4 islands and their migrants",
+            "--population is 3; allowed: at least 20, for 4 islands and their migrants",
         ),
         ("--islands 5000", "5000 is not in 1..=4096"),
-        ("--text x", "2 to 1000 characters, each of ASCII from blank to ~"),
+        ("--text x", "2 to 1000 ASCII characters, each from blank to ~"),
         ("--mutation 200", "200 is not in 0..=100"),
     ] {
         let ended = scene.run(&words(line));

@@ -105,10 +105,14 @@ impl fmt::Display for InputError {
                 write!(f, "{source}: line {line}: found `{found}`, expected {allowed}")
             }
             InputError::Truncated { source, missing } => {
-                write!(f, "{source}: the text ends early, {missing} is missing")
+                write!(f, "{source}: the text ends early: {missing} is missing")
             }
             InputError::ElementWithoutBasis { basis, element } => {
-                write!(f, "--basis {basis} has no functions for {element}; allowed: a basis set that has")
+                write!(
+                    f,
+                    "--basis {basis} has no functions for {element}; allowed: a basis set with \
+                     functions for it"
+                )
             }
             InputError::AtomsAtOnePoint { molecule, atoms: [one, other], distance } => write!(
                 f,
@@ -134,7 +138,7 @@ impl fmt::Display for InputError {
                 super::scf::OVERLAP_EIGENVALUE_MIN
             ),
             InputError::TooLarge { source, what, found, limit } => {
-                write!(f, "{source}: {found} {what}, at most {limit} are accepted")
+                write!(f, "{source}: {found} {what}; allowed: at most {limit}")
             }
         }
     }

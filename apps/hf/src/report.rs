@@ -78,13 +78,13 @@ impl HfFound {
             None => "none: all orbitals are occupied".to_owned(),
         };
         let imbalance = imbalance.map_or(String::new(), |imbalance| {
-            format!("\nimbalance  {imbalance:.3} (the busiest place by the mean of all)")
+            format!("\nimbalance  {imbalance:.3} (the busiest place over the mean of all)")
         });
         let stability = stability.map_or_else(
             || unchecked.map_or(String::new(), |why| format!("\nstability  not checked: {why}")),
             |known| {
                 let advice =
-                    if known.is_stable == Some(true) { "" } else { "; --stable goes on to a stable one" };
+                    if known.is_stable == Some(true) { "" } else { "; --stable continues to a stable one" };
                 format!("\nstability  it {}{advice}", stability_text(&known))
             },
         );
@@ -130,7 +130,10 @@ fn stability_text(known: &Stability) -> String {
     let Stability { is_stable, eigenvalue, builds } = *known;
     match is_stable {
         Some(true) => format!("is a minimum (least curvature {eigenvalue:.4} hartree)"),
-        Some(false) => format!("is no minimum: a lower energy is near (curvature {eigenvalue:.4} hartree)"),
+        Some(false) => format!(
+            "is not a minimum: a lower energy is near (curvature {eigenvalue:.4} \
+             hartree)"
+        ),
         None => {
             format!("is not known to be a minimum after {builds} builds (curvature {eigenvalue:.4} hartree)")
         }

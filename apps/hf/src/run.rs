@@ -66,20 +66,20 @@ pub struct HartreeFock {
     #[arg(long, value_name = "N")]
     frame: Option<usize>,
 
-    /// A basis set: sto-3g, 3-21g, 6-31g*, or a file in the form of NWChem or Gaussian
+    /// Basis set: sto-3g, 3-21g, 6-31g*, or a file in the format of NWChem or Gaussian
     #[arg(long, value_name = "NAME|FILE", default_value = "sto-3g")]
     basis: String,
 
-    /// The charge of the molecule, in elementary charges
+    /// Charge of the molecule, in elementary charges
     #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true,
           value_parser = value_parser!(i32).range(-1000..=1000))]
     charge: i32,
 
-    /// Six Cartesian functions for each d shell instead of five spherical ones
+    /// Use six Cartesian functions for each d shell instead of five spherical ones
     #[arg(long)]
     cartesian: bool,
 
-    /// Initial density: atoms side by side, or electrons that feel the nuclei only
+    /// Initial density: superposed atoms, or electrons that feel only the nuclei
     #[arg(long, value_enum, default_value = "atoms")]
     guess: Guess,
 
@@ -87,7 +87,7 @@ pub struct HartreeFock {
     #[arg(long, value_enum, default_value = "dynamic")]
     balance: Balance,
 
-    /// Leave a solution that is not stable for a lower one until one is
+    /// Continue from an unstable solution to a lower one until it is stable
     #[arg(long)]
     stable: bool,
 
@@ -95,7 +95,7 @@ pub struct HartreeFock {
     #[arg(long, conflicts_with = "stable")]
     no_stability: bool,
 
-    /// Most iterations to a solution, 1 to 10000
+    /// Maximum number of iterations to a solution, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = ITERATIONS,
           value_parser = value_parser!(u32).range(1..=i64::from(ITERATIONS_MAX)))]
     max_iterations: u32,

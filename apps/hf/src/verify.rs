@@ -79,7 +79,7 @@ pub fn check(golden: &Golden, energy: f64, convergence: f64) -> Verification {
     let tolerance = TOLERANCE.max(10.0 * convergence);
     let difference = (energy - golden.energy).abs();
     let text = format!(
-        "{difference:.1e} hartree from PySCF's {:.10}; at most {tolerance:.0e} is right",
+        "{difference:.1e} hartree from PySCF's {:.10}; allowed: at most {tolerance:.0e}",
         golden.energy
     );
     Verification { holds: difference <= tolerance, text }

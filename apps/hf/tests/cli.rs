@@ -59,7 +59,7 @@ fn a_run_says_what_its_energy_was_checked_against_and_keeps_files() {
     assert!(ended.stdout.starts_with(heading), "{ended:?}");
     assert!(ended.stdout.contains("\nenergy     -55.4517532513 hartree"), "{ended:?}");
     assert!(
-        ended.stdout.contains(" hartree from PySCF's -55.4517532513; at most 1e-9 is right\n"),
+        ended.stdout.contains(" hartree from PySCF's -55.4517532513; allowed: at most 1e-9\n"),
         "{ended:?}"
     );
     assert!(
@@ -84,7 +84,7 @@ fn a_molecule_and_a_basis_set_of_files_give_what_the_built_in_ones_give() {
     assert!((energy(&own) - energy(&built_in)).abs() < 1e-11, "{own}");
     assert!(own["verification"].is_null(), "nobody has told what it should be");
     let read = scene.run(&["--molecule", &molecule, "--json", &molecule]);
-    assert!(read.refusal().contains("another file than the molecule, which is read"), "{read:?}");
+    assert!(read.refusal().contains("a file other than the molecule, because that is read"), "{read:?}");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
         (&["--molecule", "water"], "--molecule is \"water\"; allowed: h2, h2o"),
         (&["--molecule", &unknown], "line 3: found `Xx 0 0 0`, expected an element from H to Ar"),
         (&["--molecule", &heavy], "line 3: found `Zn 0 0 0`, expected an element from H to Ar"),
-        (&["--molecule", &short], "the text ends early, atom 2 of 3 is missing"),
+        (&["--molecule", &short], "the text ends early: atom 2 of 3 is missing"),
         (&["--molecule", &close], "atoms 1 and 2 are 0.0e0 bohr apart; allowed: at least 1e-2 bohr"),
         (&["--molecule", "nowhere.xyz"], "nowhere.xyz cannot be read"),
         (&["--charge", "1"], "--charge 1 leaves h2o 9 electrons; allowed: an even number"),
@@ -179,7 +179,7 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
         ),
         (
             &["--molecule", &neon, "--basis", &hydrogen],
-            "has no functions for Ne; allowed: a basis set that has",
+            "has no functions for Ne; allowed: a basis set with functions",
         ),
         (&["--convergence", "1e-20"], "a number from 1e-11 to 0.01"),
         (&["--max-iterations", "0"], "0 is not in 1..=10000"),
@@ -222,10 +222,10 @@ fn a_run_says_whether_a_lower_energy_is_near_and_goes_there_if_it_is_asked_to() 
     let plain = run(&[]);
     assert!(plain.stdout.contains("\nenergy     -1.8837662821 hartree"), "{plain:?}");
     assert!(
-        plain.stdout.contains("\nstability  it is no minimum: a lower energy is near (curvature -0.06"),
+        plain.stdout.contains("\nstability  it is not a minimum: a lower energy is near (curvature -0.06"),
         "{plain:?}"
     );
-    assert!(plain.stdout.contains("; --stable goes on to a stable one\n"), "{plain:?}");
+    assert!(plain.stdout.contains("; --stable continues to a stable one\n"), "{plain:?}");
     let stable = run(&["--stable"]);
     assert!(stable.stdout.contains("\nenergy     -1.9144315918 hartree"), "{stable:?}");
     assert!(stable.stdout.contains("\nstability  it is a minimum (least curvature 0.06"), "{stable:?}");

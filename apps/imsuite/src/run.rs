@@ -34,15 +34,15 @@ pub struct ImSuite {
     #[arg(long, value_name = "N[,FAMILY]")]
     generate: Option<String>,
 
-    /// Most members of a committee of a generated network, for KC [default: 3, or all nodes if they are fewer]
+    /// Maximum size of a committee of a generated network, for KC [default: 3, or all nodes if there are fewer]
     #[arg(long, value_name = "K", value_parser = value_parser!(u32), conflicts_with = "input")]
     committee: Option<u32>,
 
-    /// The seed of a generated network, and of what nodes draw
+    /// Seed of a generated network and of the random choices of nodes
     #[arg(long, value_name = "N", default_value = "1")]
     random_seed: u64,
 
-    /// Contents of a call: what it uses, or all that is reachable from the kernel, as in X10
+    /// Data sent with a call: what it uses, or everything reachable from the kernel, as in X10
     #[arg(long, value_enum, default_value = "minimal")]
     ship: Ship,
 }

@@ -18,7 +18,7 @@ pub enum Ship {
     /// Data that the body uses.
     #[default]
     Minimal,
-    /// Data that the body uses, and all that is reachable from the kernel.
+    /// Data that the body uses, and everything reachable from the kernel.
     Reachable,
 }
 

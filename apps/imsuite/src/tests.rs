@@ -135,13 +135,13 @@ fn checks_know_what_is_promised_and_not_only_what_is_a_number() {
     assert_eq!(wrong(KernelName::MIS, chain, &[1, 1, 0, 1]), "the neighbours 0 and 1 are both in the set");
     assert_eq!(wrong(KernelName::MIS, chain, &[1, 0, 0, 0]), "neither node 2 nor a neighbour is in the set");
     assert_eq!(wrong(KernelName::DS, chain, &[0, 0, 0, 1]), "neither node 0 nor a neighbour is in the set");
-    assert_eq!(wrong(KernelName::VC, chain, &[0, 1, 1, 2]), "the neighbours 1 and 2 have one colour");
-    assert_eq!(wrong(KernelName::VC, chain, &[0, 1, 3, 2]), "node 2 has the colour 3, none of three");
+    assert_eq!(wrong(KernelName::VC, chain, &[0, 1, 1, 2]), "the neighbours 1 and 2 have the same colour");
+    assert_eq!(wrong(KernelName::VC, chain, &[0, 1, 3, 2]), "node 2 has the colour 3, not one of three");
     assert_eq!(
         wrong(KernelName::KC, chain, &[0, 0, 0, 0]),
-        "node 3 is Some(3) hops from its leader, and K is 3"
+        "node 3 is Some(3) hops from its leader, but K is 3"
     );
-    assert_eq!(wrong(KernelName::KC, "4,star", &[0, 0, 0, 0]), "committee 0 has 4 members, and K is 3");
+    assert_eq!(wrong(KernelName::KC, "4,star", &[0, 0, 0, 0]), "committee 0 has 4 members, but K is 3");
     assert_eq!(
         wrong(KernelName::KC, chain, &[1, 0, -1, -1]),
         "the leader 1 of node 0 is in another committee"
@@ -149,7 +149,7 @@ fn checks_know_what_is_promised_and_not_only_what_is_a_number() {
     assert_eq!(wrong(KernelName::BY, chain, &[0, 0, 1, 0]), "node 2 decides for 1, node 0 for 0");
     let input = Input { votes: vec![true; 4], ..network(KernelName::BY, chain, 1).unwrap() };
     let zeros = vec![vec![0]; 4];
-    assert!(verify(&input, &zeros).unwrap_err().ends_with("for which none of them has voted"));
+    assert!(verify(&input, &zeros).unwrap_err().ends_with("but none of them voted for it"));
     assert!(wrong(KernelName::MST, chain, &[-1, -1, 1, 2]).starts_with("the tree weighs "));
     assert!(wrong(KernelName::MST, chain, &[-1, 0, 0, 2]).starts_with("there is no edge from node 2 "));
 }
@@ -272,7 +272,7 @@ fn a_malformed_matrix_is_refused_with_its_line_and_what_was_expected() {
         (
             MIS,
             "2\n01\n00\n".into(),
-            "node 0 has an edge to 1, which has none to 0; allowed: a symmetric matrix",
+            "node 0 has an edge to 1, but 1 has none to 0; allowed: a symmetric matrix",
         ),
         (MIS, "2\n10\n00\n".into(), "node 0 has an edge to itself; allowed: edges between two nodes"),
         (BF, format!("3\n3\n{path}"), "line 2: \"3\"; allowed: the root, 0 to 2"),
@@ -291,7 +291,7 @@ fn a_malformed_part_is_refused_with_its_line_and_what_was_expected() {
         (
             DP,
             format!("3\n{path} \n5\n6\n5\n"),
-            "two nodes have the identifier 5; allowed: identifiers that differ",
+            "two nodes have the identifier 5; allowed: distinct identifiers",
         ),
         (
             DP,
@@ -299,17 +299,17 @@ fn a_malformed_part_is_refused_with_its_line_and_what_was_expected() {
             "no path leads from node 0 to node 2; allowed for DP: a connected graph",
         ),
         (LCR, "3\n5\n6\n".into(), "line 4: the file ends; allowed: an identifier, a whole number"),
-        (LCR, format!("3\n{path}"), "two nodes have the identifier 10; allowed: identifiers that differ"),
+        (LCR, format!("3\n{path}"), "two nodes have the identifier 10; allowed: distinct identifiers"),
         (VC, format!("3\n0\n{path} \n0\n0\n3\n"), "line 9: \"3\"; allowed: a parent, 0 to 2"),
         (
             VC,
             format!("3\n0\n{path} \n0\n0\n0\n"),
-            "the parent of node 2 is 0; allowed: 1, as the edges say (that of the root is the root)",
+            "the parent of node 2 is 0; allowed: 1, by its edges (the parent of the root is the root)",
         ),
         (
             VC,
             "3\n0\n011\n101\n110\n \n0\n0\n0\n".into(),
-            "3 nodes with 3 edges; allowed for VC: a tree, which has one edge less than nodes",
+            "3 nodes with 3 edges; allowed for VC: a tree, with one edge fewer than nodes",
         ),
         (BY, format!("3\n{path} \n012\n"), "line 6: \"012\"; allowed: 3 votes, each 0 or 1"),
         (
@@ -325,7 +325,7 @@ fn a_malformed_part_is_refused_with_its_line_and_what_was_expected() {
         (
             BY,
             format!("3\n{path} \n011\n \n1\n"),
-            "1 traitors; allowed: at most 0 among 3 nodes, an eighth of them less one",
+            "1 traitors; allowed: at most 0 among 3 nodes, an eighth of the nodes minus one",
         ),
         (
             DR,

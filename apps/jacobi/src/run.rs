@@ -19,9 +19,9 @@ type RegionCounts = ();
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum GridMemory {
-    /// In parts, one at each place; rows beside a part come by messages
+    /// In parts, one at each place; neighbouring rows arrive by messages
     Parts,
-    /// In pages that places of one host share; rows beside those of a place come by page faults
+    /// In pages that places of one host share; neighbouring rows arrive by page faults
     Svm,
 }
 
@@ -40,7 +40,7 @@ enum PageModel {
 /// The arguments of `isles run jacobi`.
 #[derive(Args, Clone, Debug)]
 pub struct Jacobi {
-    /// Rows and columns of the grid, its edge included
+    /// Rows and columns of the grid, including its edge
     #[arg(long, value_name = "N", default_value = "1024", value_parser = value_parser!(u64).range(3..=1 << 20))]
     order: u64,
 
@@ -104,7 +104,7 @@ pub struct JacobiFound {
 impl Application for Jacobi {
     const NAME: &'static str = "jacobi";
     const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "The digest is the same by either memory and at any number of places.";
+    const NOTE: &'static str = "The digest is the same with either memory and at any number of places.";
     const UNITS: &'static str = "sweeps";
     type Input = JacobiInput;
     type Found = JacobiFound;
@@ -113,21 +113,29 @@ impl Application for Jacobi {
         if self.memory == GridMemory::Parts || matches!(machine, Machine::Processes | Machine::Threads) {
             return Ok(());
         }
-        let text = format!("--memory svm on the machine {}; allowed: processes, threads", machine.name());
+        let text = format!(
+            "--memory is \"svm\" with machine {}; allowed with svm: processes, threads",
+            machine.name()
+        );
         Err(Failure::Usage(text))
     }
 
     fn open(&self, places: u32) -> Result<JacobiInput, Failure> {
         let Jacobi { memory, model, sweeps, .. } = *self;
         if model.is_some() && memory == GridMemory::Parts {
-            return Err(Failure::Usage("--model is not for --memory parts; allowed with: svm".into()));
+            return Err(Failure::Usage(
+                "--model is not for --memory parts; allowed only with --memory svm".into(),
+            ));
         }
         if memory == GridMemory::Svm && cfg!(not(feature = "svm")) {
-            return Err(Failure::Usage("--memory svm needs a program with the feature svm".into()));
+            return Err(Failure::Usage("--memory svm needs a program built with the feature svm".into()));
         }
         let order = self.order as usize;
         if order < places as usize {
-            let text = format!("--order is {order}; allowed with {places} places: a row for each");
+            let text = format!(
+                "--order is {order}; allowed with {places} places: at least one row for \
+                 each"
+            );
             return Err(Failure::Usage(text));
         }
         check_memory::<f64>(&[2, order, order])
@@ -171,7 +179,7 @@ impl Application for Jacobi {
             text += &text_of(pages);
         }
         if found.is_user_mode_only {
-            text += "\nlimit    without CAP_SYS_PTRACE, a system call that touches a page which is not there fails";
+            text += "\nlimit    without CAP_SYS_PTRACE, a system call that touches a missing page fails";
         }
         text
     }

@@ -88,16 +88,16 @@ fn what_cannot_run_is_refused_in_a_line_that_says_what_is_allowed() {
     for (line, expected) in [
         (
             "--memory svm --machine chip:scc",
-            "--memory svm on the machine chip:scc; allowed: processes, threads",
+            "--memory is \"svm\" with machine chip:scc; allowed with svm: processes, threads",
         ),
         (
             "--memory svm --machine loopback",
-            "--memory svm on the machine loopback; allowed: processes, threads",
+            "--memory is \"svm\" with machine loopback; allowed with svm: processes, threads",
         ),
         ("--memory svm --model lazy", "--model is \"lazy\"; allowed: exclusive, strong, release"),
-        ("--model strong", "--model is not for --memory parts; allowed with: svm"),
-        ("--order 1000000 --memory svm", "--order: the array has 16000000000000 bytes, and this host has "),
-        ("--order 3 --places 4", "--order is 3; allowed with 4 places: a row for each"),
+        ("--model strong", "--model is not for --memory parts; allowed only with --memory svm"),
+        ("--order 1000000 --memory svm", "--order: the array has 16000000000000 bytes, but this host has "),
+        ("--order 3 --places 4", "--order is 3; allowed with 4 places: at least one row for each"),
         ("--order 2", "2 is not in 3..=1048576"),
     ] {
         let mut command = scene.program(PROGRAM);

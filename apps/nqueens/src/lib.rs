@@ -44,7 +44,7 @@ const KNOWN: [u64; 20] = [
 /// The arguments of `isles run nqueens`.
 #[derive(Args, Clone, Debug)]
 pub struct Queens {
-    /// Number of queens, 1 to 20; for the number of places say --places
+    /// Number of queens, 1 to 20; --places sets the number of places
     #[arg(long = "n", alias = "queens", value_name = "N", default_value = "12",
           value_parser = value_parser!(u32).range(1..=KNOWN.len() as i64))]
     queens: u32,

@@ -69,7 +69,7 @@ pub fn place(
     let (latitudes, longitudes) = (read(&dimensions[0])?, read(&dimensions[1])?);
     let heights = read(&chosen)?;
     if latitudes.is_empty() || heights.len() != latitudes.len() * longitudes.len() {
-        return Err(refused(format!("{chosen:?} has another length than its axes")));
+        return Err(refused(format!("{chosen:?} differs in length from its axes")));
     }
     let (rows, columns) = (setup.grid.rows, setup.grid.columns);
     let between = |from: f64, to: f64, index: usize, number: usize| {

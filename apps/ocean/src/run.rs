@@ -51,15 +51,15 @@ pub struct Ocean {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=STEPS_MAX))]
     steps: Option<u64>,
 
-    /// Seconds of a step [default: those of the case]
+    /// Length of a step in seconds [default: that of the case]
     #[arg(long, value_name = "S")]
     step: Option<f64>,
 
-    /// Short steps of the surface in a step [default: those of the case]
+    /// Number of short surface steps per step [default: that of the case]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
     substeps: Option<u32>,
 
-    /// Tiles from south to north and from west to east, as many as places [default: about as long as wide]
+    /// Tiles from south to north and from west to east, one for each place [default: nearly square tiles]
     #[arg(long, value_name = "RxC")]
     tiles: Option<String>,
 
@@ -75,15 +75,15 @@ pub struct Ocean {
     #[arg(long, value_name = "NAME", requires = "bathymetry")]
     variable: Option<String>,
 
-    /// The part of the earth, in degrees: west, east, south, north
+    /// Region of the earth, in degrees: west, east, south, north
     #[arg(long, value_name = "W,E,S,N", allow_hyphen_values = true, requires = "bathymetry")]
     region: Option<String>,
 
-    /// Also draws the surface at the end as PNG; - is standard output
+    /// Also draw the final surface, as PNG; - is standard output
     #[arg(long, value_name = "FILE")]
     png: Option<String>,
 
-    /// Also writes the records as netCDF, with velocities at fixed depths; - is standard output
+    /// Also write the records as netCDF, with velocities at fixed depths; - is standard output
     #[arg(long, value_name = "FILE")]
     netcdf: Option<String>,
 }
@@ -264,7 +264,7 @@ impl Ocean {
 impl Application for Ocean {
     const NAME: &'static str = "ocean";
     const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "All fields have the same bits at any number of places and any tiling.";
+    const NOTE: &'static str = "All fields are bit-identical at any number of places and with any tiling.";
     const UNITS: &'static str = "steps of tiles";
     type Input = OceanInput;
     type Found = OceanFound;

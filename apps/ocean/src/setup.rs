@@ -15,13 +15,13 @@ pub const SPEED_MAX: f64 = 0.02;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
-    /// Water at rest over rough ground; it stays at rest
+    /// Water at rest over rough ground, which stays at rest
     Lake,
     /// A wave that runs along a coast
     Kelvin,
     /// The soliton of Rossby waves at the equator (Boyd, 1980)
     Rossby,
-    /// A front of the surface that comes to a balance with its current (Rossby, 1938)
+    /// A surface front that reaches balance with its current (Rossby, 1938)
     Adjustment,
     /// A closed basin under winds that make two gyres
     Basin,

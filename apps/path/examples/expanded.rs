@@ -106,7 +106,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let matches = Line::command().try_get_matches_from(WORDS)?;
     let mission = Line::from_arg_matches(&matches)?.plan.plan().map_err(|fault| fault.to_string())?;
     let expected = plan(&mission, |from, to, departure| evaluated(&mission, from, to, departure));
-    let minutes = expected.ok_or("no way leads there")? / 60;
+    let minutes = expected.ok_or("no route leads there")? / 60;
     let table = table(&mission, minutes);
     let looked_up = |from, to, departure: u32| {
         let known = table.get(&(from, to)).and_then(|arrivals| arrivals.get(departure as usize / 60));

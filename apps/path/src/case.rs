@@ -43,7 +43,7 @@ pub struct PlanArguments {
     #[arg(long, value_enum, default_value = "jet")]
     pub case: Case,
 
-    /// A netCDF file with currents instead: u and v over time, depth, y and x, as `isles run ocean` writes it
+    /// netCDF file with currents instead: u and v over time, depth, y and x, as written by `isles run ocean`
     #[arg(long, value_name = "FILE", conflicts_with = "case")]
     pub currents: Option<String>,
 
@@ -71,7 +71,7 @@ pub struct PlanArguments {
     #[arg(long, value_name = "X,Y", allow_hyphen_values = true)]
     pub to: Option<String>,
 
-    /// A disc that nobody may enter, in kilometres, and if it moves its velocity in m/s; several are several flags
+    /// Forbidden disc in kilometres, with its velocity in m/s if it moves; may be repeated
     #[arg(long, value_name = "X,Y,R[,U,V]", allow_hyphen_values = true)]
     pub obstacle: Vec<String>,
 
@@ -79,11 +79,11 @@ pub struct PlanArguments {
     #[arg(long, value_name = "N", default_value = "20", value_parser = value_parser!(u32).range(1..=1000))]
     pub profiles: u32,
 
-    /// Metres of the pieces into which an edge is cut
+    /// Length in metres of the pieces of an edge
     #[arg(long, value_name = "M", default_value = "25")]
     pub piece: f64,
 
-    /// Seconds for which a current counts as constant
+    /// Time in seconds for which a current counts as constant
     #[arg(long, value_name = "S", default_value = "600")]
     pub slot: f64,
 
@@ -195,7 +195,7 @@ impl PlanArguments {
         let room = |axis: &[f64]| (axis.last().copied().unwrap_or_default() / spacing).floor() as u32 + 1;
         let (columns, rows) = (self.columns.min(room(easts)), self.rows.min(room(norths)));
         if columns < 2 {
-            let allowed = "less than what the file spans from west to east";
+            let allowed = "less than the extent of the file from west to east";
             return Err(refused("--spacing", self.spacing, allowed));
         }
         Ok(Sea {
@@ -235,7 +235,7 @@ impl PlanArguments {
             }
         };
         if sea.is_closed(sea.position(waypoint)) {
-            return Err(refused(flag, shown, "a position in water, outside of obstacles"));
+            return Err(refused(flag, shown, "a position in water, outside obstacles"));
         }
         Ok(waypoint)
     }

@@ -47,7 +47,7 @@ impl fmt::Display for CurrentsFault {
                 write!(f, "variable {name:?} has {found} dimensions; allowed: time, depth, north and east")
             }
             CurrentsFault::Axis { name } => {
-                write!(f, "variable {name:?} does not rise; allowed: numbers that do")
+                write!(f, "variable {name:?} is not ascending; allowed: ascending numbers")
             }
         }
     }
@@ -96,7 +96,7 @@ pub fn read_currents(path: &str) -> Result<Currents, CurrentsFault> {
     let [east, north] = [velocities(&mut file, "u")?, velocities(&mut file, "v")?];
     let all: usize = axes.iter().map(Vec::len).product();
     if [&east, &north].iter().any(|values| values.len() != all) {
-        return Err(CurrentsFault::Format { what: "u and v have other lengths than their axes".to_owned() });
+        return Err(CurrentsFault::Format { what: "u and v differ in length from their axes".to_owned() });
     }
     let floor = match file.data_set().has_var("h") {
         true => variable(&mut file, "h")?.into_iter().filter(|depth| depth.is_finite()).fold(0.0, f64::max),

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 pub enum Idle {
     /// It blocks in a receive
     Block,
-    /// It looks for a message between sleeps
+    /// It polls for a message between sleeps
     Sleep,
 }
 

@@ -26,19 +26,19 @@ pub struct PathPlanner {
     #[command(flatten)]
     plan: PlanArguments,
 
-    /// The wait of a worker before its first dive
+    /// Way in which a worker waits before its first dive
     #[arg(long, value_enum, default_value = "block")]
     idle: Idle,
 
-    /// Microseconds of a sleep between two looks for a message
+    /// Microseconds of a sleep between two polls for a message
     #[arg(long, value_name = "US", default_value = "1000", value_parser = value_parser!(u64).range(1..=10_000_000))]
     nap: u64,
 
-    /// Start all places and end at once, which tells what launching costs
+    /// Start all places and end at once, to measure the cost of launching
     #[arg(long)]
     noop: bool,
 
-    /// Also writes the route as GeoJSON; - is standard output
+    /// Also write the route as GeoJSON; - is standard output
     #[arg(long, value_name = "FILE")]
     geojson: Option<String>,
 }
@@ -118,8 +118,9 @@ fn tolerance(reach: u32, ratio: f64) -> f64 {
 impl Application for PathPlanner {
     const NAME: &'static str = "path";
     const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "The route is the same at any number of places. With one place the search runs alone; with more \
-         the first one deals the dive profiles of each edge out to the others. --svg draws the route.";
+    const NOTE: &'static str = "The route is the same at any number of places. With one place the search \
+         runs alone; with more, the first one distributes the dive profiles of each edge to the others. \
+         --svg draws the route.";
     const DRAWS_RESULT: bool = true;
     const UNITS: &'static str = "edges and dives";
     type Input = PathInput;
@@ -179,7 +180,7 @@ impl Application for PathPlanner {
         if found.input.noop {
             return String::new();
         }
-        let Some(arrival) = found.arrival else { return "no way leads there".to_owned() };
+        let Some(arrival) = found.arrival else { return "no route leads there".to_owned() };
         let hours = f64::from(arrival) / 3_600.0;
         let mut text =
             format!("arrival   {hours:.2} h ({arrival} s)\nlength    {:.1} km", found.length / 1e3);

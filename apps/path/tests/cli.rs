@@ -92,7 +92,7 @@ fn what_cannot_be_planned_is_refused_in_a_line_that_says_what_is_allowed() {
     let text = scene.file("text.nc", "no netCDF");
     let not_netcdf = format!("--currents {}", text.display());
     for (line, expected) in [
-        ("--from 26,10", "--from is 26,10; allowed: a position in water, outside of obstacles"),
+        ("--from 26,10", "--from is 26,10; allowed: a position in water, outside obstacles"),
         ("--to 90,0", "--to is 90,0; allowed: X,Y in kilometres from 0,0 to 48,24"),
         ("--to x", "--to is x; allowed: X,Y in kilometres"),
         ("--obstacle 1,2", "--obstacle is 1,2; allowed: X,Y,R in kilometres, with R above 0"),

@@ -54,7 +54,7 @@ pub struct Pi {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Random points in a square, of which those in the circle are counted
+    /// Random points in a square; counts those in the circle
     #[default]
     Points,
     /// The terms of the series 4 - 4/3 + 4/5 - ..

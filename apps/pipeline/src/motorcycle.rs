@@ -25,7 +25,7 @@ pub fn read(folder: &Path) -> Result<Background, String> {
     let pair = Pair { left: grey_image(&path(0))?, right: grey_image(&path(1))? };
     let (width, height) = (pair.left.width, pair.left.height);
     if (pair.right.width, pair.right.height) != (width, height) {
-        return Err(format!("{}: not as large as {}", path(1).display(), FILES[0]));
+        return Err(format!("{}: differs in size from {}", path(1).display(), FILES[0]));
     }
     let file = path(2);
     let truth = measured(&file, width * height).map_err(|fault| format!("{}: {fault}", file.display()))?;
@@ -58,10 +58,10 @@ fn measured(path: &Path, count: usize) -> Result<Vec<u16>, String> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|fault| fault.to_string())?;
     file.take(BYTES_MAX).read_to_end(&mut bytes).map_err(|fault| fault.to_string())?;
-    let array = unzipped(&bytes).ok_or("no NumPy archive of one compressed array")?;
-    let values = floats(&array).ok_or("no array of 32-bit floats of NumPy, little-endian and in rows")?;
+    let array = unzipped(&bytes).ok_or("not a NumPy archive of one compressed array")?;
+    let values = floats(&array).ok_or("not a NumPy array of 32-bit floats, little-endian and in rows")?;
     if values.len() != count {
-        return Err(format!("{} disparities; the images have {count} pixels", values.len()));
+        return Err(format!("{} disparities, but the images have {count} pixels", values.len()));
     }
     let sixteenths =
         |value: f32| if value.is_finite() { (value * 16.0).round().clamp(0.0, 65535.0) as u16 } else { 0 };

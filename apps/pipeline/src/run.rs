@@ -78,24 +78,25 @@ pub struct PipelineRun {
     #[arg(long, value_name = "CORES@FRAME,..", value_delimiter = ',')]
     resize: Vec<String>,
 
-    /// Save the states of all stages after each interval of this many frames, and go on if a place dies
+    /// Save the states of all stages after every N frames, and continue if a place dies
     #[arg(long, value_name = "FRAMES", value_parser = value_parser!(u64).range(1..))]
     checkpoint: Option<u64>,
 
-    /// Pipelines: with 2, a second one comes after a third of the frames, and goes again; both share the places
+    /// Number of pipelines: with 2, a second one runs for some time from a third of the frames on; both share the
+    /// places
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=2),
         conflicts_with_all = ["cores", "resize", "stage_costs", "checkpoint"])]
     apps: u32,
 
-    /// Goal of dividing the places between two pipelines
+    /// Goal when dividing the places between two pipelines
     #[arg(long, value_name = "GOAL", default_value = "throughput")]
     objective: Goal,
 
-    /// On a modelled chip, stages that only take these cycles for each frame, and look at no image: 18 numbers
+    /// On a modelled chip: stages that take these cycles for each frame and process no image, 18 numbers
     #[arg(long, value_name = "CYCLES,..", value_delimiter = ',', conflicts_with_all = ["images", "png"])]
     stage_costs: Vec<u64>,
 
-    /// Also draws the disparities and the objects of the last frame, as PNG; - is standard output
+    /// Also draw the disparities and the objects of the last frame, as PNG; - is standard output
     #[arg(long, value_name = "FILE")]
     png: Option<String>,
 }
@@ -215,7 +216,7 @@ impl Application for PipelineRun {
     const NAME: &'static str = "pipeline";
     const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
     const NOTE: &'static str =
-        "What is tracked is the same on any number of cores, whatever is resized when.";
+        "The tracked objects are the same on any number of cores and with any resizes.";
     const UNITS: &'static str = "frames";
     type Input = PipelineInput;
     type Found = PipelineFound;
@@ -233,7 +234,7 @@ impl Application for PipelineRun {
             machine => {
                 let name = machine.name();
                 Err(Failure::Usage(format!(
-                    "--stage-costs: stages take cycles of a modelled chip; the machine is {name}"
+                    "--stage-costs: stages take cycles of a modelled chip, but the machine is {name}"
                 )))
             }
         }

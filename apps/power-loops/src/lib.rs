@@ -28,11 +28,11 @@ const DOMAINS_MAX: i64 = 256;
 /// The arguments of `isles run power-loops`.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct PowerLoops {
-    /// Number of power domains that take the high clock; more than there are is all
+    /// Number of power domains that take the high clock; a larger number means all
     #[arg(long, value_name = "K", default_value = "6", value_parser = value_parser!(u32).range(0..=DOMAINS_MAX))]
     high_domains: u32,
 
-    /// Clock divider of those, 2 to 16
+    /// Clock divider of these domains, 2 to 16
     #[arg(long, value_name = "D", default_value = "2", value_parser = value_parser!(u32).range(DIVIDERS))]
     high_divider: u32,
 
@@ -44,7 +44,7 @@ pub struct PowerLoops {
     #[arg(long, value_enum, default_value_t)]
     program: LoopProgram,
 
-    /// Duration in milliseconds of the chip's time, 1 to 1000000
+    /// Duration in milliseconds of modelled time, 1 to 1000000
     #[arg(long, value_name = "N", default_value = "1000", value_parser = value_parser!(u64).range(1..=1_000_000))]
     milliseconds: u64,
 }

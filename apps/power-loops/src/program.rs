@@ -21,11 +21,11 @@ pub enum LoopProgram {
     /// 0: a variable is incremented by one
     #[default]
     Increment,
-    /// 1: an array of zeros is added up in its order
+    /// 1: an array of zeros is added up in order
     Zeros,
-    /// 2: an array of the greatest numbers is added up in its order
+    /// 2: an array of the greatest numbers is added up in order
     Most,
-    /// 3: an array of its indices is added up, each seventh element, from the rank of the core on
+    /// 3: an array of its indices is added up with stride seven, from the rank of the core on
     Seventh,
 }
 

@@ -50,7 +50,7 @@ pub struct Prk {
     #[arg(long, value_enum)]
     kernel: Kernel,
 
-    /// Iterations beside the warm-up, 1 to 10^9 [default: 10]; not for random
+    /// Iterations after the warm-up, 1 to 10^9 [default: 10]; not for random
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000_000))]
     iterations: Option<u64>,
 
@@ -74,7 +74,7 @@ pub struct Prk {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 40))]
     length: Option<u64>,
 
-    /// The table of random has 2^N entries [default: 20]
+    /// Entries of the table of random, as a power of two: 2^N [default: 20]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=40))]
     bits: Option<u64>,
 

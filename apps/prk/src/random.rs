@@ -29,7 +29,8 @@ pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
     match updates >= least && 1_u64 << bits >= u64::from(places) {
         true => Ok(()),
         false => Err(format!(
-            "--bits {bits} and --ratio {ratio} are {updates} updates a place; allowed with {places} places: from {least}"
+            "--bits {bits} and --ratio {ratio} make {updates} updates per place; allowed with {places} \
+             places: at least {least}"
         )),
     }
 }

@@ -9,7 +9,7 @@ pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
     let Sizes { order, radius, .. } = sizes;
     if *order <= 2 * radius {
         return Err(format!(
-            "--order is {order}; allowed with a radius of {radius}: from {}",
+            "--order is {order}; allowed with a radius of {radius}: at least {}",
             2 * radius + 1
         ));
     }

@@ -109,16 +109,16 @@ fn what_cannot_be_is_refused_in_a_line() {
             "--order is not for --kernel nstream; allowed with: stencil, transpose",
         ),
         ("--kernel random --iterations 3", "--iterations is not for --kernel random; allowed with: stencil"),
-        ("--kernel stencil --order 4", "--order is 4; allowed with a radius of 2: from 5"),
+        ("--kernel stencil --order 4", "--order is 4; allowed with a radius of 2: at least 5"),
         ("--kernel p2p --columns 3 --places 3", "--columns is 3; allowed with 3 places: more than these"),
         ("--kernel random --places 3", "--places is 3; allowed with --kernel random: a power of two"),
         ("--kernel random --ratio 3", "--ratio is 3; allowed: a power of two"),
         (
             "--kernel random --bits 3 --places 1",
-            "--bits 3 and --ratio 16 are 128 updates a place; allowed with 1 places: from 2048",
+            "--bits 3 and --ratio 16 make 128 updates per place; allowed with 1 places: at least 2048",
         ),
-        ("--kernel nstream --length 1000000000000", "the array has 24000000000000 bytes, and this host has "),
-        ("--kernel transpose --order 1048576", "the array has 17592186044416 bytes, and this host has "),
+        ("--kernel nstream --length 1000000000000", "the array has 24000000000000 bytes, but this host has "),
+        ("--kernel transpose --order 1048576", "the array has 17592186044416 bytes, but this host has "),
         ("--kernel p2p --iterations 0", "0 is not in 1..=1000000000"),
     ] {
         let ended = run(line);

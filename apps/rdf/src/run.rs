@@ -27,22 +27,22 @@ const SHOWN_ROWS: usize = 20;
 /// The arguments of `isles run rdf`.
 #[derive(Args, Clone, Debug)]
 pub struct Rdf {
-    /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), or a
+    /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), a
     /// snapshot (.snap), or lubm:N for N universities; lubm-plain:N leaves out what the ontology implies; debian is
     /// what apt-cache lists on this host
     #[arg(long, value_name = "FILE|NAME", num_args = 1.., default_value = "lubm:1")]
     #[arg(default_value_if("named_graph", ArgPredicate::IsPresent, None))]
     data: Vec<String>,
 
-    /// Files whose triples form a named graph each, with the IRI of the file as its name
+    /// Files that become a named graph each, named by the IRI of the file
     #[arg(long, value_name = "FILE", num_args = 1..)]
     named_graph: Vec<String>,
 
-    /// Writes a snapshot of the loaded data, which --data FILE.snap maps on as many places
+    /// Write a snapshot of the loaded data, which --data FILE.snap maps on the same number of places
     #[arg(long, value_name = "FILE")]
     save: Option<String>,
 
-    /// A query in a file, or lubm:1 to lubm:14; can be said several times
+    /// Query in a file, or lubm:1 to lubm:14; may be repeated
     #[arg(long, value_name = "FILE|NAME")]
     query: Vec<String>,
 
@@ -50,7 +50,7 @@ pub struct Rdf {
     #[arg(short = 'e', long = "expression", value_name = "TEXT")]
     text: Vec<String>,
 
-    /// All queries of a folder (.rq, .sparql), or lubm, or lubm-large [default if no query is said: lubm]
+    /// All queries of a folder (.rq, .sparql), or lubm, or lubm-large [default without a query: lubm]
     #[arg(long, value_name = "DIR|NAME")]
     queries: Option<String>,
 
@@ -62,7 +62,7 @@ pub struct Rdf {
     #[arg(long, value_name = "HOW", default_value = "auto")]
     partition: Partition,
 
-    /// Answers requests from standard input, a socket, until it ends: how isles serve-sparql asks
+    /// Answer requests from standard input, a socket, until it closes; used by isles serve-sparql
     #[arg(long, conflicts_with_all = ["query", "text", "queries", "mode"])]
     serve: bool,
 
@@ -70,23 +70,23 @@ pub struct Rdf {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(1..=1_000_000))]
     repeat: u64,
 
-    /// Writes the answers in this form, on standard output unless --results names a file
+    /// Write the answers in this format, to standard output unless --results names a file
     #[arg(long, value_name = "FORM")]
     format: Option<ResultForm>,
 
-    /// File for the answers; - is standard output [default form: csv]
+    /// File for the answers; - is standard output [default format: csv]
     #[arg(long, value_name = "FILE")]
     results: Option<String>,
 
-    /// Tell what was done for each query: rows that were expected and found, bytes that moved
+    /// Explain each query: rows expected and found, bytes moved
     #[arg(long)]
     explain: bool,
 
-    /// Most MiB that a table of a query may have, over all places
+    /// Memory limit for a table of a query, in MiB over all places
     #[arg(long, value_name = "MIB", value_parser = value_parser!(u64).range(1..=1 << 40))]
     memory: Option<u64>,
 
-    /// Most seconds that a query may take
+    /// Time limit for a query, in seconds
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<f64>,
 }

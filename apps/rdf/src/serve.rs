@@ -47,7 +47,7 @@ fn form(answer: &Answer, accept: &[String]) -> Option<(&'static str, ResultForm)
 /// Returns the reply to a client for an answer.
 fn reply(answer: &Answer, request: &QueryRequest) -> Reply {
     let Some((media, form)) = form(answer, &request.accept) else {
-        let text = format!("no form of the answer is one of {}", request.accept.join(", "));
+        let text = format!("no format of the answer is one of {}", request.accept.join(", "));
         return Reply::Fault(FaultKind::Form, text);
     };
     let mut bytes = Vec::new();
@@ -74,7 +74,7 @@ impl Session {
             Err(error) => {
                 team.broadcast(0, Some(None::<NamedQuery>)).await?; // for which the others wait
                 return Err(isles::Error::message(format!(
-                    "--serve: standard input is no socket ({error}); use isles serve-sparql"
+                    "--serve: standard input is not a socket ({error}); use isles serve-sparql"
                 )));
             }
         };

@@ -151,7 +151,7 @@ impl Application for PortThroughput {
     fn verify(&self, found: &PortThroughputFound, _: bool) -> Result<Option<Verification>, Failure> {
         let holds = found.sent == found.received;
         let text = format!(
-            "the digest of what was received is {:016x}, of what was sent {:016x}",
+            "the digest of the received data is {:016x}, of the sent data {:016x}",
             found.received, found.sent
         );
         Ok(Some(Verification { holds, text }))

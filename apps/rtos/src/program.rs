@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 /// Arguments of all programs.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct HubArguments {
-    /// Places of tasks and hubs: a file NAME.toml, or name=place with commas between [default: ISLES_MAP, or as the
-    /// program is measured]
+    /// Places of tasks and hubs: a file NAME.toml, or name=place pairs separated by commas [default: ISLES_MAP, or
+    /// as in the measurements of the program]
     #[arg(long, value_name = "MAP")]
     map: Option<String>,
 

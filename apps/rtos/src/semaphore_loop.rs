@@ -15,7 +15,7 @@ use std::io::{self, Write};
 /// The arguments of `isles run semaphore-loop`.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct SemaphoreLoop {
-    /// Loops that are measured, 1 to 2^32 - 1; one more is run before
+    /// Number of measured loops, 1 to 2^32 - 1; one more runs first
     #[arg(long, value_name = "N", default_value = "1000", value_parser = value_parser!(u32).range(1..))]
     loops: u32,
 
@@ -139,7 +139,7 @@ impl Application for SemaphoreLoop {
         let holds = left == expected && right == expected;
         Ok(Some(Verification {
             holds,
-            text: format!("the tasks have counted {left} and {right} of {expected} loops"),
+            text: format!("the tasks counted {left} and {right} of {expected} loops"),
         }))
     }
 

@@ -136,7 +136,7 @@ fn a_wrong_map_is_refused_in_a_line_before_anything_runs() {
         (
             PORT,
             "--map sender",
-            "--map is \"sender\"; allowed: a file NAME.toml, or name=place with commas between",
+            "--map is \"sender\"; allowed: a file NAME.toml, or name=place pairs separated by commas",
         ),
         (CONTROL, "--map nowhere.toml", "--map is \"nowhere.toml\"; allowed: a file that can be read"),
         (PORT, "--bytes 0", "0 is not in 1..=1048576"),

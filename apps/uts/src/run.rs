@@ -17,7 +17,7 @@ const DEPTH_MAX: u32 = 1000;
 /// The arguments of `isles run uts`.
 #[derive(Args, Clone, Debug)]
 pub struct TreeSearch {
-    /// The tree, one of the published ones: T1, T2, T3, T4, T5 (4 million nodes), T1L, T3L (100 million)
+    /// Published tree: T1, T2, T3, T4, T5 (4 million nodes), T1L, T3L (100 million)
     #[arg(long, value_name = "NAME", default_value = "T1")]
     tree: String,
 

@@ -209,8 +209,8 @@ impl Companion {
             let folder = &self.folder;
             if let Some(file) = self.installed().next() {
                 return Failure::Usage(format!(
-                    "{} was built without {}, which this program has; build it inside the sources of Isles: cargo \
-                     build --release -p {} --features {}",
+                    "{} was built without {}, which this program needs; build it inside the Isles \
+                     sources: cargo build --release -p {} --features {}",
                     file.display(),
                     self.needed_names(),
                     self.package,
@@ -218,8 +218,8 @@ impl Companion {
                 ));
             }
             Failure::Usage(format!(
-                "{name} is neither beside this program nor on PATH; run this inside the sources of Isles, where it \
-                 is built, or install it from there: cargo install --path {folder}"
+                "{name} is neither beside this program nor on PATH; run this inside the Isles sources, \
+                 which builds it, or install it from there: cargo install --path {folder}"
             ))
         })?;
         // Of several ranks one builds, and the others find what it has built.
@@ -233,8 +233,8 @@ impl Companion {
         let (end, ended) = channel::<()>();
         let reporter = thread::spawn({
             let why = match self.installed().next() {
-                Some(_) => format!("with {}, which it was built without", self.needed_names()),
-                None => "which is built when it is asked for".to_owned(),
+                Some(_) => format!("which was built without {}", self.needed_names()),
+                None => "which is built on first use".to_owned(),
             };
             let line = format!("building {name}, {why}");
             move || {
@@ -249,14 +249,17 @@ impl Companion {
         let _ = reporter.join();
         let built = built.map_err(|cause| match cause.kind() {
             ErrorKind::NotFound => Failure::Usage(format!(
-                "{name} is not built, and there is no cargo to build it: install Rust (https://rustup.rs), or put \
+                "{name} is not built, and cargo was not found: install Rust (https://rustup.rs), or put \
                  {name} on PATH"
             )),
             _ => spawn_failure(&cargo, &cause),
         })?;
         let file = built.status.success().then(|| executable(&built.stdout)).flatten();
         let file = file.ok_or_else(|| {
-            Failure::Usage(format!("{name} cannot be built in {}; cargo has said why", manifest.display()))
+            Failure::Usage(format!(
+                "cannot build {name} in {}; see the output of cargo above",
+                manifest.display()
+            ))
         })?;
         if begin.elapsed() >= REPORT_AFTER {
             console::notice(format_args!("built {name} in {:.0} s", begin.elapsed().as_secs_f64()));
@@ -311,8 +314,7 @@ pub fn check_version(program: &str) -> Result<(), Failure> {
     }
     let file = env::current_exe().unwrap_or_default();
     Err(Failure::Usage(format!(
-        "{} is the {program} of version {own}, and a program of version {} has asked for it; install both of one \
-         version",
+        "{} is {program} {own}, but its caller is version {}; install the same version of both",
         file.display(),
         asked.display()
     )))

@@ -116,7 +116,7 @@ pub fn program_summary(
     refused(ended?)?;
     let none = |_| {
         let allowed =
-            "a program that is built with Isles and starts a run; this one has ended and started none";
+            "a program that is built with Isles and starts a run; this one ended without starting one";
         refusal("the program", program, allowed)
     };
     parsed(&summary.map_err(none)?)

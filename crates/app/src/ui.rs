@@ -43,11 +43,11 @@ pub struct UiArguments {
     #[arg(long)]
     ui: bool,
 
-    /// Go on showing it when it has ended, until Ctrl-C
+    /// Keep the page after the run has ended, until Ctrl-C
     #[arg(long, requires = "ui")]
     keep_ui: bool,
 
-    /// The port of the page [default: any that is free]
+    /// Port of the page [default: any free port]
     #[arg(long, value_name = "PORT", requires = "ui", allow_negative_numbers = true)]
     ui_port: Option<String>,
 }
@@ -76,7 +76,7 @@ impl UiArguments {
     /// It is said.
     pub fn reject_with(&self, other: &str, why: &str) -> Result<(), Failure> {
         match self.ui {
-            true => Err(Failure::Usage(format!("--ui does not go with {other}: {why}"))),
+            true => Err(Failure::Usage(format!("--ui cannot be combined with {other}: {why}"))),
             false => Ok(()),
         }
     }
@@ -92,9 +92,7 @@ impl UiArguments {
         let machine =
             places.value_of(MACHINE).map(str::to_owned).or_else(|| std::env::var(MACHINE.variable).ok());
         if let Some(machine) = machine.filter(|machine| machine == UNOBSERVED) {
-            return Err(Failure::Usage(format!(
-                "--ui does not go with the machine {machine}, whose runs cannot be shown yet"
-            )));
+            return Err(Failure::Usage(format!("--ui does not support machine {machine} yet")));
         }
         let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
         let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());
@@ -111,10 +109,10 @@ impl UiArguments {
 /// # Errors
 /// It is none, or is not free.
 pub fn free_port(flag: &str, said: &str) -> Result<u16, Failure> {
-    let port = said.parse().map_err(|_| refusal(flag, said, "a port, from 0 (any that is free) to 65535"))?;
+    let port = said.parse().map_err(|_| refusal(flag, said, "a port from 0 (any free port) to 65535"))?;
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(port),
-        Err(cause) => Err(refusal(flag, said, &format!("a port that is free ({cause})"))),
+        Err(cause) => Err(refusal(flag, said, &format!("a free port ({cause})"))),
     }
 }
 
@@ -171,7 +169,7 @@ impl UiServer {
                 std::thread::sleep(LOOK_EVERY);
             }
             if self.is_running() {
-                console::notice("the run has ended and its page stays; Ctrl-C ends it");
+                console::notice("the run has ended; its page stays until Ctrl-C");
             }
             let _ = self.child.wait(); // of a process of ours it always can
         }

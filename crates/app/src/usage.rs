@@ -72,7 +72,7 @@ fn invalid_utf8(error: &clap::Error) -> Option<String> {
         return None;
     }
     let argument = std::env::args_os().find(|argument| argument.to_str().is_none())?;
-    Some(format!("error: the argument {argument:?} is no text; allowed: UTF-8"))
+    Some(format!("error: the argument {argument:?} is not text; allowed: UTF-8"))
 }
 
 /// Returns the text that clap keeps with an error under `kind`.

@@ -69,9 +69,9 @@ pub fn parse(words: &[String], read: impl Fn(&str) -> std::io::Result<String>) -
             programs(&file, &text)?
         }
         (Some(_), None, None) => {
-            return Err(usage("no image; write it behind --: isles bare run --cores 0,1 -- IMAGE"));
+            return Err(usage("no image; put it after --: isles bare run --cores 0,1 -- IMAGE"));
         }
-        (None, None, _) => return Err(usage("no cores; say --cores 0,1 -- IMAGE, or --table FILE")),
+        (None, None, _) => return Err(usage("no cores; give --cores 0,1 -- IMAGE, or --table FILE")),
         _ => return Err(usage("--table names cores and images; it takes neither --cores nor an image")),
     };
     check(&run.programs)?;
@@ -87,7 +87,7 @@ fn programs(file: &str, text: &str) -> Result<Vec<CoreProgram>, Failure> {
         let Some(cores) = words.next() else { continue };
         let place = format!("{file}, line {number}");
         let image =
-            words.next().ok_or_else(|| usage(format!("{place}: no image behind the cores {cores}")))?;
+            words.next().ok_or_else(|| usage(format!("{place}: no image after the cores {cores}")))?;
         programs.push(CoreProgram {
             cores: list(&place, &cores)?,
             image: image.into(),
@@ -103,7 +103,7 @@ fn programs(file: &str, text: &str) -> Result<Vec<CoreProgram>, Failure> {
 /// Refuses what the chip has no room for.
 fn check(programs: &[CoreProgram]) -> Result<(), Failure> {
     if programs.len() > PROGRAMS_MAX {
-        return Err(usage(format!("{} programs at once; allowed: {PROGRAMS_MAX}", programs.len())));
+        return Err(usage(format!("{} programs at once; allowed: at most {PROGRAMS_MAX}", programs.len())));
     }
     let mut taken = [false; CORES];
     for core in programs.iter().flat_map(|program| &program.cores) {
@@ -115,7 +115,7 @@ fn check(programs: &[CoreProgram]) -> Result<(), Failure> {
         let bytes: usize = program.arguments.iter().map(|word| word.len() + 1).sum();
         let allowed = bare_map::program::ARGUMENT_TEXT_BYTES - 256;
         if bytes > allowed {
-            return Err(usage(format!("arguments of {bytes} bytes; allowed: {allowed}")));
+            return Err(usage(format!("arguments of {bytes} bytes; allowed: at most {allowed}")));
         }
     }
     Ok(())
@@ -134,7 +134,7 @@ fn list(source: &str, text: &str) -> Result<Vec<usize>, Failure> {
         };
         let (first, last) = (core(first)?, core(last)?);
         if first > last {
-            return Err(usage(format!("{source}: {part} is no range; write {last}-{first}")));
+            return Err(usage(format!("{source}: {part} is not a range; write {last}-{first}")));
         }
         cores.extend(first..=last);
     }
@@ -183,11 +183,11 @@ mod tests {
             ("--cores 0,48 -- a", "", "--cores: no core \"48\"; the chip has cores 0 to 47"),
             ("--cores x -- a", "", "--cores: no core \"x\"; the chip has cores 0 to 47"),
             ("--cores 0,1,0 -- a", "", "core 0 is named twice; a core runs one image"),
-            ("--cores 7-3 -- a", "", "--cores: 7-3 is no range; write 3-7"),
-            ("--cores 0", "", "no image; write it behind --: isles bare run --cores 0,1 -- IMAGE"),
-            ("-- a", "", "no cores; say --cores 0,1 -- IMAGE, or --table FILE"),
+            ("--cores 7-3 -- a", "", "--cores: 7-3 is not a range; write 3-7"),
+            ("--cores 0", "", "no image; put it after --: isles bare run --cores 0,1 -- IMAGE"),
+            ("-- a", "", "no cores; give --cores 0,1 -- IMAGE, or --table FILE"),
             ("--tile 0 --cores 0 -- a", "", "--tile 0; allowed: 1 to 65535"),
-            ("--table t", "0 a.img\n1\n", "t, line 2: no image behind the cores 1"),
+            ("--table t", "0 a.img\n1\n", "t, line 2: no image after the cores 1"),
             ("--table t", "0 a.img\n0 b.img\n", "core 0 is named twice; a core runs one image"),
             ("--table t", "\n", "t: no program; a line is: LIST IMAGE [ARGUMENT]..."),
             ("--frob --cores 0 -- a", "", "unknown option --frob; see isles bare run --help"),

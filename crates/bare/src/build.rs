@@ -43,7 +43,7 @@ pub fn execute(words: &[String]) -> Result<(), Failure> {
     let order = parse(words)?;
     let bare = sources()?;
     let [first, others @ ..] = &order.sources[..] else {
-        return Err(usage("no program; say isles bare build PROGRAM.c, or the folder of a crate"));
+        return Err(usage("no program; use isles bare build PROGRAM.c, or the folder of a crate"));
     };
     let image = if first.join("Cargo.toml").is_file() && others.is_empty() {
         build_crate(first, &order, &bare)?
@@ -91,7 +91,7 @@ fn sources() -> Result<PathBuf, Failure> {
     let bare = folders
         .find_map(|folder| Some(folder.join("bare-metal")).filter(|bare| bare.join("link.x").is_file()));
     bare.ok_or_else(|| {
-        usage("images are built inside the sources of Isles, and there is no folder bare-metal here")
+        usage("images are built inside the Isles sources, but there is no folder bare-metal here")
     })
 }
 
@@ -122,12 +122,15 @@ fn package_name(folder: &Path) -> Result<String, Failure> {
 /// A `cargo build` for bare cores.
 fn cargo(bare: &Path, target: &Path) -> Result<Command, Failure> {
     if !is_on_path("cargo") {
-        return Err(usage("there is no cargo on PATH; install Rust (https://rustup.rs)"));
+        return Err(usage("cargo is not on PATH; install Rust (https://rustup.rs)"));
     }
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().map(|output| output.stdout);
     let sysroot = String::from_utf8_lossy(&sysroot.unwrap_or_default()).trim().to_string();
     if !Path::new(&sysroot).join("lib/rustlib").join(TARGET).is_dir() {
-        return Err(usage(format!("Rust has no {TARGET} here; get it by: rustup target add {TARGET}")));
+        return Err(usage(format!(
+            "the Rust target {TARGET} is not installed; run: rustup target add \
+             {TARGET}"
+        )));
     }
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--locked", "--quiet", "--target", TARGET]);
@@ -141,11 +144,11 @@ fn cargo(bare: &Path, target: &Path) -> Result<Command, Failure> {
 
 fn build_c(order: &ImageOptions, bare: &Path) -> Result<PathBuf, Failure> {
     if !is_on_path("gcc") {
-        return Err(usage("there is no gcc on PATH, which compiles C; on Debian: apt-get install gcc"));
+        return Err(usage("gcc, needed to compile C, is not on PATH; on Debian: apt-get install gcc"));
     }
     let library = bare.with_file_name("c");
     if !library.join("src/run.c").is_file() {
-        return Err(usage(format!("there is no library of RCCE in {}", library.display())));
+        return Err(usage(format!("there is no RCCE library in {}", library.display())));
     }
     let target = bare.join("target");
     let mut cargo = cargo(bare, &target)?;
@@ -170,7 +173,7 @@ fn compile_and_link(
     objects: &Path,
 ) -> Result<PathBuf, Failure> {
     let own = Command::new("gcc").arg("-print-file-name=include").output();
-    let own = own.map_err(|cause| usage(format!("gcc cannot be started: {cause}")))?.stdout;
+    let own = own.map_err(|cause| usage(format!("cannot start gcc: {cause}")))?.stdout;
     let own = String::from_utf8_lossy(&own).trim().to_string();
     let mut names = Vec::new();
     for (number, file) in files.iter().enumerate() {
@@ -224,8 +227,8 @@ fn image_file(order: &ImageOptions, name: &str) -> Result<PathBuf, Failure> {
 fn run_compiler(command: &mut Command, name: &str) -> Result<(), Failure> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(usage(format!("{name} has failed, and has said why"))),
-        Err(cause) => Err(usage(format!("{name} cannot be started: {cause}"))),
+        Ok(_) => Err(usage(format!("{name} failed; see its output above"))),
+        Err(cause) => Err(usage(format!("cannot start {name}: {cause}"))),
     }
 }
 

@@ -14,7 +14,7 @@ const PROGRAM_HEADER_NOTE: u32 = 4;
 pub fn check(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let bytes = std::fs::read(path).map_err(|cause| Failure::Usage(format!("image {shown}: {cause}")))?;
-    let line = |why| Failure::Usage(format!("image {shown}: {why}; isles bare build makes images"));
+    let line = |why| Failure::Usage(format!("image {shown}: {why}; build images with isles bare build"));
     entry(&bytes).map(|_| ()).map_err(line)
 }
 

@@ -33,22 +33,22 @@ Usage: isles bare build PROGRAM.c... [-o IMAGE] [-D.. -I.. -O..]
        isles bare run --table FILE [OPTION]...
 
 Build:
-  -o IMAGE        The image; otherwise out/NAME.img
-  --bin NAME      The program of the crate; otherwise that of the crate's name
+  -o IMAGE        Image file [default: out/NAME.img]
+  --bin NAME      Program of the crate [default: the one named like the crate]
 
 Run:
   --cores LIST    Cores of the chip, as in 0,1,5,24,47 or 0-7, rank 0 first; allowed: 0 to 47
-  --table FILE    Several programs at once, a line each: LIST IMAGE [ARGUMENT]...; # is a comment
-  --tile MHZ      Rate of the tiles, which programs can read; otherwise 533
-  --mesh MHZ      Rate of the mesh, which programs can read; otherwise 800
-  --limit SECONDS Ends the run after that time
-  --times         Says how long each core took to reach main
+  --table FILE    Several programs at once, one per line: LIST IMAGE [ARGUMENT]...; # starts a comment
+  --tile MHZ      Clock of the tiles, readable by programs [default: 533]
+  --mesh MHZ      Clock of the mesh, readable by programs [default: 800]
+  --limit SECONDS End the run after that time
+  --times         Print how long each core took to reach main
 ";
 
 fn main() -> ExitCode {
     let words: Vec<String> = match std::env::args_os().skip(1).map(|word| word.into_string()).collect() {
         Ok(words) => words,
-        Err(word) => return refuse(&format!("the argument {word:?} is no text; allowed: UTF-8")),
+        Err(word) => return refuse(&format!("the argument {word:?} is not text; allowed: UTF-8")),
     };
     // `isles bare ..` passes its own verb on.
     let words = words.strip_prefix(&[String::from("bare")]).unwrap_or(&words);

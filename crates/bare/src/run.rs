@@ -45,7 +45,7 @@ pub fn execute(words: &[String]) -> Result<(), Failure> {
     }
     if !is_on_path(QEMU) {
         return Err(Failure::Usage(format!(
-            "there is no {QEMU} on PATH, which runs the cores; on Debian: apt-get install qemu-system-x86"
+            "{QEMU}, needed to run the cores, is not on PATH; on Debian: apt-get install qemu-system-x86"
         )));
     }
     let chip = Chip::new(&run).map_err(|cause| Failure::Usage(format!("no memory for the chip: {cause}")))?;
@@ -108,7 +108,7 @@ fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child
     command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process =
-        command.spawn().map_err(|cause| Failure::Usage(format!("{QEMU} cannot be started: {cause}")))?;
+        command.spawn().map_err(|cause| Failure::Usage(format!("cannot start {QEMU}: {cause}")))?;
     forward_lines(core, "", process.stdout.take());
     forward_lines(core, "qemu: ", process.stderr.take());
     if let Err(cause) = bells.send_setup(core, &socket, chip.descriptor()) {
@@ -187,7 +187,7 @@ fn outcome(run: &Run, chip: &Chip, machines: &[CoreMachine]) -> Result<(), Failu
                 vector => format!("was stopped by exception {vector}"),
             }),
             _ if machine.killed => Some(String::from("was ended by --limit")),
-            _ => Some(String::from("was lost: its machine ended without a word")),
+            _ => Some(String::from("was lost: its virtual machine ended without a message")),
         };
         if let Some(why) = why {
             eprintln!("error: core {core} {why}");

@@ -202,7 +202,10 @@ fn a_machine_that_is_killed_is_named_by_those_that_wait_for_it() {
     let out = launcher.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(1));
     let stderr = text(&out.stderr);
-    assert!(stderr.contains("error: core 0 was lost: its machine ended without a word\n"), "{stderr}");
+    assert!(
+        stderr.contains("error: core 0 was lost: its virtual machine ended without a message\n"),
+        "{stderr}"
+    );
     assert!(stderr.contains("error: core 47 ended with exit code 1\n"), "{stderr}");
 }
 
@@ -334,7 +337,8 @@ fn what_cannot_be_run_is_one_line() {
         ),
         (
             &["run", "--cores", "0", "--", "README.md"],
-            "error: image README.md: not an ELF file of 64 bits for x86-64; isles bare build makes images",
+            "error: image README.md: not an ELF file of 64 bits for x86-64; build images with isles bare \
+             build",
         ),
         (
             &["run", "--cores", "0", "--", "none.img"],
@@ -344,7 +348,7 @@ fn what_cannot_be_run_is_one_line() {
             &["build", "README.md"],
             "error: README.md is neither a file PROGRAM.c nor a folder with a Cargo.toml",
         ),
-        (&["build"], "error: no program; say isles bare build PROGRAM.c, or the folder of a crate"),
+        (&["build"], "error: no program; use isles bare build PROGRAM.c, or the folder of a crate"),
         (&["build", "--fast"], "error: unknown option --fast; allowed: -o, --bin, -D, -I, -O, -U, -g"),
     ] {
         assert_eq!(refused(words), said);
@@ -353,8 +357,8 @@ fn what_cannot_be_run_is_one_line() {
     assert_eq!(
         refused(&["run", "--cores", "0", "--", own]),
         format!(
-            "error: image {own}: an ELF file without a PVH note (an image for an operating system?); isles bare build \
-             makes images"
+            "error: image {own}: an ELF file without a PVH note (an image for an operating system?); \
+             build images with isles bare build"
         )
     );
 }
@@ -377,7 +381,7 @@ fn without_qemu_the_line_names_its_package() {
     assert_eq!(out.status.code(), Some(2));
     assert_eq!(
         text(&out.stderr),
-        "error: there is no qemu-system-x86_64 on PATH, which runs the cores; on Debian: apt-get install \
+        "error: qemu-system-x86_64, needed to run the cores, is not on PATH; on Debian: apt-get install \
          qemu-system-x86\n"
     );
 }

@@ -152,7 +152,7 @@ fn table(words: &[String]) -> Result<Request, String> {
         }
     }
     if files.is_empty() {
-        return Err("table wants a file that --json wrote".to_owned());
+        return Err("table needs a file written by --json".to_owned());
     }
     Ok(Request::Table { files, documents })
 }
@@ -171,7 +171,7 @@ fn writable(word: &str, name: &str) -> Result<PathBuf, String> {
 fn run_count(word: &str) -> Result<usize, String> {
     match word.parse() {
         Ok(runs) if (1..=RUNS_MAX).contains(&runs) => Ok(runs),
-        _ => Err(format!("--runs {word}: a whole number from 1 to {RUNS_MAX} is wanted")),
+        _ => Err(format!("--runs is {word}; allowed: a whole number from 1 to {RUNS_MAX}")),
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
             ("--json /", "is a folder"),
             ("--markdown /no/such/folder/x", "no such folder"),
             ("--quick --markdown x.md", "leave --quick out"),
-            ("table", "wants a file"),
+            ("table", "needs a file"),
             ("table a.json --runs", "\"--runs\""),
             ("--fast", "\"--fast\""),
             ("--quick core", "\"core\""),

@@ -63,7 +63,8 @@ impl Session {
         let machine = Machine::here();
         if machine.load_average.is_some_and(|load| load > LOAD_DOUBTFUL) {
             eprintln!(
-                "isles-bench: other programs are running (load {:.2}); the figures will be worse and less sure",
+                "isles-bench: other programs are running (load {:.2}); the figures will be worse and \
+                 less certain",
                 machine.load_average.unwrap_or_default()
             );
         }
@@ -106,7 +107,10 @@ impl Session {
             ("effort", (self.effort, self.quick) == (later.effort, later.quick)),
         ] {
             if !is_same {
-                return Err(format!("of another {what} than the file before: one table has one"));
+                return Err(format!(
+                    "the {what} differs from that of the previous file: a table has only \
+                     one"
+                ));
             }
         }
         self.machine.date = format!("{} and {}", self.machine.date, later.machine.date);

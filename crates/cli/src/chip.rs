@@ -13,22 +13,23 @@ use std::path::Path;
 /// Commands for chips.
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Lists the chips that can be had by name
+    /// Lists the chips that are available by name
     List,
-    /// Draws a chip, and prints its constants with error and source
+    /// Draws a chip and prints its constants, each with its error and source
     Show {
         /// The name of a chip, or the path of a chip file (with a `/`, or ending in .toml)
         name: String,
-        /// Writes the drawing into this file, as SVG, and prints nothing else; - is standard output
+        /// Write the drawing to this file, as SVG, and print nothing else; - is standard output
         #[arg(long, value_name = "FILE")]
         svg: Option<String>,
-        /// A constant in the place of that of the file, such as links.flit_time=2; may be said several times
+        /// Override a constant of the chip file, such as links.flit_time=2; may be repeated
         #[arg(long, value_name = "KEY=VALUE")]
         set: Vec<String>,
     },
-    /// Prints every fault of chip files in a line of its own, and how many places can run; exit code 2 if there is one
+    /// Checks chip files: prints each fault on its own line, and how many places can run; exits with 2 if there is
+    /// a fault
     Check {
-        /// The paths of the files, or names of chips
+        /// Paths of chip files, or names of chips
         #[arg(required = true, value_name = "FILE")]
         files: Vec<String>,
     },

@@ -9,9 +9,9 @@ use isles_graph::rmat;
 /// Commands for data sets.
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Lists the graphs, with where each is
+    /// Lists the graphs and where each one is
     List,
-    /// Reads a graph out of its Debian package into the cache: ISLES_CACHE, or ~/.cache/isles
+    /// Extracts a graph from its Debian package into the cache: ISLES_CACHE, or ~/.cache/isles
     Fetch {
         /// The name of the graph
         name: String,
@@ -41,7 +41,7 @@ fn list(width: Option<usize>) -> String {
     let mut text = wrapped(&heading, "about", width);
     text.extend(dataset::list().iter().map(|known| wrapped(&facts(known), &known.about, width)));
     text += "\n";
-    text += &wrapped("Generated when asked for:", &generated, width);
+    text += &wrapped("Generated on demand:", &generated, width);
     text + &wrapped("Triples, for isles run rdf --data:", TRIPLES, width)
 }
 
@@ -72,7 +72,7 @@ fn fetch(name: &str) -> Result<String, DatasetError> {
         Some(Presence::BuiltIn) => "in the program itself".to_owned(),
         _ => format!("in the cache {} or an installed package", dataset::cache()?.display()),
     };
-    Ok(format!("{name}: {bytes} bytes {place}, the SHA-256 is that of the catalogue\n"))
+    Ok(format!("{name}: {bytes} bytes {place}, SHA-256 as in the catalogue\n"))
 }
 
 fn facts(dataset: &Dataset) -> String {

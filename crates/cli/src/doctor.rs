@@ -26,7 +26,7 @@ const ROWS_MAX: usize = 64;
 /// The arguments of `isles doctor`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Prints all as JSON instead
+    /// Print everything as JSON instead
     #[arg(long)]
     json: bool,
 
@@ -174,7 +174,12 @@ fn memory() -> Fact {
     };
     match (gigabytes("MemTotal:"), gigabytes("MemAvailable:")) {
         (Some(all), Some(free)) => Fact::good("memory", format!("{all:.1} GB, {free:.1} GB free")),
-        _ => Fact::good("memory", "unknown").unless(false, Verdict::Poor, "/proc/meminfo says it"),
+        _ => Fact::good("memory", "unknown").unless(
+            false,
+            Verdict::Poor,
+            "cannot read it from \
+             /proc/meminfo",
+        ),
     }
 }
 
@@ -202,7 +207,7 @@ fn huge_pages() -> Fact {
     let chosen = chosen.unwrap_or_else(|| "not offered".to_owned());
     let is_good = ["advise", "always", "within_size", "force"].contains(&chosen.as_str());
     let fact = Fact::good("huge pages of shared memory", chosen);
-    fact.unless(is_good, Verdict::Poor, "large messages touch pages of 4 KiB; shmem_enabled may be `advise`")
+    fact.unless(is_good, Verdict::Poor, "large messages use pages of 4 KiB; set shmem_enabled to `advise`")
 }
 
 /// Energy and clocks of the host, as far as its files say them; no run needs them.
@@ -250,7 +255,7 @@ fn one_copy() -> Fact {
     fact.unless(
         reads,
         Verdict::Poor,
-        "a process may not read another one, so long slices go through shared blocks",
+        "a process may not read another's memory, so long slices go through shared blocks",
     )
 }
 
@@ -280,7 +285,8 @@ fn network() -> Fact {
         None => Fact::good("host name", name).unless(
             false,
             Verdict::Poor,
-            "it leads to no address: a message from another host wakes a sleeping rank after up to 10 ms",
+            "it resolves to no address: a message from another host wakes a sleeping rank after up to 10 \
+             ms",
         ),
     }
 }
@@ -364,7 +370,7 @@ fn as_text(machine: &str, far: &str, facts: &[Fact], places: &[PlaceFacts]) -> S
         );
     }
     if places.len() > ROWS_MAX {
-        let _ = writeln!(text, "and {} more; --json has all", places.len() - ROWS_MAX);
+        let _ = writeln!(text, "and {} more; --json lists all", places.len() - ROWS_MAX);
     }
     text
 }

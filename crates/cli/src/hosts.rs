@@ -35,7 +35,7 @@ const HOST_SILENCE: &SettingRow = setting("host silence");
 #[derive(Args)]
 #[command(next_help_heading = "Several hosts")]
 pub struct HostsArguments {
-    /// Hosts that run the program as ranks of MPI, with commas
+    /// Hosts that run the program as MPI ranks, separated by commas
     #[arg(long, value_name = "A,B,..")]
     hosts: Option<String>,
 
@@ -43,7 +43,7 @@ pub struct HostsArguments {
     #[arg(long, value_name = "N", requires = "hosts", allow_negative_numbers = true)]
     places_per_host: Option<String>,
 
-    /// Only print the line that would start it
+    /// Only print the command that would start it
     #[arg(long, requires = "hosts")]
     dry_run: bool,
 }
@@ -68,11 +68,11 @@ impl Library {
         }
         let output = said(LAUNCHER).map_err(|cause| {
             Failure::Usage(format!(
-                "--hosts needs {LAUNCHER}, which cannot be started: {cause}; see `isles doctor`"
+                "--hosts needs {LAUNCHER}, but it cannot be started: {cause}; see `isles doctor`"
             ))
         })?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let unknown = |said: &str| refusal(LAUNCHER, said, "that of Open MPI, or of MPICH (Hydra)");
+        let unknown = |said: &str| refusal(LAUNCHER, said, "the launcher of Open MPI or MPICH (Hydra)");
         let library = Library::of_version(&text);
         let library = library.ok_or_else(|| unknown(text.lines().next().unwrap_or("silent").trim()))?;
         Ok((library, LAUNCHER))
@@ -141,13 +141,14 @@ impl HostsArguments {
         let Some(list) = &self.hosts else { return Ok(None) };
         if let Some(Flag { name, .. }) = flags.iter().find(|flag| flag.variable == PLACES.variable) {
             return Err(Failure::Usage(format!(
-                "{name} does not go with --hosts; allowed: --places-per-host, which is said of each host"
+                "{name} cannot be combined with --hosts; allowed: --places-per-host, the number on each \
+                 host"
             )));
         }
         if let Some(Flag { value, .. }) =
             flags.iter().find(|flag| flag.variable == MACHINE.variable && flag.value != "mpi")
         {
-            return Err(refusal("--machine", value, "mpi, where --hosts are named"));
+            return Err(refusal("--machine", value, "mpi, because --hosts is given"));
         }
         let hosts = hosts(list)?;
         let per_host = self.per_host(hosts.len() as u32)?;
@@ -184,7 +185,7 @@ fn inherited(flags: &[Flag<'_>]) -> Vec<String> {
 
 /// The hosts of a list, each once.
 fn hosts(list: &str) -> Result<Vec<&str>, Failure> {
-    let allowed = "names or addresses of hosts with commas, each once";
+    let allowed = "host names or addresses, separated by commas, each once";
     let is_name = |host: &&str| {
         !host.is_empty()
             && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
@@ -201,7 +202,7 @@ fn hosts(list: &str) -> Result<Vec<&str>, Failure> {
 fn reachable(host: &str) -> Result<(), Failure> {
     match (host, 0).to_socket_addrs() {
         Ok(_) => Ok(()),
-        Err(cause) => Err(refusal("--hosts", host, &format!("hosts that have an address ({cause})"))),
+        Err(cause) => Err(refusal("--hosts", host, &format!("hosts whose names resolve ({cause})"))),
     }
 }
 

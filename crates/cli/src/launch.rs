@@ -48,12 +48,13 @@ pub struct BenchArguments {
 }
 
 /// Reason why `isles launch --hosts` serves no page.
-const ON_HOSTS: &str =
-    "the page is served where the first rank is; say it behind the --, as in `-- isles run bc --ui`";
+const ON_HOSTS: &str = "the page is served on the host of the first rank; put --ui after the --, as in `-- isles \
+                         run bc \
+     --ui`";
 
 /// Reason why `isles launch` starts no ranks.
-const OF_RANKS: &str = "isles launch does not go with the machine mpi: mpirun starts ranks itself, as in `mpirun -n 4 \
-                        PROGRAM`, with settings as variables, such as ISLES_RECORD=DIR";
+const OF_RANKS: &str = "isles launch does not start MPI ranks; use mpirun, as in `mpirun -n 4 PROGRAM`, \
+     with settings as variables such as ISLES_RECORD=DIR";
 
 /// Becomes the program, with the places in its environment; with a live page, waits for it instead.
 pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
@@ -88,7 +89,7 @@ pub fn launch(arguments: &mut Arguments) -> Result<(), Failure> {
     if found(program).is_some_and(|file| !isles::is_isles_program(&file).unwrap_or(true)) {
         let program = program.display();
         console::notice(format_args!(
-            "warning: {program} does not look like a program of Isles: it is started once, and knows no places"
+            "warning: {program} does not look like an Isles program: it is started once, without places"
         ));
     }
     let Some(server) = ui.map(UiPlan::start).transpose()? else { return become_program(command) };
@@ -106,7 +107,8 @@ fn compare_seeds(arguments: &Arguments, number: &str) -> Result<(), Failure> {
     arguments.ui.reject_with("--seeds", "a page shows one run")?;
     let words = arguments.program.iter().map(|word| word.clone().into_string());
     let words = words.collect::<Result<Vec<_>, _>>();
-    let words = words.map_err(|word| refusal("the program", &word.to_string_lossy(), "words in UTF-8"))?;
+    let words =
+        words.map_err(|word| refusal("the program", &word.to_string_lossy(), "arguments in UTF-8"))?;
     let (program, own) = words.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
     let launch = arguments.places.launch(vec![Claim::read(program, "the program")])?;
     compare_program(number, (program, own), (&arguments.places, &launch))
@@ -182,13 +184,14 @@ impl BenchPicture {
         let path = words.get(at + 1).map(said).ok_or_else(|| refusal("--svg", "", "- or a file"))?;
         let mut words: Vec<OsString> = [&words[..at], &words[at + 2..]].concat();
         if let Some(other) = words.iter().find(|word| *word == "table" || *word == "--list") {
-            let allowed = format!("nothing with {}; isles plot draws what was measured before", said(other));
+            let allowed =
+                format!("nothing with {}; to draw earlier measurements, use isles plot", said(other));
             return Err(refusal("--svg", &path, &allowed));
         }
         let json = words.iter().rposition(|word| word == "--json").and_then(|at| words.get(at + 1)).map(said);
         let is_scratch = json.is_none();
         let json = match json.as_deref() {
-            Some("-") => return Err(refusal("--json", "-", "a file, because --svg draws what is in it")),
+            Some("-") => return Err(refusal("--json", "-", "a file, because --svg draws its contents")),
             Some(json) => PathBuf::from(json),
             None => env::temp_dir().join(format!("isles-bench-{}.json", std::process::id())),
         };

@@ -14,14 +14,14 @@ use std::process::Stdio;
 /// The arguments of `isles top`.
 #[derive(Args)]
 pub struct TopArguments {
-    /// The run directory, made by --record
+    /// Run directory, written by --record
     directory: PathBuf,
 
-    /// Print the table of places once, as text, and end
+    /// Print the table of places once, as text, and exit
     #[arg(long)]
     once: bool,
 
-    /// The directory of the jobs that the run manages, for the pane of jobs (g j)
+    /// Directory of the jobs that the run manages, for the jobs pane (g j)
     #[arg(long, value_name = "DIR")]
     jobs: Option<PathBuf>,
 }
@@ -36,10 +36,10 @@ pub fn top(arguments: &TopArguments) -> Result<(), Failure> {
 /// The arguments of `isles replay`.
 #[derive(Args)]
 pub struct ReplayArguments {
-    /// The run directory, made by --record
+    /// Run directory, written by --record
     directory: PathBuf,
 
-    /// The port of the page [default: any that is free]
+    /// Port of the page [default: any free port]
     #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
     port: Option<String>,
 }
@@ -54,7 +54,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 /// The arguments of `isles serve-sparql`.
 #[derive(Args)]
 pub struct SparqlArguments {
-    /// The port [default: any that is free]
+    /// Port [default: any free port]
     #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
     port: Option<String>,
 
@@ -74,7 +74,7 @@ pub fn serve_sparql(arguments: &SparqlArguments) -> Result<(), Failure> {
 /// The arguments of `isles report`.
 #[derive(Args)]
 pub struct ReportArguments {
-    /// The run directory, made by --record
+    /// Run directory, written by --record
     directory: PathBuf,
 
     /// File for the page with the run in it; - is standard output

@@ -34,7 +34,7 @@ const VERSION: &str = include_str!(concat!(env!("OUT_DIR"), "/version"));
 const EXAMPLES: &str = "Examples:
   isles run bc --graph karate --places 4              an application of the suite, over 4 processes
   isles run bc --graph karate --machine chip:scc      the same on a modelled chip, with a predicted time
-  isles launch -n 4 target/release/hello              a program of yours";
+  isles launch -n 4 target/release/hello              your own program";
 
 /// Runs one Rust program over many places: threads, processes, ranks of MPI, or cores of a modelled chip
 #[derive(Parser)]
@@ -51,18 +51,18 @@ struct Arguments {
 enum Verb {
     /// Lists the applications of the suite, with what each computes
     List,
-    /// Starts a program of yours over places
+    /// Starts your own program over places
     Launch(Box<launch::Arguments>),
-    /// Lists what places count, with units: for --record and all that reads it
+    /// Lists the counters of places with their units, as --record writes them
     Counters,
-    /// Shows what this host offers to runs, and which way each pair of places talks
+    /// Shows what this host offers to runs, and how each pair of places communicates
     Doctor(Box<doctor::Arguments>),
-    /// Measures messages between the places at hand, and writes a chip file that predicts runs on more of them
+    /// Measures messages between the available places, and writes a chip file that predicts runs on more of them
     #[command(disable_help_flag = true)]
     Calibrate(ForwardedArguments),
-    /// Shows a recorded run that runs in this terminal
+    /// Shows a recorded run in this terminal while it runs
     Top(live::TopArguments),
-    /// Shows a recorded run that has ended in a browser
+    /// Shows a recorded run in a browser after it has ended
     Replay(live::ReplayArguments),
     /// Writes a recorded run and the page that shows it into one file
     Report(live::ReportArguments),
@@ -72,35 +72,35 @@ enum Verb {
     /// Shows chips and checks the files that describe them
     #[command(subcommand)]
     Chip(chip::Verb),
-    /// Says the longest that a message or a pattern of messages can take on a chip
+    /// Bounds the time that a message or a pattern of messages can take on a chip
     #[command(disable_help_flag = true)]
     Bound(ForwardedArguments),
     /// Fits power models to measured powers
     #[command(disable_help_flag = true)]
     Power(ForwardedArguments),
-    /// Manages jobs over places until it is ended: started, paused, moved, written by hand
+    /// Runs a job server over places: start, pause, move and checkpoint jobs by hand
     #[command(disable_help_flag = true)]
     Serve(ForwardedArguments),
-    /// Answers SPARQL queries over HTTP, from RDF data that lie on all places
+    /// Answers SPARQL queries over HTTP from RDF data that is distributed over all places
     ServeSparql(live::SparqlArguments),
-    /// Starts, pauses, moves, writes and ends the jobs of isles serve
+    /// Starts, pauses, moves, checkpoints and ends the jobs of isles serve
     #[command(disable_help_flag = true)]
     Job(ForwardedArguments),
-    /// Compiles a C program of RCCE or iRCCE
+    /// Compiles a C program that uses RCCE or iRCCE
     #[command(disable_help_flag = true)]
     Cc(ForwardedArguments),
-    /// Runs a program of RCCE over processes or on a modelled chip
+    /// Runs an RCCE program over processes or on a modelled chip
     #[command(disable_help_flag = true)]
     Rccerun(ForwardedArguments),
-    /// Runs published experiments on the modelled chip and prints both figures
+    /// Repeats published experiments on the modelled chip and compares the figures
     #[command(disable_help_flag = true)]
     Repro(ForwardedArguments),
-    /// Builds and runs programs for cores without an operating system, a virtual machine for each
+    /// Builds and runs programs for cores without an operating system, each core a virtual machine
     #[command(disable_help_flag = true)]
     Bare(ForwardedArguments),
     /// Draws results as SVG: curves, bars, published against ours, time against energy
     Plot(plot::Arguments),
-    /// Shows what the trace of a run says
+    /// Summarizes the trace of a run
     #[command(subcommand)]
     Trace(trace::Verb),
     /// Measures Isles and its peers (the program isles-bench)
@@ -111,7 +111,7 @@ enum Verb {
 /// Arguments passed on to another program.
 #[derive(clap::Args)]
 struct ForwardedArguments {
-    /// See --help after the command, which asks the program that it becomes
+    /// Arguments of the program that the command starts; see --help after the command
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }

@@ -22,7 +22,7 @@ pub fn command() -> Command {
 pub fn list() -> Result<(), Failure> {
     let widest = applications().map(|(name, _)| name.len()).max().unwrap_or_default();
     let lines = applications().map(|(name, about)| format!("{name:<widest$}  {about}\n"));
-    console::print(lines.collect::<String>() + "isles run NAME --help says what each can be told\n")
+    console::print(lines.collect::<String>() + "isles run NAME --help lists the options of each\n")
         .map_err(Failure::stdout)
 }
 
@@ -42,7 +42,7 @@ pub fn app(source: &str, name: &str) -> Result<&'static str, Failure> {
 /// There is none, or it cannot be started.
 pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, arguments)) = matches.subcommand() else {
-        return Err(Failure::Usage("which application? see `isles run --help`".to_owned()));
+        return Err(Failure::Usage("no application given; see `isles run --help`".to_owned()));
     };
     // What every command can be told may stand before the name.
     let own =

@@ -30,13 +30,13 @@ const PACKET: [u8; 1] = [0x0a];
 pub enum Verb {
     /// Prints time by place and activity, messages by pair of places, calls, and the longest finishes
     Stats {
-        /// A file that --trace has written
+        /// File written by --trace
         #[arg(value_name = "FILE")]
         file: String,
         /// Number of longest finishes to list
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = finishes())]
         finishes: u64,
-        /// Prints all figures as JSON instead, in seconds
+        /// Print all figures as JSON instead, in seconds
         #[arg(long)]
         json: bool,
     },
@@ -51,7 +51,7 @@ fn finishes() -> RangedU64ValueParser<u64> {
 pub fn execute(verb: &Verb) -> Result<(), Failure> {
     let Verb::Stats { file, finishes, json } = verb;
     let refused = |cause: &dyn std::fmt::Display| {
-        refusal("FILE", file, &format!("a whole file that --trace has written ({cause})"))
+        refusal("FILE", file, &format!("a complete file written by --trace ({cause})"))
     };
     let bytes = contents(file).map_err(|cause| refused(&cause))?;
     let stats = read(&bytes, *finishes as usize).map_err(|cause| refused(&cause))?;
@@ -100,10 +100,10 @@ fn as_text(stats: &Stats) -> String {
     }
     table(&mut text, &rows);
     for place in &stats.missing {
-        _ = writeln!(text, "place {place} is missing: it did not live to the end of the run");
+        _ = writeln!(text, "place {place} is missing: it did not reach the end of the run");
     }
     for (place, dropped) in &stats.dropped {
-        _ = writeln!(text, "place {place} dropped {dropped} events, which are in no table");
+        _ = writeln!(text, "place {place} dropped {dropped} events; no table includes them");
     }
     text.push_str("\nMessages by pair of places\n");
     let mut rows = vec![strings(["from", "to", "messages", "bytes", "shortest way, us", "mean way, us"])];

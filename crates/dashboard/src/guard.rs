@@ -151,7 +151,7 @@ impl Guard {
             let detail = format!("at most {} KiB are allowed", self.body_bytes_max >> 10);
             return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long", &detail);
         }
-        let other_site = "requests of other sites and other ports are refused";
+        let other_site = "requests from other sites and other ports are refused";
         if headers.contains_key(header::ORIGIN) {
             let own = format!("http://{host}");
             if only(headers, &header::ORIGIN).is_none_or(|origin| origin.as_bytes() != own.as_bytes()) {
@@ -185,7 +185,7 @@ impl Guard {
             return Ok(());
         }
         if role.is_some() && access == Access::Control {
-            let detail = "this address may look only; open the one that was printed for who manages";
+            let detail = "this address is read-only; open the one printed for managing the run";
             return refuse(StatusCode::FORBIDDEN, "no right to change anything", detail);
         }
         let detail = "open the address that was printed when the run began, with its token; it is also in the file \

@@ -81,7 +81,7 @@ async fn forward_control(socket: &Path, request: Request<Incoming>) -> Result<An
     if kind != Some("application/json") {
         return Err(Box::new(problem(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "another kind of body",
+            "unsupported body type",
             "allowed: application/json",
         )));
     }

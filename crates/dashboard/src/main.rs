@@ -29,23 +29,23 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Shows a run that runs, or is about to begin
+    /// Shows a run that is running or about to start
     Live {
         /// The run directory
         directory: PathBuf,
-        /// The port on the loopback address [default: any that is free]
+        /// Port on the loopback address [default: any free port]
         #[arg(long, default_value_t = 0, hide_default_value = true)]
         port: u16,
-        /// Go on when the run has ended
+        /// Keep serving after the run has ended
         #[arg(long)]
         keep: bool,
-        /// Wait for the run to begin, and end when standard input does, which is the end of who has started both
+        /// Wait for the run to start; exit when standard input closes, as when the starter of both exits
         #[arg(long)]
         owned: bool,
-        /// Remove the run directory then
+        /// Remove the run directory on exit
         #[arg(long, requires = "owned")]
         scratch: bool,
-        /// The directory of the jobs that the run manages
+        /// Directory of the jobs that the run manages
         #[arg(long)]
         jobs: Option<PathBuf>,
     },
@@ -53,7 +53,7 @@ enum Verb {
     Replay {
         /// The run directory
         directory: PathBuf,
-        /// The port on the loopback address [default: any that is free]
+        /// Port on the loopback address [default: any free port]
         #[arg(long, default_value_t = 0, hide_default_value = true)]
         port: u16,
     },
@@ -66,7 +66,7 @@ enum Verb {
     Sparql {
         /// The program that answers: isles-rdf
         program: PathBuf,
-        /// The port on the loopback address [default: any that is free]
+        /// Port on the loopback address [default: any free port]
         #[arg(long, default_value_t = 0, hide_default_value = true)]
         port: u16,
         /// Arguments of the program

@@ -106,7 +106,7 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Found, Box<Answer>> 
         return Ok(Found::Answer(text(asset.kind, asset.text)));
     }
     if rows.is_empty() {
-        let detail = "see /api/v1/openapi.json for what there is";
+        let detail = "see /api/v1/openapi.json for all addresses";
         return Err(Box::new(problem(StatusCode::NOT_FOUND, "no such address", detail)));
     }
     // HEAD is GET without the body, which the connection leaves out.
@@ -254,7 +254,7 @@ fn stream(shared: &Shared, context: &RequestContext<'_>) -> Answer {
 fn history(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -> Answer {
     let look = || -> Result<Answer, Box<Answer>> {
         let places = parameter(query, "places").unwrap_or_default();
-        let allowed = "numbers of places with commas, at most 1024";
+        let allowed = "place numbers separated by commas, at most 1024";
         let numbers: Result<Vec<u32>, _> = places.split(',').map(str::parse).collect();
         let numbers = numbers.ok().filter(|numbers| numbers.len() <= HISTORY_PLACES_MAX);
         let numbers = numbers.ok_or_else(|| Box::new(bad_parameter("places", &places, allowed)))?;
@@ -283,13 +283,14 @@ fn output(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -
 }
 
 fn summary(shared: &Shared, _: &RequestContext<'_>) -> Answer {
-    let running = "a run has a summary when it is over and its log was written";
+    let running = "a run has a summary once it has ended and its log is written";
     let found = shared.with_view(|view| view.summary());
     found.map_or_else(|| problem(StatusCode::NOT_FOUND, "no summary", running), |summary| json(&summary))
 }
 
 fn host(shared: &Shared, _: &RequestContext<'_>) -> Answer {
-    let elsewhere = "a host is told of a run that runs on its processors, no replay and no modelled chip";
+    let elsewhere = "host figures exist only for a live run on the processors of the host, not for a \
+         replay or a modelled chip";
     shared.host().map_or_else(|| problem(StatusCode::NOT_FOUND, "no host", elsewhere), |host| json(&host))
 }
 
@@ -299,7 +300,7 @@ fn at(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -> An
         Err(refusal) => return *refusal,
     };
     let found = shared.with_view(|view| view.at(time));
-    let live = "a run that runs has its newest snapshot only, in the stream";
+    let live = "a live run has only its newest snapshot, in the stream";
     found.map_or_else(
         || problem(StatusCode::NOT_FOUND, "no replay", live),
         |snapshot| json(&ReaderSnapshot::from(snapshot)),

@@ -78,7 +78,7 @@ impl fmt::Display for ServeError {
                 write!(f, "{} cannot be replayed: {error}", shown(&path.join("events.log")))
             }
             ServeError::Port(port, cause) => {
-                write!(f, "--port is \"{port}\"; allowed: one that is free ({cause})")
+                write!(f, "--port is \"{port}\"; allowed: a free port ({cause})")
             }
             ServeError::System(text) => f.write_str(text),
         }

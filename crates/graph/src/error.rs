@@ -128,7 +128,7 @@ impl fmt::Display for GraphError {
         match self {
             GraphError::Unreadable(error) => write!(f, "cannot be read: {error}"),
             GraphError::UnknownFormat => {
-                write!(f, "unknown format; known are {FORMATS}")
+                write!(f, "unknown format; allowed: {FORMATS}")
             }
             GraphError::ForeignFormat { name } => write!(f, "this is {name}; allowed: {FORMATS}"),
             GraphError::BadCompression(error) => write!(f, "damaged gzip stream: {error}"),
@@ -136,24 +136,21 @@ impl fmt::Display for GraphError {
                 write!(f, "{position}: found `{found}`, expected {allowed}")
             }
             GraphError::VertexOutOfRange { position, vertex, first, last } => {
-                write!(
-                    f,
-                    "{position}: vertex {vertex} is out of range, the vertices here are {first} to {last}"
-                )
+                write!(f, "{position}: vertex {vertex} is out of range; allowed: {first} to {last}")
             }
             GraphError::SparseVertices { position, vertex, edges, last } => {
                 let plural = if *edges == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "{position}: vertex {vertex} in a graph of {edges} edge{plural}, at most {last} is accepted: \
-                     vertices are numbered from 0 without large gaps"
+                    "{position}: vertex {vertex} in a graph of {edges} edge{plural}; allowed: at most \
+                     {last}, because vertices are numbered from 0 without large gaps"
                 )
             }
             GraphError::BadWeight { position, weight, kind } => {
                 let kind = if *kind == Weights::Strengths { "strength" } else { "length" };
                 write!(
                     f,
-                    "{position}: weight {weight} is not a {kind}, weights must be above zero and finite"
+                    "{position}: weight {weight} is not a {kind}; weights must be above zero and finite"
                 )
             }
             GraphError::StrengthsTooLarge => {
@@ -165,16 +162,16 @@ impl fmt::Display for GraphError {
             GraphError::PathTooLong { weight, vertices, limit } => {
                 write!(
                     f,
-                    "weight {weight:e} in a graph of {vertices} vertices, at most {limit:e} is accepted: the length of \
-                     every path must be finite"
+                    "weight {weight:e} in a graph of {vertices} vertices; allowed: at most {limit:e}, \
+                     because the length of every path must be finite"
                 )
             }
-            GraphError::NoVertices => write!(f, "the graph has no vertices, at least one is needed"),
+            GraphError::NoVertices => write!(f, "the graph has no vertices; allowed: at least one"),
             GraphError::Truncated { position, missing } => {
-                write!(f, "the file ends early, at {position} {missing} is missing")
+                write!(f, "the file ends early: at {position} {missing} is missing")
             }
             GraphError::TooLarge { what, found, limit } => {
-                write!(f, "{found} {what}, at most {limit} are accepted")
+                write!(f, "{found} {what}; allowed: at most {limit}")
             }
             GraphError::BadParameter { found, allowed } => {
                 write!(f, "`{found}` is not accepted, expected {allowed}")

@@ -15,10 +15,10 @@ use std::path::Path;
 const ENDINGS: [&str; 2] = ["graph", "metis"];
 
 const HEADER: &str =
-    "`vertices edges`, and 1 where edges have weights; vertices have no weights and sizes here";
+    "`vertices edges`, and 1 if edges have weights; weights and sizes of vertices are not supported";
 const NEIGHBOURS: &str = "the neighbours of a vertex, from 1, each with its weight if there are weights";
-const BOTH: &str = "each edge in the lines of both its vertices, with one weight; a directed graph can be said in an \
-                    edge list or as a Matrix Market file, `general`";
+const BOTH: &str = "each edge in the lines of both its vertices, with one weight; for a directed graph, \
+     use an edge list or a Matrix Market file, `general`";
 
 /// Returns `true` if the name of a file, gzipped or not, has the extension of this format.
 pub(super) fn is_name_of(path: &Path) -> bool {

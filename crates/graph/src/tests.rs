@@ -109,7 +109,7 @@ mod edge_list {
         let matrix = b"%%MatrixMarket matrix coordinate real general\n2 2 3\n1 2 1\n1 2 2\n2 1 4\n";
         assert_eq!(text(&decode(matrix, &strengths)), "2: 0>1=3 1>0=4");
         for (bytes, expected) in [
-            ("0 1 0\n", "line 1: weight 0 is not a strength, weights must be above zero and finite"),
+            ("0 1 0\n", "line 1: weight 0 is not a strength; weights must be above zero and finite"),
             (
                 "0 1 1e308\n1 2 1e308\n",
                 "the sum of all weights is not finite; allowed: weights whose sum, twice,",
@@ -129,8 +129,12 @@ mod edge_list {
             ("0 1\n2 x\n", format!("line 2: found `2 x`, {line}")),
             ("0 1\n\n-1 2\n", format!("line 3: found `-1 2`, {line}")),
             ("0 1 2 3\n", format!("line 1: found `0 1 2 3`, {line}")),
-            ("7\n", "line 1: found `7`, expected `from to`; a vertex without edges can be said in METIS or Matrix \
-                     Market form".into()),
+            (
+                "7\n",
+                "line 1: found `7`, expected `from to`; for a vertex without edges, use METIS or Matrix \
+                     Market form"
+                    .into(),
+            ),
             ("0 1 {weight: 2}\n", format!("line 1: found `0 1 {{weight: 2}}`, {braces}")),
             ("0 1 {'weight': x}\n", format!("line 1: found `0 1 {{'weight': x}}`, {braces}")),
             ("0 1 2 {}\n", format!("line 1: found `0 1 2 {{}}`, {line}")),
@@ -144,19 +148,19 @@ mod edge_list {
             ("99999999999999999999 0\n", format!("line 1: found `99999999999999999999 0`, {line}")),
             ("0 1 heavy\n", format!("line 1: found `0 1 heavy`, {line}")),
             ("0 1 1\n1 2\n", "line 2: found `1 2`, expected a weight on each line or on none".into()),
-            ("0 1 -2\n", "line 1: weight -2 is not a length, weights must be above zero and finite".into()),
-            ("0 1 0\n", "line 1: weight 0 is not a length, weights must be above zero and finite".into()),
-            ("0 1 NaN\n", "line 1: weight NaN is not a length, weights must be above zero and finite".into()),
-            ("0 1 inf\n", "line 1: weight inf is not a length, weights must be above zero and finite".into()),
+            ("0 1 -2\n", "line 1: weight -2 is not a length; weights must be above zero and finite".into()),
+            ("0 1 0\n", "line 1: weight 0 is not a length; weights must be above zero and finite".into()),
+            ("0 1 NaN\n", "line 1: weight NaN is not a length; weights must be above zero and finite".into()),
+            ("0 1 inf\n", "line 1: weight inf is not a length; weights must be above zero and finite".into()),
             (
                 "0 1 1e400\n",
-                "line 1: weight inf is not a length, weights must be above zero and finite".into(),
+                "line 1: weight inf is not a length; weights must be above zero and finite".into(),
             ),
-            ("", "the graph has no vertices, at least one is needed".into()),
-            ("# nothing\n\n", "the graph has no vertices, at least one is needed".into()),
+            ("", "the graph has no vertices; allowed: at least one".into()),
+            ("# nothing\n\n", "the graph has no vertices; allowed: at least one".into()),
             (
                 "0 1\n0 4000000000\n1 2\n",
-                "line 2: vertex 4000000000 in a graph of 3 edges, at most 1048575 is accepted: \
+                "line 2: vertex 4000000000 in a graph of 3 edges; allowed: at most 1048575, because \
                  vertices are numbered from 0 without large gaps"
                     .into(),
             ),
@@ -207,7 +211,7 @@ mod metis {
             ("2 1 10 1\n", "line 1: found `2 1 10 1`, expected `vertices edges`".to_owned()),
             ("2 1\n2\n", "at line 3 a vertex is missing".to_owned()),
             ("2 1\n2\n1\n1\n", "line 4: found `1`, expected the end".to_owned()),
-            ("2 1\n3\n1\n", "line 2: vertex 3 is out of range, the vertices here are 1 to 2".to_owned()),
+            ("2 1\n3\n1\n", "line 2: vertex 3 is out of range; allowed: 1 to 2".to_owned()),
             ("2 1\n1\n2\n", "line 2: found `1`, expected neighbours other than".to_owned()),
             ("2 1\nx\n1\n", "line 2: found `x`, expected the neighbours".to_owned()),
             ("% two\n3 1\n\n3\n\n", format!("line 4: found `vertex 3`, {both}")),
@@ -250,29 +254,23 @@ mod matrix_market {
             ("%%MatrixMarket matrix coordinate real hermitian\n".into(), {
                 format!("line 1: found `%%MatrixMarket matrix coordinate real he…`, {header}")
             }),
-            (head.to_string(), "the file ends early, at line 2 the size line is missing".into()),
+            (head.to_string(), "the file ends early: at line 2 the size line is missing".into()),
             (format!("{head}2 3 1\n"), format!("line 2: found `2 3 1`, {size}")),
             (format!("{head}two\n"), format!("line 2: found `two`, {size}")),
-            (format!("{head}0 0 0\n"), "the graph has no vertices, at least one is needed".into()),
-            (
-                format!("{head}2 2 1\n0 1 1\n"),
-                "line 3: vertex 0 is out of range, the vertices here are 1 to 2".into(),
-            ),
-            (
-                format!("{head}2 2 1\n1 3 1\n"),
-                "line 3: vertex 3 is out of range, the vertices here are 1 to 2".into(),
-            ),
+            (format!("{head}0 0 0\n"), "the graph has no vertices; allowed: at least one".into()),
+            (format!("{head}2 2 1\n0 1 1\n"), "line 3: vertex 0 is out of range; allowed: 1 to 2".into()),
+            (format!("{head}2 2 1\n1 3 1\n"), "line 3: vertex 3 is out of range; allowed: 1 to 2".into()),
             (format!("{head}2 2 1\n1 2\n"), format!("line 3: found `1 2`, {entry}")),
             (format!("{head}2 2 1\n1 2 x\n"), format!("line 3: found `1 2 x`, {entry}")),
-            (format!("{head}2 2 2\n1 2 1\n"), "the file ends early, at line 4 an entry is missing".into()),
+            (format!("{head}2 2 2\n1 2 1\n"), "the file ends early: at line 4 an entry is missing".into()),
             (format!("{head}2 2 1\n1 2 1\n2 1 1\n"), {
                 "line 4: found `2 1 1`, expected the end, all entries are read".into()
             }),
             (format!("{head}2 2 1\n1 2 -1\n"), {
-                "line 3: weight -1 is not a length, weights must be above zero and finite".into()
+                "line 3: weight -1 is not a length; weights must be above zero and finite".into()
             }),
             (format!("{head}4000000000 4000000000 0\n"), {
-                "4000000000 vertices for so few entries, at most 1048576 are accepted".into()
+                "4000000000 vertices for so few entries; allowed: at most 1048576".into()
             }),
         ];
         for (bytes, expected) in cases {
@@ -421,19 +419,19 @@ mod gt {
             (order, "byte 7: found `09`, expected `0` or `1` (byte order)"),
             (
                 Writer::new(false, false, 1 << 60).bytes,
-                "the file ends early, at byte 34 the adjacency is missing",
+                "the file ends early: at byte 34 the adjacency is missing",
             ),
             (Writer::new(false, false, 0).number(0, 8).bytes.clone(), {
-                "the graph has no vertices, at least one is needed"
+                "the graph has no vertices; allowed: at least one"
             }),
             (build(|w| _ = w.row(&[2], 1).row(&[], 1).number(0, 8)), {
-                "byte 42: vertex 2 is out of range, the vertices here are 0 to 1"
+                "byte 42: vertex 2 is out of range; allowed: 0 to 1"
             }),
             (build(|w| _ = w.number(1 << 61, 8).number(0, 8)), {
-                "the file ends early, at byte 42 a row of neighbours is missing"
+                "the file ends early: at byte 42 a row of neighbours is missing"
             }),
             ([build(body), vec![0; 7]].concat(), {
-                "the file ends early, at byte 51 the number of property maps is missing"
+                "the file ends early: at byte 51 the number of property maps is missing"
             }),
             ([build(body), 0u64.to_le_bytes().to_vec(), b"more".to_vec()].concat(), {
                 "byte 59: found `6d 6f 72 65`, expected the end of the file"
@@ -451,7 +449,7 @@ mod gt {
                     .number(f64::NAN.to_bits(), 8)
                     .bytes
                     .clone(),
-                { "byte 92: weight NaN is not a length, weights must be above zero and finite" },
+                { "byte 92: weight NaN is not a length; weights must be above zero and finite" },
             ),
         ];
         for (bytes, expected) in cases {
@@ -638,8 +636,8 @@ fn a_matrix_market_header_that_is_nearly_right_is_no_edge_list() {
 
 #[test]
 fn unknown_bytes_and_damaged_compression_are_named() {
-    let known = "unknown format; known are edge list, CSV, Matrix Market, METIS .graph and graph-tool .gt, each also \
-                 gzipped";
+    let known = "unknown format; allowed: edge list, CSV, Matrix Market, METIS .graph and graph-tool \
+         .gt, each also gzipped";
     assert_eq!(refusal(b"\x00\x01\x02", &PLAIN), known);
     assert!(refusal(&KARATE[..KARATE.len() / 2], &PLAIN).starts_with("damaged gzip stream: "));
     let mut flipped = KARATE.to_vec();
@@ -698,15 +696,12 @@ fn edges_given_by_a_program_are_checked_too() {
     let refusal = |vertices, ends: &[(u32, u32)], lengths: Option<&[f64]>| {
         Graph::from_edges(vertices, true, ends, lengths).unwrap_err().to_string()
     };
-    assert_eq!(refusal(0, &[], None), "the graph has no vertices, at least one is needed");
-    assert_eq!(
-        refusal(2, &[(0, 1), (1, 2)], None),
-        "edge 1: vertex 2 is out of range, the vertices here are 0 to 1"
-    );
-    assert_eq!(refusal(1 << 40, &[], None), "1099511627776 vertices, at most 2147483648 are accepted");
+    assert_eq!(refusal(0, &[], None), "the graph has no vertices; allowed: at least one");
+    assert_eq!(refusal(2, &[(0, 1), (1, 2)], None), "edge 1: vertex 2 is out of range; allowed: 0 to 1");
+    assert_eq!(refusal(1 << 40, &[], None), "1099511627776 vertices; allowed: at most 2147483648");
     assert_eq!(
         refusal(2, &[(0, 1)], Some(&[-0.0])),
-        "edge 0: weight -0 is not a length, weights must be above zero and finite"
+        "edge 0: weight -0 is not a length; weights must be above zero and finite"
     );
     let graph = Graph::from_edges(2, false, &[(0, 1)], None).unwrap();
     assert_eq!(text(&graph.clone().with_weights(|from, to| f64::from(from + to)).unwrap()), "2: 0-1=1");
@@ -716,8 +711,8 @@ fn edges_given_by_a_program_are_checked_too() {
 #[test]
 fn lengths_whose_sum_along_a_path_could_overflow_are_refused() {
     let path = "0 1 1e308\n1 2 1e308\n2 3 1e308\n";
-    let expected = "weight 1e308 in a graph of 4 vertices, at most 2.2471164185778946e307 is accepted: the length of \
-                    every path must be finite";
+    let expected = "weight 1e308 in a graph of 4 vertices; allowed: at most 2.2471164185778946e307, because the length \
+                    of every path must be finite";
     assert_eq!(refusal(path, &WEIGHTED), expected);
     assert_eq!(text(&decode(path.as_bytes(), &PLAIN)), "4: 0-1 1-2 2-3", "as weights they are not read");
     let longest = f64::MAX / 8.0;

@@ -34,7 +34,7 @@ impl GuestError {
 impl fmt::Display for GuestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GuestError::NoKvm(error) => write!(f, "/dev/kvm cannot be opened: {error}"),
+            GuestError::NoKvm(error) => write!(f, "cannot open /dev/kvm: {error}"),
             GuestError::Lacks(what) => write!(f, "KVM lacks {what}"),
             GuestError::System { call, error } => write!(f, "{call}: {error}"),
             GuestError::Full(what) => write!(f, "a guest has no more {what}"),

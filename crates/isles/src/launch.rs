@@ -78,8 +78,8 @@ impl fmt::Display for LaunchError {
             }
             LaunchError::Diverged { tape, played, all } => write!(
                 f,
-                "the run is not that of {tape}: they part after {played} of {all} measurements, so the program does not \
-                 do the same twice, or what it reads has changed"
+                "the run differs from {tape} after {played} of {all} measurements: the program is not \
+                 deterministic, or its input has changed"
             ),
         }
     }

@@ -33,7 +33,7 @@ const DENSE_UNTIL: Duration = Duration::from_secs(3);
 const HEARTBEAT: Duration = Duration::from_millis(250);
 
 /// Requirement on a run directory, for a refusal.
-const ALLOWED: &str = "a directory that is empty or not there yet";
+const ALLOWED: &str = "a directory that is empty or does not exist yet";
 
 /// The counters of a run as shared memory.
 struct CounterMemory(SharedWords);
@@ -60,7 +60,7 @@ pub(crate) fn check(
     let refused = |allowed: String| Err(ConfigError::new(source, &value.to_string_lossy(), allowed));
     match machine {
         Machine::Loopback => {
-            return refused(format!("nothing with the machine {machine}, whose runs are not observed"));
+            return refused(format!("nothing with machine {machine} (its runs cannot be observed)"));
         }
         Machine::Threads | Machine::Processes | Machine::Guests | Machine::Mpi | Machine::Chip(_) => {}
     }

@@ -58,10 +58,10 @@ impl Claim {
         match (self, wanted) {
             (Claim::Read { path, what }, Destination::File { path: wanted, .. }) => (path.exists()
                 && is_one_file(path, wanted))
-            .then(|| format!("another file than {what}, which is read")),
+            .then(|| format!("a file other than {what}, because that is read")),
             (Claim::Read { .. }, Destination::Standard) => None,
             (Claim::Written { destination, source }, wanted) => {
-                destination.is_same_as(wanted).then(|| format!("another file than that of {source}"))
+                destination.is_same_as(wanted).then(|| format!("a file other than that of {source}"))
             }
         }
     }
@@ -365,7 +365,7 @@ impl ExportRequest {
         let destination = self.destination();
         // A program's own words would stand in the middle of it.
         if binary && destination.is_standard() {
-            return Err(self.refusal("a file; not -, it is binary"));
+            return Err(self.refusal("a file, not -, because it is binary"));
         }
         if let Some(allowed) = claims.iter().find_map(|claim| claim.refusal(&destination)) {
             return Err(self.refusal(allowed));

@@ -41,7 +41,7 @@ pub(crate) fn check_page(
 ) -> Result<(), Refusal> {
     let makes_command = match request {
         JobRequest::End { .. } | JobRequest::Page { .. } => {
-            let text = "a page ends no job server and passes nothing on; allowed: what jobs can be told";
+            let text = "a page cannot end the job server or forward requests; allowed: orders to jobs";
             return Err(Refusal::of(RefusalKind::NotFromPage, text));
         }
         JobRequest::Create(spec) | JobRequest::Begin { spec, .. } => {
@@ -51,8 +51,8 @@ pub(crate) fn check_page(
         _ => false,
     };
     if makes_command && !has_commands {
-        let text = "this job server lets no page start a command; allowed: tasks, commands by isles job start, and \
-                    all with isles serve --ui --allow-commands";
+        let text = "pages of this job server cannot start commands; allowed: tasks, commands with isles \
+             job start, or both after isles serve --ui --allow-commands";
         return Err(Refusal::of(RefusalKind::CommandsNotAllowed, text));
     }
     Ok(())
@@ -65,21 +65,26 @@ pub(crate) fn check_page(
 pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusal> {
     let too_long = |text: String| Err(Refusal::of(RefusalKind::TooLong, text));
     if spec.name.len() > NAME_BYTES_MAX {
-        return too_long(format!("the name has {} bytes; allowed: {NAME_BYTES_MAX}", spec.name.len()));
+        return too_long(format!(
+            "the name has {} bytes; allowed: at most {NAME_BYTES_MAX}",
+            spec.name.len()
+        ));
     }
     if let Some(sign) = spec.name.chars().find(|sign| steers_text(*sign)) {
         let code = u32::from(sign);
-        let text =
-            format!("the name has U+{code:04X}, which steers how text is shown; allowed: letters and signs");
+        let text = format!(
+            "the name contains U+{code:04X}, a control or formatting character; allowed: \
+                 printable characters"
+        );
         return Err(Refusal::of(RefusalKind::BadName, text));
     }
     let (Runnable::Task(_, words) | Runnable::Command(words)) = &spec.what;
     if words.len() > WORDS_MAX {
-        return too_long(format!("there are {} words; allowed: {WORDS_MAX}", words.len()));
+        return too_long(format!("there are {} words; allowed: at most {WORDS_MAX}", words.len()));
     }
     let bytes: usize = words.iter().map(String::len).sum();
     if bytes > WORDS_BYTES_MAX {
-        return too_long(format!("the words have {bytes} bytes; allowed: {WORDS_BYTES_MAX}"));
+        return too_long(format!("the words have {bytes} bytes; allowed: at most {WORDS_BYTES_MAX}"));
     }
     match &spec.what {
         Runnable::Task(name, words) => {
@@ -104,13 +109,18 @@ fn check_caller(caller: &Caller) -> Result<(), Refusal> {
     let Caller { folder, environment } = caller;
     let refused = |kind, text: String| Err(Refusal::of(kind, text));
     if !folder.is_absolute() || !folder.is_dir() {
-        let text =
-            format!("the folder of the command is {folder:?}; allowed: one that is there, from the root");
+        let text = format!(
+            "the folder of the command is {folder:?}; allowed: the absolute path of an existing \
+                 folder"
+        );
         return refused(RefusalKind::NoSuchCommand, text);
     }
     let bytes: usize = environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     if bytes > ENVIRONMENT_BYTES_MAX {
-        let text = format!("the environment has {bytes} bytes; allowed: {ENVIRONMENT_BYTES_MAX}");
+        let text = format!(
+            "the environment has {bytes} bytes; allowed: at most \
+             {ENVIRONMENT_BYTES_MAX}"
+        );
         return refused(RefusalKind::TooLong, text);
     }
     let is_foreign = |(name, value): &&(String, String)| {
@@ -118,7 +128,7 @@ fn check_caller(caller: &Caller) -> Result<(), Refusal> {
     };
     if let Some((name, _)) = environment.iter().find(is_foreign) {
         let shown: String = name.chars().take(SHOWN_CHARS).collect();
-        let text = format!("the variable {shown:?} is none; allowed: a name without `=`, and no zero bytes");
+        let text = format!("{shown:?} is not a variable; allowed: a name without `=`, and no zero bytes");
         return refused(RefusalKind::NoSuchCommand, text);
     }
     Ok(())
@@ -131,7 +141,11 @@ fn check_command(words: &[String], caller: Option<&Caller>) -> Result<(), Refusa
         return no_command("there is no command; allowed: a program, and words for it");
     };
     if let Some(at) = words.iter().position(|word| word.contains('\0')) {
-        let text = format!("word {} of the command has a zero byte; allowed: text without", at + 1);
+        let text = format!(
+            "word {} of the command has a zero byte; allowed: text without zero bytes \
+             zero bytes",
+            at + 1
+        );
         return Err(Refusal::of(RefusalKind::NoSuchCommand, text));
     }
     if program.is_empty() {
@@ -143,8 +157,8 @@ fn check_command(words: &[String], caller: Option<&Caller>) -> Result<(), Refusa
     let shown: String = program.chars().take(SHOWN_CHARS).collect();
     let rest = if shown.len() < program.len() { " and more" } else { "" };
     let text = format!(
-        "there is no command {shown:?}{rest}; allowed: a program in a folder of PATH, or the path of one; no shell \
-         reads it"
+        "command not found: {shown:?}{rest}; allowed: a program on PATH, or the path of one; no shell is \
+         involved"
     );
     Err(Refusal::of(RefusalKind::NoSuchCommand, text))
 }

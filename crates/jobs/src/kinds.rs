@@ -135,7 +135,7 @@ impl Job for MemoryJob {
             let mut random = Random::stream(2, done / STEP);
             self.filled.extend((done..end).map(|_| random.bits()));
             if end == self.len {
-                output.line(format!("{} MB are filled", self.len >> 17));
+                output.line(format!("filled {} MB", self.len >> 17));
             }
             work(Cycles(20 * (end - done)));
             return Ok(JobProgress::More);

@@ -231,7 +231,7 @@ impl JobServer {
         // It is tried again and again, and told once.
         if fault != self.fault {
             if let Some(fault) = &fault {
-                isles::notice(format_args!("isles: the table of jobs is not written: {fault}"));
+                isles::notice(format_args!("isles: cannot write the table of jobs: {fault}"));
             }
             self.fault = fault;
         }
@@ -379,7 +379,7 @@ impl JobServer {
         let from = self.state.borrow().table.job(id)?.place;
         let to = match self.place(to, "--to")? {
             Some(to) if Some(to) == from => {
-                let text = format!("job {id} is at place {to}; allowed: another");
+                let text = format!("job {id} is already at place {to}; allowed: another place");
                 return Err(Refusal::of(RefusalKind::NoSuchPlace, text));
             }
             Some(to) => to,
@@ -398,7 +398,7 @@ impl JobServer {
                     }
                 };
                 let best = self.options.policy.choose_other(&loads, from.unwrap_or(0), &own);
-                let text = || format!("job {id} stays: no core is better");
+                let text = || format!("job {id} stays where it is: no core is better");
                 best.ok_or_else(|| Refusal::of(RefusalKind::NoBetterCore, text()))?
             }
         };
@@ -513,7 +513,7 @@ impl JobServer {
     async fn set_clock(&self, divider: u32, at: Option<usize>, tile: bool) -> Result<JobReply, Refusal> {
         let (order, scope) = match (at, tile) {
             (None, true) => {
-                return Err(Refusal::of(RefusalKind::NoSuchPlace, "a tile is that of a place; say --at"));
+                return Err(Refusal::of(RefusalKind::NoSuchPlace, "--tile needs a place; give --at"));
             }
             (Some(place), true) => {
                 self.place(Some(place), "--at")?;
@@ -546,7 +546,7 @@ impl JobServer {
             Some(place) => format!("the governor of supply {}", clocks::supply_of(place).await?),
             None => "the governor".to_owned(),
         };
-        Ok(JobReply::Done { text: format!("{whose} is {policy} from now on") })
+        Ok(JobReply::Done { text: format!("{whose} is now {policy}") })
     }
 
     /// The supply of a place that was named, or all.

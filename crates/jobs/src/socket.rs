@@ -175,7 +175,7 @@ fn serve_connection(
 fn answer(line: &[u8], requests: &Sender<QueuedRequest>) -> JobReply {
     match serde_json::from_slice(line) {
         Err(fault) => {
-            let text = format!("the request is no request: {fault}");
+            let text = format!("malformed request: {fault}");
             JobReply::Refused(Refusal::of(RefusalKind::BadRequest, text))
         }
         Ok(request) => {
@@ -224,7 +224,7 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
             Ok(Some(JobReply::Ending { waits })) => waits.join("; "),
             // It has closed the connection, and ends.
             Ok(Some(JobReply::Refused(_))) | Err(_) => String::new(),
-            Ok(Some(_)) => return Err(format!("{}: the job server is of another version", path.display())),
+            Ok(Some(_)) => return Err(format!("{}: the job server has a different version", path.display())),
             Ok(None) if force => {
                 server.kill();
                 server.has_ended(KILL_WAIT);
@@ -294,7 +294,7 @@ fn exchange(
     request: &JobRequest,
     limit: Duration,
 ) -> Result<Option<JobReply>, String> {
-    let gone = |cause: io::Error| format!("the job server has gone: {cause}");
+    let gone = |cause: io::Error| format!("the job server is gone: {cause}");
     stream.set_read_timeout(Some(limit)).map_err(gone)?;
     let mut text = serde_json::to_vec(request).expect("a request has a form");
     text.push(b'\n');
@@ -305,5 +305,5 @@ fn exchange(
         Err(cause) => return Err(gone(cause)),
         Ok(_) => {}
     }
-    serde_json::from_str(&line).map(Some).map_err(|fault| format!("the answer is none: {fault}"))
+    serde_json::from_str(&line).map(Some).map_err(|fault| format!("malformed answer: {fault}"))
 }

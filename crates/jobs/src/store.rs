@@ -224,7 +224,7 @@ impl Store {
         let fault = |fault: String| StoreError::Fault { path: path.clone(), fault };
         let mut table: StoredTable = serde_json::from_str(&text).map_err(|cause| fault(cause.to_string()))?;
         if table.form != FORM {
-            return Err(fault(format!("the form is {}; allowed: {FORM}", table.form)));
+            return Err(fault(format!("the format is {}; allowed: {FORM}", table.form)));
         }
         if table.program != self.program {
             return Err(fault(format!(
@@ -242,7 +242,10 @@ impl Store {
             }
         }
         table.return_environments().map_err(|id| {
-            fault(format!("job {id} has an environment that is not there; allowed: one of the table"))
+            fault(format!(
+                "job {id} refers to an environment that does not exist; allowed: one of the \
+                 table"
+            ))
         })?;
         Ok((table.next, table.jobs))
     }
@@ -282,7 +285,7 @@ impl Store {
         let fault = |fault: String| StoreError::Fault { path: path.clone(), fault };
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let end = end
-            .ok_or_else(|| fault("there is no head; allowed: a state that a job server wrote".to_owned()))?;
+            .ok_or_else(|| fault("it has no header; allowed: a state written by a job server".to_owned()))?;
         let header: StateHeader =
             serde_json::from_slice(&bytes[..end]).map_err(|cause| fault(cause.to_string()))?;
         let state = bytes.split_off(end + 1);
@@ -290,13 +293,14 @@ impl Store {
         if (header.form, header.program.as_str(), header.kind.as_str()) != wanted {
             let StateHeader { form, program, kind: found, .. } = header;
             return Err(fault(format!(
-                "it is a state of {found} of {program} in form {form}; allowed: of {kind} of {} in form {FORM}",
+                "it is a state of {found} of {program} in format {form}; allowed: of {kind} of {} in \
+                 format {FORM}",
                 self.program
             )));
         }
         if (header.bytes, header.check) != (state.len() as u64, check(&state)) {
             return Err(fault(format!(
-                "it has {} bytes that do not fit their check word; allowed: the {} that were written",
+                "it has {} bytes that do not match their checksum; allowed: the {} that were written",
                 state.len(),
                 header.bytes
             )));

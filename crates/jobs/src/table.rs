@@ -263,7 +263,10 @@ impl JobTable {
             Ok(()) => Ok(done),
             Err(error) => Err(Refusal::of(
                 RefusalKind::NotKept,
-                format!("nothing was started or made, for it cannot be kept: {error}"),
+                format!(
+                    "nothing was started or created, because the table of jobs cannot be written: \
+                     {error}"
+                ),
             )),
         });
         if done.is_err() {
@@ -340,7 +343,7 @@ impl JobTable {
         }
         let (target, was_paused) = (job.target.filter(|_| job.state == JobState::Moving), job.was_paused);
         if let Err(error) = self.store.save_state(id, kind, &state) {
-            let reason = format!("it goes on where it is, for its state cannot be written: {error}");
+            let reason = format!("it continues where it is, because its state cannot be written: {error}");
             let report = self.set_reason(id, reason, JobReport::Unsaved { was_paused });
             self.step(id, report);
             self.command(id, if was_paused { Control::Pause } else { Control::Run });
@@ -439,7 +442,7 @@ impl ManagedJob {
 fn no_job(id: u64, known: impl Iterator<Item = u64>) -> Refusal {
     let known: Vec<String> = known.map(|id| id.to_string()).collect();
     let text = match &known[..] {
-        [] => format!("there is no job {id}: there are none"),
+        [] => format!("there is no job {id}: there are no jobs"),
         known => format!("there is no job {id}; allowed: {}", known.join(", ")),
     };
     Refusal::of(RefusalKind::NoSuchJob, text)

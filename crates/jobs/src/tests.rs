@@ -415,7 +415,7 @@ fn a_state_of_another_kind_or_program_or_cut_short_is_refused() {
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(&path, damaged).unwrap();
     let refused = store.load_state(1, "pi").unwrap_err().to_string();
-    assert!(refused.contains("do not fit their check word"), "{refused}");
+    assert!(refused.contains("do not match their checksum"), "{refused}");
 }
 
 #[test]
@@ -428,7 +428,7 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
     let text = std::fs::read_to_string(&path).unwrap();
     for (from, to, said) in [
         ("\"new\"", "\"sleeping\"", "a state of a job"),
-        ("\"form\": 1", "\"form\": 9", "the form is 9; allowed: 1"),
+        ("\"form\": 1", "\"form\": 9", "the format is 9; allowed: 1"),
         ("\"tests\"", "\"others\"", "allowed: those of tests"),
         ("\"id\": 1", "\"id\": 9", "jobs[0] has number 9"),
         ("\"jobs\"", "\"job\"", "missing field"),
@@ -451,7 +451,9 @@ fn what_cannot_be_kept_is_neither_made_nor_started() {
     std::fs::create_dir(&obstacle).unwrap();
     let refused = table.change_and_save(|table| Ok(table.create(spec()))).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::NotKept);
-    assert!(refused.reason.contains("nothing was started or made") && refused.reason.contains("jobs.json"));
+    assert!(
+        refused.reason.contains("nothing was started or created") && refused.reason.contains("jobs.json")
+    );
     let refused = table.start_and_save(0, |_| first).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::NotKept);
     assert_eq!(table.jobs().map(|(id, job)| (id, job.state)).collect::<Vec<_>>(), [(first, JobState::New)]);

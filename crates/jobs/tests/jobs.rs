@@ -191,12 +191,12 @@ fn a_command_runs_where_it_was_typed_with_the_environment_of_its_caller() {
     assert!(Path::new(output["file"].as_str().unwrap()).is_absolute());
     let table = std::fs::read_to_string(server.folder.join("jobs.json")).unwrap();
     assert_eq!(table.matches("\"FOO\"").count(), 1, "an environment is kept once");
-    assert!(server.refused(&["start", "--", "./own.sh"]).contains("there is no command \"./own.sh\""));
+    assert!(server.refused(&["start", "--", "./own.sh"]).contains("command not found: \"./own.sh\""));
     let late = server.json(&["duplicate", &copy])["job"]["id"].to_string();
     std::fs::remove_dir_all(&here).unwrap();
     server.json(&["start", &late]);
     let failed = server.wait(&late, "failed");
-    assert!(failed["reason"].as_str().unwrap().contains("there is no folder"), "{failed}");
+    assert!(failed["reason"].as_str().unwrap().contains("where it was typed, does not exist"), "{failed}");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn each_verb_does_what_it_says_to_a_task() {
     server.wait(&job, "running");
     server.json(&["move", &job, "--to", "1"]);
     assert_eq!(server.wait(&job, "running")["place"], 1);
-    assert!(server.refused(&["move", &job, "--to", "1"]).contains("is at place 1; allowed: another"));
+    assert!(server.refused(&["move", &job, "--to", "1"]).contains("is already at place 1; allowed: another"));
     assert!(server.refused(&["move", &job, "--to", "7"]).contains("--to is 7; allowed: 0 to 1"));
     assert!(server.refused(&["remove", &job]).contains("cannot remove"));
     server.json(&["kill", &job]);
@@ -320,7 +320,7 @@ fn a_command_is_stopped_and_killed_and_runs_no_shell() {
     std::fs::remove_file(&passing).unwrap();
     server.json(&["start", &job]);
     let failed = server.wait(&job, "failed");
-    assert!(failed["reason"].as_str().unwrap().contains("passing\" cannot be started"), "{failed}");
+    assert!(failed["reason"].as_str().unwrap().contains("cannot start \""), "{failed}");
     let job = server.begin(&["--", "false"]);
     assert_eq!(server.wait(&job, "failed")["reason"], "exit code 1");
     server.end();
@@ -445,25 +445,22 @@ fn turn_supplies_and_governors(server: &JobServer) {
     done(&["clock", "2", "--at", "9", "--tile"]);
     until(|| core(9)["divider"] == 2);
     let refused = server.refused(&["clock", "2", "--at", "47", "--tile"]);
-    assert!(refused.contains("the present voltage does not carry the divider 2"), "{refused}");
+    assert!(refused.contains("the present voltage is too low for the divider 2"), "{refused}");
     // A governor of one supply: others are not under it.
     done(&["governor", "capped:4W", "--at", "9"]);
     until(|| core(9)["governor"] == "capped:4W" && core(4)["governor"] == "fixed");
     let refused = server.refused(&["clock", "4", "--at", "9"]);
-    assert!(refused.contains("the governor capped:4W keeps the clocks"), "{refused}");
+    assert!(refused.contains("the governor capped:4W controls the clocks"), "{refused}");
     done(&["clock", "3", "--at", "4"]);
     done(&["governor", "capped:60W"]);
     until(|| core(9)["governor"] == "capped:60W" && core(4)["governor"] == "capped:60W");
     let refused = server.refused(&["governor", "on-demand", "--at", "9"]);
-    assert!(
-        refused.contains("the governor capped:60W is that of the whole chip; allowed: fixed"),
-        "{refused}"
-    );
+    assert!(refused.contains("the governor capped:60W is set for the whole chip; set fixed"), "{refused}");
     assert_eq!(server.json(&["cores"])["governor"], "capped:60W");
     let refused = server.refused(&["clock", "4"]);
-    assert!(refused.contains("the governor capped:60W keeps the clocks"), "{refused}");
+    assert!(refused.contains("the governor capped:60W controls the clocks"), "{refused}");
     let refused = server.refused(&["governor", "capped:1W"]);
-    assert!(refused.contains("the governor is not for this run; allowed: at least "), "{refused}");
+    assert!(refused.contains("the governor does not suit this run; allowed: at least "), "{refused}");
     assert!(server.refused(&["governor", "warm"]).contains("the governor is \"warm\"; allowed: fixed, "));
     done(&["governor", "fixed"]);
     assert_eq!(server.json(&["cores"])["governor"], "fixed");
@@ -475,8 +472,8 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&server.folder), mode(&server.folder.join("socket"))), (0o700, 0o600));
     for (words, said) in [
-        (&["pause", "99"][..], "there is no job 99: there are none"),
-        (&["start"], "there is nothing to run; say --task KIND, or a command behind --"),
+        (&["pause", "99"][..], "there is no job 99: there are no jobs"),
+        (&["start"], "there is nothing to run; give --task KIND, or a command after --"),
         (&["start", "--task", "rm"], "--task is \"rm\"; allowed: pi, sum, memory, count"),
         (&["start", "--task", "pi", "--", "0"], "the number of terms is \"0\"; allowed: 1 to"),
         (&["start", "--task", "pi", "--at", "2"], "--at is 2; allowed: 0 to 1"),
@@ -484,22 +481,30 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         (&["clock", "4"], "no clock has changed"),
         (
             &["start", "--", "no-such-command"],
-            "there is no command \"no-such-command\"; allowed: a program in a",
+            "command not found: \"no-such-command\"; allowed: a program on",
         ),
-        (&["start", "--", "/etc/passwd"], "there is no command \"/etc/passwd\"; allowed: "),
+        (&["start", "--", "/etc/passwd"], "command not found: \"/etc/passwd\"; allowed: "),
         (
             &["create", "--name", "a\u{202e}b", "--task", "pi", "--", "9"],
-            "the name has U+202E, which steers how text is shown; allowed: letters and signs",
+            "the name contains U+202E, a control or formatting character; allowed: printable characters",
         ),
-        (&["create", "--name", "a\u{1b}b", "--", "true"], "the name has U+001B"),
-        (&["create", "--", "sleep 100"], "there is no command \"sleep 100\"; allowed: "),
+        (&["create", "--name", "a\u{1b}b", "--", "true"], "the name contains U+001B"),
+        (&["create", "--", "sleep 100"], "command not found: \"sleep 100\"; allowed: "),
         (&["create", "--", ""], "the command is empty; allowed: the name of a program"),
-        (&["start", "--name", &"n".repeat(1025), "--", "true"], "the name has 1025 bytes; allowed: 1024"),
+        (
+            &["start", "--name", &"n".repeat(1025), "--", "true"],
+            "the name has 1025 bytes; allowed: at \
+             most 1024",
+        ),
         (
             &[&["start", "--", "true"][..], &vec!["1"; 100_000]].concat(),
-            "there are 100001 words; allowed: 4096",
+            "there are 100001 words; allowed: at most 4096",
         ),
-        (&["start", "--", "true", &"1".repeat(100_000)], "the words have 100004 bytes; allowed: 65536"),
+        (
+            &["start", "--", "true", &"1".repeat(100_000)],
+            "the words have 100004 bytes; allowed: at most \
+             65536",
+        ),
         (&["start", "--", "true", &"1".repeat(120_000), &"2".repeat(120_000)], "the words have 240004 bytes"),
     ] {
         let line = server.refused(words);
@@ -567,7 +572,7 @@ fn a_full_disk_is_survived(server: &mut JobServer, full: impl Fn(&Path, bool)) {
         server.json(verb);
         until(|| shown(server)["state"] == "running");
         let reason = shown(server)["reason"].clone();
-        let said = "it goes on where it is, for its state cannot be written: ";
+        let said = "it continues where it is, because its state cannot be written: ";
         assert!(reason.as_str().unwrap().starts_with(said), "{reason}");
         assert_eq!(shown(server)["place"], 1);
     }
@@ -577,7 +582,13 @@ fn a_full_disk_is_survived(server: &mut JobServer, full: impl Fn(&Path, bool)) {
     server.json(&["resume", &job]);
     let mark = server.folder.join("mark");
     let refused = server.refused(&["start", "--", "touch", mark.to_str().unwrap()]);
-    assert!(refused.contains("nothing was started or made, for it cannot be kept: "), "{refused}");
+    assert!(
+        refused.contains(
+            "nothing was started or created, because the table of jobs cannot be \
+         written: "
+        ),
+        "{refused}"
+    );
     assert_eq!(server.json(&["list"])["jobs"].as_array().unwrap().len(), 1);
     full(&server.folder, false);
     let computed = |server: &JobServer| shown(server)["busy"].as_f64().unwrap();
@@ -795,7 +806,10 @@ fn who_ends_a_job_server_hears_which_job_cannot_be_written() {
     std::fs::create_dir(&obstacle).unwrap();
     let mut ending = Ending::begin(&server);
     let line = ending.line();
-    assert!(line.contains("job 1: it goes on where it is, for its state cannot be written: "), "{line}");
+    assert!(
+        line.contains("job 1: it continues where it is, because its state cannot be written: "),
+        "{line}"
+    );
     std::fs::remove_dir(&obstacle).unwrap();
     ending.wait(&mut server);
     server.start(&["--machine", "threads", "--places", "1"]);

@@ -191,7 +191,7 @@ fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written
     assert_eq!((status, &problem["type"]), (409, &"urn:isles:problem:bad-checkpoint".into()));
     let detail = problem["detail"].as_str().unwrap();
     assert!(
-        detail.contains("it is a state of pi of other-jobs in form 1; allowed: of pi of isles-jobs"),
+        detail.contains("it is a state of pi of other-jobs in format 1; allowed: of pi of isles-jobs"),
         "{detail}"
     );
     assert!(!page.has_touched());
@@ -293,7 +293,7 @@ fn the_flag_is_refused_where_it_says_nothing() {
     for (command, said) in [
         (
             chip.args(["--machine", "chip:scc", "--allow-commands"]),
-            "--allow-commands does not go with a modelled",
+            "--allow-commands cannot be combined with a modelled",
         ),
         (alone.args(["serve", "--allow-commands"]), "--ui"),
     ] {

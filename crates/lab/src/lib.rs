@@ -18,7 +18,7 @@ use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure};
 use std::process::ExitCode;
 
-/// Repeats published experiments, fits power models, calibrates chips, bounds worst cases
+/// Repeats published experiments, fits power models, calibrates chips and bounds worst cases
 #[derive(Parser)]
 #[command(name = "isles-lab", bin_name = "isles", version = VERSION)]
 struct LabArguments {
@@ -31,14 +31,14 @@ struct LabArguments {
 
 #[derive(Subcommand)]
 enum LabVerb {
-    /// Says the longest that a message or a pattern of messages can take on a chip
+    /// Bounds the time that a message or a pattern of messages can take on a chip
     Bound(Box<bound::BoundArguments>),
-    /// Measures messages between the places at hand, and writes a chip file that predicts runs on more of them
+    /// Measures messages between the available places, and writes a chip file that predicts runs on more of them
     Calibrate(Box<calibrate::CalibrateArguments>),
     /// Fits power models to measured powers
     #[command(subcommand)]
     Power(power::PowerVerb),
-    /// Runs published experiments on the modelled chip and prints both figures
+    /// Repeats published experiments on the modelled chip and compares the figures
     Repro(repro::ReproArguments),
 }
 

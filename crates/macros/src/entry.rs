@@ -165,7 +165,7 @@ fn parse_places(input: ParseStream<'_>) -> syn::Result<u32> {
     let number: LitInt = input.parse()?;
     match number.base10_parse() {
         Ok(places) if (1..=PLACES_MAX).contains(&places) => Ok(places),
-        _ => Err(syn::Error::new(number.span(), format!("a test has 1 to {PLACES_MAX} places"))),
+        _ => Err(syn::Error::new(number.span(), format!("a test needs 1 to {PLACES_MAX} places"))),
     }
 }
 

@@ -70,7 +70,8 @@ fn unreadable(call: &Macro, name: &str) -> syn::Error {
     syn::Error::new_spanned(
         &call.path,
         format!(
-            "what the macro `{name}!` uses cannot be seen from outside; list what travels: `(place, [first, second] body)`"
+            "the variables used by the macro `{name}!` are not visible from outside; list what travels: \
+             `(place, [first, second] body)`"
         ),
     )
 }

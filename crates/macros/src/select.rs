@@ -55,12 +55,12 @@ impl Parse for Select {
 }
 
 /// Message for words that `tokio::select!` has and this one has not.
-const BIASED: &str = "`select!` has no `biased`: branches that are ready have their turns; leave the word out, and ask for \
-     what comes first in a `select!` of its own, with `default`";
-const ELSE: &str = "`select!` has no `else`: bind the whole output and `match` it in the body; what is done if no branch is \
-     ready now stands after `default =>`";
-const CONDITION: &str =
-    "branches have no conditions: write a second `select!`, without this branch, for when it does not hold";
+const BIASED: &str = "`select!` has no `biased`: ready branches take turns; remove the word, and poll \
+     the preferred branches first in a separate `select!` with `default`";
+const ELSE: &str = "`select!` has no `else`: bind the whole output and `match` it in the body; to act if \
+     no branch is ready now, use `default =>`";
+const CONDITION: &str = "branches have no conditions: write a second `select!`, without this branch, for when the \
+     condition is false";
 
 /// Refuses `biased;` before the branches.
 fn refuse_biased(input: ParseStream<'_>) -> syn::Result<()> {

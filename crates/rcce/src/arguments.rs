@@ -22,7 +22,7 @@ struct WholeArguments {
 /// Commands of this program.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Runs a program of RCCE that isles cc has made, over processes or on a modelled chip
+    /// Runs an RCCE program built by isles cc, over processes or on a modelled chip
     Rccerun(RunArguments),
 }
 
@@ -59,25 +59,25 @@ pub struct RunArguments {
     /// Number of ranks
     #[arg(short = 'n', long = "ranks", visible_alias = "nue", value_name = "N", value_parser = ranks)]
     pub ranks: u32,
-    /// Machine of the ranks: processes, chip:NAME or chip:FILE
+    /// Machine that runs the ranks: processes, chip:NAME or chip:FILE
     #[arg(long, default_value = "processes", value_parser = machine)]
     pub machine: RankMachine,
-    /// On a chip: the setting of its clocks
+    /// On a chip: the preset of its clocks
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
-    /// On a chip: what code between calls costs beside isles_work; nothing, or host:RATIO
+    /// On a chip: cost of code between calls, in addition to isles_work: nothing, or host:RATIO
     #[arg(long, value_name = "HOW", default_value = "nothing", value_parser = work)]
     pub work: MeasuredWork,
-    /// On a chip: how ranks are kept apart
+    /// On a chip: isolation of ranks
     #[arg(long, value_enum, default_value = "copy")]
     pub isolate: Isolation,
-    /// On a chip: ends a run in which a rank makes no call for this many seconds of the host; 0 is never
+    /// On a chip: end the run if a rank makes no call for this many seconds of the host; 0 for never
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub watchdog: u32,
-    /// Writes what the model says as JSON into this file
+    /// Write the figures of the model to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// The program, made by isles cc
+    /// Program built by isles cc
     #[arg(value_name = "PROGRAM")]
     pub program: PathBuf,
     /// Its arguments
@@ -96,7 +96,7 @@ impl RunArguments {
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(Failure::Usage(format!(
-                "{flag} does not go with --machine processes; allowed: chip:NAME, chip:FILE"
+                "{flag} cannot be combined with --machine processes; allowed: chip:NAME, chip:FILE"
             ))),
             None => Ok(()),
         }
@@ -105,7 +105,7 @@ impl RunArguments {
 
 fn ranks(text: &str) -> Result<u32, String> {
     let ranks = text.parse().ok().filter(|ranks| (1..=RANKS_MAX as u32).contains(ranks));
-    ranks.ok_or_else(|| format!("1 to {RANKS_MAX}, the ranks that RCCE's tables have room for"))
+    ranks.ok_or_else(|| format!("1 to {RANKS_MAX}, the limit of RCCE's tables"))
 }
 
 fn machine(text: &str) -> Result<RankMachine, String> {

@@ -87,7 +87,7 @@ pub fn start_rank(
     if rank != 0 {
         command.stdin(Stdio::null());
     }
-    command.spawn().map_err(|cause| Failure::Ended(format!("rank {rank} cannot be started: {cause}")))
+    command.spawn().map_err(|cause| Failure::Ended(format!("cannot start rank {rank}: {cause}")))
 }
 
 /// Runs the program over that many processes.
@@ -102,7 +102,7 @@ pub fn run(ranks: usize, program: &Path, words: &[OsString]) -> Result<(), Failu
         let child = start_rank((rank, ranks), &memory, HOST, program, words)?;
         let end = Pid::from_raw(child.id() as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let end = end.ok_or(()).map_err(|()| Failure::Ended(format!("rank {rank} has no process")))?;
-        let end = end.map_err(|cause| Failure::Ended(format!("rank {rank} cannot be watched: {cause}")))?;
+        let end = end.map_err(|cause| Failure::Ended(format!("cannot watch rank {rank}: {cause}")))?;
         processes.0.push(RankProcess { child, end, status: None });
     }
     watch(&mut processes, segment)
@@ -196,7 +196,7 @@ fn pin_rank(rank: usize, ranks: usize) {
 /// # Errors
 /// The first process has not started it, or the program cannot be loaded.
 pub fn run_as_rank(words: &[OsString]) -> Result<(), Failure> {
-    let refused = || Failure::Usage("isles-rcce rank is started by isles rccerun only".into());
+    let refused = || Failure::Usage("only isles rccerun starts isles-rcce rank".into());
     let number =
         |at: usize| words.get(at).and_then(|word| word.to_str()?.parse::<usize>().ok()).ok_or_else(refused);
     let (descriptor, rank, ranks, parent) = (number(0)?, number(1)?, number(2)?, number(3)?);

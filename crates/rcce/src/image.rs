@@ -40,7 +40,7 @@ impl Image {
     /// The system refuses, or `isles cc` has not made it.
     pub fn load_copy(path: &Path, bytes: &[u8]) -> Result<Image, Failure> {
         let refused =
-            |cause: std::io::Error| Failure::Ended(format!("no copy of {}: {cause}", path.display()));
+            |cause: std::io::Error| Failure::Ended(format!("cannot copy {}: {cause}", path.display()));
         let memory =
             memfd_create("isles-rank", MemfdFlags::CLOEXEC).map_err(|cause| refused(cause.into()))?;
         let mut file = File::from(memory);
@@ -61,7 +61,7 @@ impl Image {
         let attach = symbol(handle, c"isles_rcce_attach");
         let run = symbol(handle, c"isles_rcce_run");
         if attach.is_null() || run.is_null() {
-            return Err(invalid_image(path, "it has no library of RCCE in it"));
+            return Err(invalid_image(path, "it does not contain the RCCE library"));
         }
         // NEED: symbols are addresses without a type.
         // SOUND: both are functions of `c/src`, with these types; the handle is never closed.
@@ -80,7 +80,7 @@ impl Image {
         // SOUND: the description has the layout of `struct machine` and points to the mapped segment.
         match unsafe { (self.attach)(machine) } {
             0 => Ok(()),
-            _ => Err(invalid_image(&self.path, "another version of Isles has made it")),
+            _ => Err(invalid_image(&self.path, "another version of Isles built it")),
         }
     }
 
@@ -135,8 +135,5 @@ fn loader_error(name: &CStr, path: &Path) -> String {
 }
 
 fn invalid_image(path: &Path, why: &str) -> Failure {
-    Failure::Usage(format!(
-        "{} cannot be run by isles rccerun: {why}; build it with isles cc",
-        path.display()
-    ))
+    Failure::Usage(format!("isles rccerun cannot run {}: {why}; build it with isles cc", path.display()))
 }

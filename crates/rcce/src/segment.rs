@@ -73,7 +73,7 @@ impl RankMemory {
             )
         };
         let start = start.map_err(|cause| {
-            Failure::Ended(format!("the memory of the ranks cannot be mapped at {ADDRESS:#x}: {cause}"))
+            Failure::Ended(format!("cannot map the memory of the ranks at {ADDRESS:#x}: {cause}"))
         })?;
         Ok(RankMemory { start: start.cast() })
     }

@@ -43,14 +43,14 @@ const SOURCES: &[(&str, &str)] = sources![
 
 /// The text of `isles cc --help`.
 pub const HELP: &str = "\
-Compiles and links a program of RCCE or iRCCE with the C compiler of this machine: cc, or CC
+Compiles and links an RCCE or iRCCE program with the C compiler of this machine: cc, or CC
 
 Usage: isles cc [--bit-flags] ARGUMENTS OF THE C COMPILER
 
-  --bit-flags   a flag is a bit of a line, as with -DSINGLEBITFLAGS
+  --bit-flags   make each flag one bit of a line, as with -DSINGLEBITFLAGS
 
-The options -DGORY and -DRC_POWER_MANAGEMENT mean what they mean for the original library.
-Run what it makes with isles rccerun.
+The options -DGORY and -DRC_POWER_MANAGEMENT have the same meaning as for the original library.
+Run the result with isles rccerun.
 
 Example: isles cc -O2 examples/c/pingpong.c -o out/pingpong
 ";
@@ -126,13 +126,13 @@ fn archive(root: &Path, kind: &str, options: &[&str]) -> Result<(), Failure> {
         let mut command = Command::new(compiler());
         command.args(["-std=gnu11", "-O2", "-fPIC", "-c"]).args(options).arg("-I").arg(root.join("include"));
         command.arg(root.join(path)).arg("-o").arg(&object);
-        run_compiler(&mut command, "the library of RCCE cannot be compiled")?;
+        run_compiler(&mut command, "cannot compile the RCCE library")?;
         objects[usize::from(name.to_string_lossy().starts_with('i'))].push(object);
     }
     for (name, objects) in ["librcce.a", "libircce.a"].iter().zip(objects) {
         let mut command = Command::new("ar");
         command.arg("rcs").arg(folder.join(name)).args(objects);
-        run_compiler(&mut command, "the library of RCCE cannot be put together")?;
+        run_compiler(&mut command, "cannot archive the RCCE library")?;
     }
     Ok(())
 }
@@ -141,7 +141,7 @@ fn run_compiler(command: &mut Command, what: &str) -> Result<(), Failure> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(Failure::Usage(format!(
-            "{what}; {} has said why",
+            "{what}; see the output of {} above",
             Path::new(command.get_program()).display()
         ))),
         Err(cause) => Err(unstartable(command.get_program(), &cause)),
@@ -152,7 +152,7 @@ fn unstartable(program: &OsStr, cause: &std::io::Error) -> Failure {
     let program = Path::new(program).display();
     Failure::Usage(match cause.kind() {
         ErrorKind::NotFound => {
-            format!("there is no C compiler {program}: install gcc or clang with binutils, or name one by CC")
+            format!("no C compiler {program}: install gcc or clang with binutils, or set CC to one")
         }
         _ => format!("cannot start {program}: {cause}"),
     })
@@ -218,7 +218,7 @@ pub fn compile(words: &[OsString]) -> Result<(), Failure> {
         command.args(["-Wl,-u,isles_rcce_attach", "-Wl,-u,isles_rcce_run"]);
         command.arg("-L").arg(library.archives(wanted.has_bit_flags)).args(["-lircce", "-lrcce", "-lm"]);
     }
-    run_compiler(&mut command, "the program cannot be compiled")
+    run_compiler(&mut command, "cannot compile the program")
 }
 
 #[cfg(test)]

@@ -50,5 +50,5 @@ fn foreign() -> Error {
 }
 
 /// Message for a handle that is used where it does not belong.
-pub const FOREIGN: &str = "a handle of a run that has ended, or of another place; it can be used in its own run \
-     only, and goes to another place in a body or a message";
+pub const FOREIGN: &str = "a handle of a run that has ended, or of another place; use it only in its own \
+     run, and send it to another place in a body or a message";

@@ -171,7 +171,7 @@ impl fmt::Display for Refused {
             Refused::Decode(fault) => fault.fmt(f),
             Refused::UnknownHandler(number) => write!(f, "there is no handler {number}"),
             Refused::UnknownCall => write!(f, "it answers a call that was not made"),
-            Refused::NotItsHome => write!(f, "only another place may say that"),
+            Refused::NotItsHome => write!(f, "only another place may send that"),
             Refused::TaskRefusal(refusal) => refusal.fmt(f),
             Refused::Violation(violation) => violation.fmt(f),
             Refused::ServiceViolation(violation) => f.write_str(violation),

@@ -243,12 +243,10 @@ impl Sleep {
     #[cold]
     fn refuse(&self, here: PlaceId) -> ! {
         if here == self.place {
-            panic!(
-                "a `Sleep` that was made in another run was polled at {here}; it ends in its own run only"
-            );
+            panic!("a `Sleep` that was made in another run was polled at {here}; await it in its own run");
         }
         let place = self.place;
-        panic!("a `Sleep` that was made at {place} was polled at {here}; it ends at its own place only");
+        panic!("a `Sleep` that was made at {place} was polled at {here}; await it at its own place");
     }
 }
 
@@ -298,7 +296,7 @@ pub fn timeout<F: Future>(limit: Duration, future: F) -> impl Future<Output = Re
             if let Poll::Ready(output) = future.as_mut().poll(context) {
                 return Poll::Ready(Ok(output));
             }
-            let late = || Error::new(ErrorKind::DeadlinePassed, format!("it was not over within {limit:?}"));
+            let late = || Error::new(ErrorKind::DeadlinePassed, format!("it did not end within {limit:?}"));
             sleep.as_mut().poll(context).map(|()| Err(late()))
         })
         .await

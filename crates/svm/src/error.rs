@@ -50,7 +50,7 @@ impl fmt::Display for RegionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RegionError::DeadPlace(place) => {
-                write!(f, "{place} has died, and with it the region of shared memory")
+                write!(f, "{place} died, and with it the region of shared memory")
             }
             RegionError::Left(place) => {
                 write!(f, "{place} has dropped its part of the region of shared memory")
@@ -64,7 +64,8 @@ impl fmt::Display for RegionError {
             }
             RegionError::NotAscending { page, held } => write!(
                 f,
-                "page {page} of a region is asked while page {held} is held; allowed: guards in ascending order"
+                "page {page} of a region is requested while page {held} is held; allowed: guards in \
+                 ascending order"
             ),
             RegionError::Size { bytes } => {
                 write!(f, "a region of {bytes} bytes; allowed: 1 byte to 2^32 - 1 pages")

@@ -155,11 +155,11 @@ counters! {
     Members {
         MemberSent, "member_sent", "messages", Count, "member_sent", "Messages to members of teams.";
         MemberUnexpected, "member_unexpected", "messages", Count, "member_unexpected",
-            "Messages of members of teams that came before anybody wanted them.";
+            "Messages of members of teams that arrived before their receive.";
         MemberWaits, "member_waits", "messages", Count, "member_waits",
-            "Messages to members of teams that had to wait because too many lay there.";
+            "Messages to members of teams that had to wait because too many were pending there.";
         MemberRead, "member_read", "messages", Count, "member_read",
-            "Long messages of members of teams that were read where they lay, in one copy.";
+            "Long messages of members of teams that were read in place, in one copy.";
     }
     Windows {
         WindowPuts, "window_puts", "accesses", Count, "window_puts", "Puts into parts of windows.";
@@ -171,11 +171,12 @@ counters! {
     }
     Aggregators {
         ItemsPushed, "items_pushed", "items", Count, "items_pushed",
-            "Items of aggregators that left in a bucket, at each place of their way.";
+            "Items of aggregators that left in a bucket, counted at each place of their route.";
         BucketsSent, "buckets_sent", "buckets", Count, "buckets_sent", "Buckets of aggregators sent.";
         ItemsApplied, "items_applied", "items", Count, "items_applied", "Items of aggregators applied.";
         ItemsLost, "items_lost", "items", Count, "items_lost",
-            "Items of aggregators lost: with a dead place, a cancelled finish, or a panic of what applies them.";
+            "Items of aggregators lost: to a dead place, a cancelled finish, or a panic of the function \
+             that applies them.";
         AggregatorWaits, "aggregator_waits", "waits", Count, "aggregator_waits",
             "Times that an item had to wait for room in a bucket.";
     }
@@ -185,7 +186,7 @@ counters! {
         ObjectHandOvers, "object_hand_overs", "guards", Count, "object_hand_overs",
             "Guards of shared objects granted to another place.";
         ObjectFlushes, "object_flushes", "flushes", Count, "object_flushes",
-            "Times that caches were made to forget or write back a shared object.";
+            "Times that caches had to invalidate or write back a shared object.";
     }
 }
 

@@ -75,17 +75,17 @@ impl fmt::Display for DirectoryError {
         match self {
             DirectoryError::NotEmpty(path) => write!(f, "{} is not empty", shown(path)),
             DirectoryError::TooLong(path) => {
-                write!(f, "{} is too long for a socket, which takes {PATH_BYTES_MAX} bytes", shown(path))
+                write!(f, "{} is too long for a socket; allowed: at most {PATH_BYTES_MAX} bytes", shown(path))
             }
-            DirectoryError::NotFound(path) => write!(f, "{} is no run directory", shown(path)),
-            DirectoryError::RunEnded(path) => write!(f, "the run in {} is over", shown(path)),
+            DirectoryError::NotFound(path) => write!(f, "{} is not a run directory", shown(path)),
+            DirectoryError::RunEnded(path) => write!(f, "the run in {} has ended", shown(path)),
             DirectoryError::Rejected(path) => write!(
                 f,
                 "the run in {} does not answer: it has {OBSERVERS_MAX} observers, is another user's, or has just ended",
                 shown(path)
             ),
             DirectoryError::Malformed(path) => {
-                write!(f, "what answers in {} is no run of this version", shown(path))
+                write!(f, "the process answering in {} is not a run of this version", shown(path))
             }
             DirectoryError::NoAnswer(path) => write!(
                 f,

@@ -80,7 +80,7 @@ impl DeathCause {
 impl fmt::Display for DeathCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DeathCause::Unseen => f.write_str("it is gone, and nobody saw how"),
+            DeathCause::Unseen => f.write_str("it is gone for an unknown reason"),
             DeathCause::Exited(code) => write!(f, "its process ended with code {code}"),
             DeathCause::Killed(signal) => write!(f, "its process was ended by signal {signal}"),
             DeathCause::Corrupt => f.write_str("it broke the format of messages"),

@@ -26,13 +26,13 @@ const LEFT_OUT: [usize; 6] = [3, 4, 10, 9, 7, 11];
 /// The keys, for the help.
 const KEYS: [(&str, &str); 13] = [
     ("?", "this help"),
-    ("q, Ctrl-C", "end; the run goes on"),
+    ("q, Ctrl-C", "quit; the run continues"),
     ("j k, arrows", "next and previous place; PgUp PgDn Home End"),
     ("Enter, Esc", "look at a place; back"),
     ("Space", "pin a place to the top"),
     ("/", "filter: a state, or places such as 0,4-7"),
     ("o", "order by place, busy or queue"),
-    ("p", "pause; what comes meanwhile is still looked at"),
+    ("p", "pause; samples are still read meanwhile"),
     ("g t", "table of places"),
     ("g f", "open finishes"),
     ("g m", "messages between places"),
@@ -288,7 +288,7 @@ fn job_lines(screen: &Screen) -> Vec<Line<'static>> {
         return vec![Line::from(plain(trouble))];
     }
     if shown.output.is_empty() {
-        return vec![Line::from("it has written nothing")];
+        return vec![Line::from("it has printed nothing")];
     }
     shown.output.iter().map(|line| Line::from(plain(line))).collect()
 }
@@ -361,5 +361,5 @@ fn warning_lines(screen: &Screen) -> Vec<Line<'static>> {
         Line::from(format!("{:<12} place {:<5} {}", warning.kind.name(), warning.place, plain(&warning.text)))
     };
     let lines: Vec<Line<'static>> = shown.warnings.iter().map(line).collect();
-    if lines.is_empty() { vec![Line::from("nothing is odd")] } else { lines }
+    if lines.is_empty() { vec![Line::from("no warnings")] } else { lines }
 }

@@ -38,18 +38,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Longest wait for a key, so that a signal is seen soon.
 const KEY_WAIT: Duration = Duration::from_millis(100);
 
-/// Shows a run that runs, in this terminal
+/// Shows a recorded run in this terminal while it runs
 #[derive(Parser)]
 #[command(name = "isles-top", version)]
 struct TopArguments {
-    /// The run directory, made by --record
+    /// Run directory, written by --record
     directory: PathBuf,
 
-    /// Print the table of places once, as text, and end
+    /// Print the table of places once, as text, and exit
     #[arg(long)]
     once: bool,
 
-    /// The directory of the jobs that the run manages, for the pane of jobs (g j)
+    /// Directory of the jobs that the run manages, for the jobs pane (g j)
     #[arg(long, value_name = "DIR")]
     jobs: Option<PathBuf>,
 }
@@ -65,9 +65,10 @@ fn main() -> ExitCode {
                 WatchError::Directory(DirectoryError::NoAnswer(_) | DirectoryError::Rejected(_)) => {
                     fail(&error)
                 }
-                _ => {
-                    fail(&format_args!("{error}; a run that has ended is shown by: isles replay {directory}"))
-                }
+                _ => fail(&format_args!(
+                    "{error}; to show a run that has ended, use: isles replay \
+                         {directory}"
+                )),
             };
         }
     };
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
     }
     match watch(&mut run, arguments.jobs.as_deref().map(JobSource::of).as_ref()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(cause) => fail(&format_args!("the terminal cannot be used: {cause}")),
+        Err(cause) => fail(&format_args!("cannot use the terminal: {cause}")),
     }
 }
 

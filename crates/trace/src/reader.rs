@@ -21,8 +21,8 @@ pub enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::Foreign(what) => write!(f, "it is none: {what}"),
-            ReadError::CutOff(whole) => write!(f, "it is cut off after {whole} bytes"),
+            ReadError::Foreign(what) => write!(f, "it is not a trace: {what}"),
+            ReadError::CutOff(whole) => write!(f, "it is truncated after {whole} bytes"),
         }
     }
 }
@@ -225,7 +225,7 @@ impl<'a> PacketReader<'a> {
         match self.rest.first() {
             None => return Ok(None),
             Some(0x0a) => {}
-            Some(_) => return Err(ReadError::Foreign("it holds something else than packets of Perfetto")),
+            Some(_) => return Err(ReadError::Foreign("it holds something other than Perfetto packets")),
         }
         let Some((_, value)) = field(&mut self.rest)? else { return Err(ReadError::CutOff(whole)) };
         self.read(value.bytes()?).map(Some)

@@ -157,7 +157,7 @@ pub fn read(file: &[u8], finishes_max: usize) -> Result<Stats, ReadError> {
         }
     }
     if !is_ours {
-        return Err(ReadError::Foreign("it does not say of which run of Isles it is"));
+        return Err(ReadError::Foreign("it does not name its run of Isles"));
     }
     if states.values().any(|state| !state.open.is_empty()) {
         return Err(ReadError::CutOff(file.len()));
@@ -220,7 +220,7 @@ impl Stats {
             state.open.push(event);
             return Ok(());
         }
-        let begun = state.open.pop().ok_or(ReadError::Foreign("a span ends that has not begun"))?;
+        let begun = state.open.pop().ok_or(ReadError::Foreign("a span ends before it begins"))?;
         if let Some(place) = names::place_of_calls(&track.name) {
             self.call(begun, event.time, place, finishes_max);
         }

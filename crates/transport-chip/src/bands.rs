@@ -103,7 +103,7 @@ struct ErrorCauses {
 fn beyond_errors(report: &Report) -> Vec<String> {
     let assumes_power = report.energy.as_ref().is_some_and(|energy| !energy.assumed.is_empty());
     let all = [
-        ("what the program says of its work", spent(report, TimeCategory::Working) > 0),
+        ("the work that the program declares", spent(report, TimeCategory::Working) > 0),
         ("the ratio of measured code", spent(report, TimeCategory::Measured) > 0),
         ("code that is charged nothing", spent(report, TimeCategory::Measured) == 0),
         ("contention", report.flit_hops > 0),
@@ -217,7 +217,7 @@ impl fmt::Display for Bands {
         let seconds = self.time.map(|time| time.0 as f64 / PICOSECONDS_PER_SECOND as f64);
         let band =
             |[least, most]: [f64; 2], unit| format!("{} to {}", scaled(least, unit), scaled(most, unit));
-        write!(f, "how far off     {} by the errors that the chip's file states", band(seconds, "s"))?;
+        write!(f, "how far off     {} by the errors stated in the chip's file", band(seconds, "s"))?;
         if let Some(EnergyBands { joules, watts }) = self.energy {
             write!(f, "; {}, {}, by any of the models", band(joules, "J"), band(watts, "W"))?;
         }

@@ -94,7 +94,7 @@ impl fmt::Display for ClockError {
                 write!(f, "the divider is {asked}; allowed: a whole number from {least} to {most}")
             }
             ClockError::VoltageTooLow { divider } => {
-                write!(f, "the present voltage does not carry the divider {divider}")
+                write!(f, "the present voltage is too low for the divider {divider}")
             }
             ClockError::Voltage { asked, least, most } => {
                 let [asked, least, most] = [asked, least, most].map(volts);
@@ -102,17 +102,22 @@ impl fmt::Display for ClockError {
             }
             ClockError::ClocksTooFast { asked } => {
                 let asked = volts(asked);
-                write!(f, "{asked} V do not carry the fastest clock of the supply; divide its clocks first")
-            }
-            ClockError::Governor(error) => write!(f, "the governor is not for this run; allowed: {error}"),
-            ClockError::ChipGoverned { policy } => {
                 write!(
                     f,
-                    "the governor {policy} is that of the whole chip; allowed: fixed for the chip first"
+                    "{asked} V is too low for the fastest clock of the supply; divide its clocks \
+                     first"
                 )
             }
+            ClockError::Governor(error) => write!(
+                f,
+                "the governor does not suit this run; allowed: \
+                 {error}"
+            ),
+            ClockError::ChipGoverned { policy } => {
+                write!(f, "the governor {policy} is set for the whole chip; set fixed for the chip first")
+            }
             ClockError::UnderWay { until } => {
-                write!(f, "a change of the supply is under way until {until:?}")
+                write!(f, "a change of the supply is in progress until {until:?}")
             }
         }
     }

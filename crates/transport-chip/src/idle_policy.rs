@@ -23,7 +23,7 @@ pub enum IdlePolicy {
 const NAP_MAX: Picoseconds = Picoseconds(1_000_000_000_000);
 
 /// Valid idle policies, for messages.
-const RESTS: &str = "poll, or nap: and a time up to a second such as nap:100us";
+const RESTS: &str = "poll, or nap:TIME with a time up to a second, such as nap:100us";
 
 impl FromStr for IdlePolicy {
     type Err = &'static str;

@@ -128,10 +128,10 @@ impl fmt::Display for PlacementError {
             PlacementError::Unreadable => write!(f, "linear, spread, or {}", CoreListError::Unreadable),
             PlacementError::Duplicate { core } => CoreListError::Duplicate { core: *core }.fmt(f),
             PlacementError::NoCore { core, cores } => {
-                write!(f, "cores from 0 to {} of the chip ({core} is none)", cores - 1)
+                write!(f, "cores from 0 to {} of the chip ({core} is not one)", cores - 1)
             }
             PlacementError::TooFew { cores, places } => {
-                write!(f, "at least as many cores as places, which are {places} (here are {cores})")
+                write!(f, "at least {places} cores, one for each place (this list has {cores})")
             }
         }
     }
@@ -253,7 +253,7 @@ mod tests {
         }
         assert_eq!(
             "x".parse::<Placement>().unwrap_err().to_string(),
-            "linear, spread, or cores and ranges of cores with commas such as 0,2,10-13"
+            "linear, spread, or cores and ranges of cores separated by commas, such as 0,2,10-13"
         );
     }
 
@@ -265,10 +265,7 @@ mod tests {
         assert_eq!(fault("0-4294967295", 1), PlacementError::NoCore { core: u32::MAX, cores: 12 });
         assert_eq!(fault("0,2,4-6", 6), PlacementError::TooFew { cores: 5, places: 6 });
         assert_eq!(fault("spread", 13), PlacementError::TooFew { cores: 12, places: 13 });
-        assert_eq!(fault("0,99", 1).to_string(), "cores from 0 to 11 of the chip (99 is none)");
-        assert_eq!(
-            fault("0,2,4-6", 6).to_string(),
-            "at least as many cores as places, which are 6 (here are 5)"
-        );
+        assert_eq!(fault("0,99", 1).to_string(), "cores from 0 to 11 of the chip (99 is not one)");
+        assert_eq!(fault("0,2,4-6", 6).to_string(), "at least 6 cores, one for each place (this list has 5)");
     }
 }

@@ -197,7 +197,7 @@ impl fmt::Display for Report {
         }
         match &self.energy {
             Some(energy) => write!(f, "{energy}"),
-            None => write!(f, "energy          not known: the chip's file has no power model"),
+            None => write!(f, "energy          unknown: the chip's file has no power model"),
         }
     }
 }

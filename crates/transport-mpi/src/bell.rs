@@ -210,8 +210,8 @@ impl Listener {
         }
         let (rank, limit) = (watch.rank(), watch.limit().as_secs_f64());
         notice(format_args!(
-            "isles: place {rank}: place {lost} has not been heard for {limit} s: it, its host or the link to it is \
-             down, and the run ends"
+            "isles: place {rank}: no sign of life from place {lost} for {limit} s: it, its host or the \
+             link to it is down, and the run ends"
         ));
         leave(EXIT_LOST)
     }

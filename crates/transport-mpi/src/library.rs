@@ -414,7 +414,7 @@ fn refusal(code: c_int) -> String {
         -1 => "it does not offer MPI_THREAD_FUNNELED; allowed: MPI_Init_thread with that, or more",
         -2 => "the library has not begun, or has ended; allowed: between MPI_Init_thread and MPI_Finalize",
         -3 => "the communicator is MPI_COMM_NULL; allowed: one that this process is in",
-        -4 => "the communicator is one between two groups; allowed: one of one group",
+        -4 => "the communicator is an intercommunicator; allowed: an intracommunicator",
         _ => return meaning(code),
     };
     text.to_owned()

@@ -28,9 +28,9 @@ impl fmt::Display for CoreListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CoreListError::Unreadable => {
-                f.write_str("cores and ranges of cores with commas such as 0,2,10-13")
+                f.write_str("cores and ranges of cores separated by commas, such as 0,2,10-13")
             }
-            CoreListError::Duplicate { core } => write!(f, "each core once ({core} is there twice)"),
+            CoreListError::Duplicate { core } => write!(f, "each core once ({core} is repeated)"),
         }
     }
 }

@@ -170,7 +170,7 @@ impl fmt::Display for SendError {
             SendError::Full => write!(f, "the queue to the place is full"),
             SendError::DeadPlace(place) => write!(f, "{place} is dead"),
             SendError::TooLong { len, max } => {
-                write!(f, "a message of {len} bytes; at most {max} are allowed")
+                write!(f, "a message of {len} bytes; allowed: at most {max}")
             }
             SendError::Abandoned => write!(f, "the message was abandoned while it was written"),
         }

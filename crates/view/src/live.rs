@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Reason why the first process is gone, as far as an observer knows.
-const GONE: &str = "the first process of the run is gone, and did not say how the run ended";
+const GONE: &str = "the first process of the run is gone without reporting how the run ended";
 
 /// Reason why a run cannot be watched.
 #[derive(Debug)]

@@ -137,7 +137,7 @@ impl Watcher {
             let still = now.saturating_sub(memory.still_since);
             if still >= YIELD_MS {
                 let seconds = still as f64 / 1e3;
-                let text = format!("has run one task for {seconds:.1} s without giving way");
+                let text = format!("has run one task for {seconds:.1} s without yielding");
                 let since_ms = memory.still_since;
                 busy.push(Warning { kind: WarningKind::NoYield, place: number, text, since_ms });
             }
@@ -175,7 +175,8 @@ impl Watcher {
             let chatter_since = is_chatter.then_some(since);
             if is_chatter && now.saturating_sub(since) >= CHATTER_MS {
                 let text = format!(
-                    "sends {per_second} messages a second of {mean} bytes to place {}: fewer and longer ones cost less",
+                    "sends {per_second} messages of {mean} bytes a second to place {}: fewer and longer \
+                     ones cost less",
                     pair.to
                 );
                 warnings.push(Warning {

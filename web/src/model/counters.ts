@@ -51,11 +51,11 @@ export interface CounterColumns {
     channel_returned?: number[];
     /** Messages to members of teams. In messages. */
     member_sent?: number[];
-    /** Messages of members of teams that came before anybody wanted them. In messages. */
+    /** Messages of members of teams that arrived before their receive. In messages. */
     member_unexpected?: number[];
-    /** Messages to members of teams that had to wait because too many lay there. In messages. */
+    /** Messages to members of teams that had to wait because too many were pending there. In messages. */
     member_waits?: number[];
-    /** Long messages of members of teams that were read where they lay, in one copy. In messages. */
+    /** Long messages of members of teams that were read in place, in one copy. In messages. */
     member_read?: number[];
     /** Puts into parts of windows. In accesses. */
     window_puts?: number[];
@@ -65,13 +65,13 @@ export interface CounterColumns {
     window_updates?: number[];
     /** Accesses of windows, of these, that could not be done at once in mapped memory. In accesses. */
     window_by_message?: number[];
-    /** Items of aggregators that left in a bucket, at each place of their way. In items. */
+    /** Items of aggregators that left in a bucket, counted at each place of their route. In items. */
     items_pushed?: number[];
     /** Buckets of aggregators sent. In buckets. */
     buckets_sent?: number[];
     /** Items of aggregators applied. In items. */
     items_applied?: number[];
-    /** Items of aggregators lost: with a dead place, a cancelled finish, or a panic of what applies them. In items. */
+    /** Items of aggregators lost: to a dead place, a cancelled finish, or a panic of the function that applies them. In items. */
     items_lost?: number[];
     /** Times that an item had to wait for room in a bucket. In waits. */
     aggregator_waits?: number[];
@@ -81,7 +81,7 @@ export interface CounterColumns {
     object_writes?: number[];
     /** Guards of shared objects granted to another place. In guards. */
     object_hand_overs?: number[];
-    /** Times that caches were made to forget or write back a shared object. In flushes. */
+    /** Times that caches had to invalidate or write back a shared object. In flushes. */
     object_flushes?: number[];
 }
 

@@ -170,7 +170,7 @@ export class JobsView extends View {
             ${this.place(job)}
             <div class="output" tabindex="0" role="log" aria-live="off"
                 aria-label=${`Last lines of job ${job.id}`}>${lines.length === 0
-                    ? html`<p class="nothing">it has written nothing</p>`
+                    ? html`<p class="nothing">it has printed nothing</p>`
                     : lines.map((line) => html`<p>${plain(line)}</p>`)}</div></section>`;
     }
 

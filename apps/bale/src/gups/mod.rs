@@ -41,13 +41,13 @@ pub enum Mode {
     Direct,
     /// Updates go along the dimensions of a virtual torus of places
     Routed,
-    /// Updates go along a torus of nodes of four places: the first makes them, the last applies them
+    /// Updates go along a torus of nodes of four places: the first generates them, the last applies them
     Roles,
     /// A message for each update
     Messages,
-    /// The table is a window, whose entries each place changes by itself as one step
+    /// The table is a window, and each place updates its entries atomically
     Atomic,
-    /// The same in two steps, a read and a write, so that updates may be lost
+    /// The same with a separate read and write, so that updates may be lost
     Unlocked,
     /// The same under one of `--locks` locks
     Locks,
@@ -63,7 +63,7 @@ impl Mode {
 /// The arguments of `isles run gups`.
 #[derive(Args, Clone, Debug)]
 pub struct Gups {
-    /// The table has 2^N entries of 8 bytes, 1 to 48
+    /// Number of entries as a power of two: 2^N of 8 bytes, N from 1 to 48
     #[arg(long, value_name = "N", default_value = "20", value_parser = value_parser!(u32).range(1..=BITS_MAX))]
     bits: u32,
 
@@ -79,7 +79,7 @@ pub struct Gups {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
     locks: Option<u32>,
 
-    /// Updates that a place may hold that are not applied, 1 to 1048576; the rules allow 1024
+    /// Pending updates that a place may hold, 1 to 1048576; the rules allow 1024
     #[arg(long, value_name = "N", default_value = "1024", value_parser = value_parser!(u64).range(1..=1 << 20))]
     lookahead: u64,
 
@@ -87,7 +87,7 @@ pub struct Gups {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 20))]
     bucket: Option<u64>,
 
-    /// Buckets for one place that may be on their way, 1 to 1024
+    /// Buckets for one place that may be in flight, 1 to 1024
     #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(1..=1024))]
     in_flight: u32,
 
@@ -98,7 +98,7 @@ pub struct Gups {
     #[command(flatten)]
     costs: UpdateCosts,
 
-    /// Leave out the check of the table, which makes all updates once more
+    /// Skip the check of the table, which repeats all updates
     #[arg(long)]
     no_check: bool,
 
@@ -118,8 +118,8 @@ pub struct UpdateCosts {
     #[arg(long, value_name = "N", default_value = "90", value_parser = value_parser!(u64).range(0..=1 << 20))]
     apply_cycles: u64,
 
-    /// Cycles of a modelled core to put an update into the bucket of its next place, beside the message: where it is
-    /// made, and wherever it arrives and goes on
+    /// Cycles of a modelled core to put an update into the bucket of its next place, in addition to the message: at
+    /// its origin and at each intermediate place
     #[arg(long, value_name = "N", default_value = "0", value_parser = value_parser!(u64).range(0..=1 << 20))]
     route_cycles: u64,
 }
@@ -208,8 +208,9 @@ impl Gups {
 impl Application for Gups {
     const NAME: &'static str = "gups";
     const ABOUT: &'static str =
-        "HPCC RandomAccess: updates of random entries of a table that lies on all places";
-    const NOTE: &'static str = "The table is verified in each run but with --no-check; the rules allow 1 % of errors, and here are none.";
+        "HPCC RandomAccess: updates of random entries of a table distributed over all places";
+    const NOTE: &'static str = "The table is verified in each run, except with --no-check; the rules \
+         allow 1 % of errors, this check allows none.";
     const UNITS: &'static str = "updates";
     type Input = GupsInput;
     type Found = GupsFound;
@@ -229,11 +230,11 @@ impl Application for Gups {
         })?;
         let route = self.route(places);
         if let (Some(shape), false) = (&self.shape, matches!(self.mode, Mode::Routed | Mode::Roles)) {
-            let text = format!("--shape is {shape}; allowed with --mode routed and roles only");
+            let text = format!("--shape is {shape}; allowed only with --mode routed and roles");
             return Err(Failure::Usage(text));
         }
         if let (Some(locks), true) = (self.locks, self.mode != Mode::Locks) {
-            return Err(Failure::Usage(format!("--locks is {locks}; allowed with --mode locks only")));
+            return Err(Failure::Usage(format!("--locks is {locks}; allowed only with --mode locks")));
         }
         let shape = match &route {
             ItemRoute::Torus(shape) | ItemRoute::Roles(shape)
@@ -349,7 +350,7 @@ impl Application for Gups {
 
     fn verify(&self, found: &GupsFound, _: bool) -> Result<Option<Verification>, Failure> {
         let Some(errors) = found.errors else { return Ok(None) };
-        let text = format!("{errors} of {} entries differ after the updates once more", found.entries);
+        let text = format!("{errors} of {} entries differ after repeating the updates", found.entries);
         // The rules allow 1 % of errors, and only what nobody locks has any.
         let allowed = if self.mode == Mode::Unlocked { found.entries / 100 } else { 0 };
         Ok(Some(Verification { holds: errors <= allowed, text }))

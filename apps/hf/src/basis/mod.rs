@@ -72,7 +72,7 @@ pub fn open(name: &str, elements: &[Element]) -> Result<BasisSet, InputError> {
     }
     if !Path::new(name).exists() {
         let known: Vec<&str> = BUILT_IN.iter().map(|(known, _)| *known).collect();
-        let allowed = format!("{}, or a file in the form of NWChem or Gaussian", known.join(", "));
+        let allowed = format!("{}, or a file in the format of NWChem or Gaussian", known.join(", "));
         return Err(InputError::UnknownName { found: format!("--basis is {name:?}"), allowed });
     }
     read::basis_set(name, &read_text(name)?, elements)
@@ -122,7 +122,8 @@ mod tests {
         let message = open("sto-4g", &[]).unwrap_err().to_string();
         assert_eq!(
             message,
-            "--basis is \"sto-4g\"; allowed: sto-3g, 3-21g, 6-31g*, or a file in the form of NWChem or Gaussian"
+            "--basis is \"sto-4g\"; allowed: sto-3g, 3-21g, 6-31g*, or a file in the format of NWChem or \
+             Gaussian"
         );
     }
 }

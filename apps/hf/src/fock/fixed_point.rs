@@ -37,7 +37,7 @@ impl FixedPointSums {
     pub fn add(&mut self, row: usize, column: usize, addends: impl ExactSizeIterator<Item = f64>) {
         let sums = &mut self.sums[row * self.size + column..][..addends.len()];
         for (sum, addend) in sums.iter_mut().zip(addends) {
-            assert!(addend.abs() < LIMIT, "{addend} hartree are no addend of the Fock matrix");
+            assert!(addend.abs() < LIMIT, "{addend} hartree is out of range for the Fock matrix");
             let scaled = addend * (1.0 / UNIT);
             let cut = (scaled + 0.5_f64.copysign(scaled)) as i64;
             *sum = sum.checked_add(cut).expect("an element of the Fock matrix is below 32,768 hartree");

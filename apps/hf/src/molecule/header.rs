@@ -40,12 +40,12 @@ pub(super) fn columns(source: &str, line: Line<'_>, charge: i32) -> Result<Colum
         None => value("Lattice").is_some(),
     };
     if is_periodic {
-        return Err(malformed(source, line, "a molecule, which no pbc repeats: pbc=\"F F F\""));
+        return Err(malformed(source, line, "a molecule without periodic boundaries: pbc=\"F F F\""));
     }
     for name in ["charge", "total_charge"] {
         let own = value(name).and_then(number);
         if own.is_some_and(|own| own != f64::from(charge)) {
-            return Err(malformed(source, line, &format!("{name}={charge}, as --charge says")));
+            return Err(malformed(source, line, &format!("{name}={charge}, as given by --charge")));
         }
     }
     if value("multiplicity").and_then(number).is_some_and(|own| own != 1.0) {
@@ -122,9 +122,9 @@ mod tests {
     fn a_header_that_asks_for_something_else_is_refused() {
         let message = |line| columns("f", (1, line), 1).unwrap_err().to_string();
         for (line, expected) in [
-            ("pbc=\"T F F\"", "a molecule, which no pbc repeats"),
-            ("Lattice=\"9 0 0 0 9 0 0 0 9\"", "a molecule, which no pbc repeats"),
-            ("charge=0", "charge=1, as --charge says"),
+            ("pbc=\"T F F\"", "a molecule without periodic boundaries"),
+            ("Lattice=\"9 0 0 0 9 0 0 0 9\"", "a molecule without periodic boundaries"),
+            ("charge=0", "charge=1, as given by --charge"),
             ("charge=1 multiplicity=3", "multiplicity=1: all electrons are paired"),
             ("Properties=species:S:1", PROPERTIES),
             ("Properties=species:S:1:pos:R:2", PROPERTIES),

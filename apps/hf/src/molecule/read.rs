@@ -31,7 +31,7 @@ pub(super) fn xyz(
     let lines: Vec<Line<'_>> = text.lines().enumerate().collect();
     let starts = starts(&lines);
     if frame.is_none() && starts.len() > 1 {
-        let allowed = format!("one molecule; --frame says which of the {} here is meant", starts.len());
+        let allowed = format!("one molecule; choose one of the {} with --frame", starts.len());
         return Err(malformed(source, lines[starts[1]], &allowed));
     }
     let frame = frame.unwrap_or(1);
@@ -159,7 +159,7 @@ fn atom(source: &str, line: Line<'_>, words: &[&str], columns: &Columns) -> Resu
             Ok(Atom { element, point: [x, y, z] })
         }
         _ if !columns.is_open => {
-            let allowed = format!("{} columns with three finite coordinates, as line 2 says", columns.count);
+            let allowed = format!("{} columns with three finite coordinates, as in line 2", columns.count);
             Err(malformed(source, line, &allowed))
         }
         _ => Err(malformed(source, line, LINE)),
@@ -219,10 +219,7 @@ mod tests {
         assert_eq!(atoms(Some(2)).unwrap().len(), 1);
         assert_eq!(atoms(Some(3)).unwrap()[0].point[2] * ANGSTROM_PER_BOHR, 9.0);
         let message = atoms(None).unwrap_err();
-        assert_eq!(
-            message,
-            "f: line 7: found `1`, expected one molecule; --frame says which of the 3 here is meant"
-        );
+        assert_eq!(message, "f: line 7: found `1`, expected one molecule; choose one of the 3 with --frame");
         assert_eq!(atoms(Some(4)).unwrap_err(), "--frame is 4; allowed: 1 to 3, the molecules in f");
         assert!(atoms(Some(0)).is_err());
     }
@@ -230,9 +227,9 @@ mod tests {
     #[test]
     fn what_is_malformed_is_named_with_its_line_and_what_was_expected() {
         let message = |text: &str| xyz("f.xyz", text, 0, None).unwrap_err().to_string();
-        assert_eq!(message(""), "f.xyz: the text ends early, the number of atoms is missing");
+        assert_eq!(message(""), "f.xyz: the text ends early: the number of atoms is missing");
         assert_eq!(message("x\n"), "f.xyz: line 1: found `x`, expected the number of atoms, 1 to 1000");
-        assert_eq!(message("2\n\nH 0 0 0\n"), "f.xyz: the text ends early, atom 2 of 2 is missing");
+        assert_eq!(message("2\n\nH 0 0 0\n"), "f.xyz: the text ends early: atom 2 of 2 is missing");
         assert!(message("1\n\nQ 0 0 0\n").starts_with("f.xyz: line 3: found `Q 0 0 0`, expected an element"));
         for bad in ["H 0 0", "H 0 0 nan", "H 0 0 1e400", "H 0 x 0"] {
             assert!(message(&format!("1\n\n{bad}\n")).contains("and three finite numbers"), "{bad}");

@@ -126,7 +126,8 @@ impl fmt::Display for Expected {
             }
             Expected::BothWays { one, other } => write!(
                 f,
-                "node {one} has an edge to {other}, which has none to {one}; allowed: a symmetric matrix"
+                "node {one} has an edge to {other}, but {other} has none to {one}; allowed: a symmetric \
+                 matrix"
             ),
             Expected::Connected { kernel, from, node } => write!(
                 f,
@@ -135,19 +136,22 @@ impl fmt::Display for Expected {
             Expected::Tree { nodes, edges } => {
                 write!(
                     f,
-                    "{nodes} nodes with {edges} edges; allowed for VC: a tree, which has one edge less than nodes"
+                    "{nodes} nodes with {edges} edges; allowed for VC: a tree, with one edge fewer than \
+                     nodes"
                 )
             }
             Expected::Parent { node, parent, found } => write!(
                 f,
-                "the parent of node {node} is {found}; allowed: {parent}, as the edges say (that of the root is the root)"
+                "the parent of node {node} is {found}; allowed: {parent}, by its edges (the parent of \
+                 the root is the root)"
             ),
             Expected::DistinctIdentifiers { twice } => {
-                write!(f, "two nodes have the identifier {twice}; allowed: identifiers that differ")
+                write!(f, "two nodes have the identifier {twice}; allowed: distinct identifiers")
             }
             Expected::FewTraitors { traitors, most, nodes } => write!(
                 f,
-                "{traitors} traitors; allowed: at most {most} among {nodes} nodes, an eighth of them less one"
+                "{traitors} traitors; allowed: at most {most} among {nodes} nodes, an eighth of the \
+                 nodes minus one"
             ),
             Expected::Family { kernel, allowed } => {
                 write!(f, "{kernel} is not defined on that family; allowed: {allowed}")

@@ -35,12 +35,16 @@ const RELATIONS: [(&str, &str); 8] = [
 pub fn triples() -> Result<Vec<u8>, Failure> {
     let output =
         Command::new("apt-cache").arg("dumpavail").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let refused =
-        |why: &str| Failure::Usage(format!("--data debian: {why}; it is of a Debian with lists of packages"));
+    let refused = |why: &str| {
+        Failure::Usage(format!(
+            "--data debian: {why}; it needs a Debian system with package \
+             lists"
+        ))
+    };
     let output = output.map_err(|error| refused(&format!("apt-cache: {error}")))?;
     let text = of_lists(&String::from_utf8_lossy(&output.stdout));
     if text.is_empty() {
-        Err(refused("apt-cache lists no package: apt-get update"))
+        Err(refused("apt-cache lists no packages; run apt-get update"))
     } else {
         Ok(text.into_bytes())
     }

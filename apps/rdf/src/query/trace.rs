@@ -34,10 +34,10 @@ impl fmt::Display for QueryFault {
         match self {
             QueryFault::Memory { allowed, needed } => {
                 let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
-                write!(f, "a table of {} MiB; --memory allows {}", mib(needed), mib(allowed))
+                write!(f, "a table of {} MiB; allowed by --memory: {}", mib(needed), mib(allowed))
             }
             QueryFault::Time { allowed } => {
-                write!(f, "it takes longer than --timeout allows, {} s", allowed.as_secs_f64())
+                write!(f, "it takes longer than the {} s of --timeout", allowed.as_secs_f64())
             }
             QueryFault::Unsupported(text) => f.write_str(text),
             QueryFault::Run(error) => error.fmt(f),

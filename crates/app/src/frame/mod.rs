@@ -219,7 +219,7 @@ struct FrameArguments {
     #[command(flatten)]
     outputs: OutputArguments,
 
-    /// Check the result also by what takes long; that there is nothing to check it against is then a failure
+    /// Also run the slow checks of the result; having nothing to check it against is then a failure
     #[arg(long)]
     verify: bool,
 }

@@ -21,8 +21,8 @@ pub(super) struct OutputArguments {
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
 
-    /// Also draws where the time went, by place, or the result itself if the application does that, as SVG; - is
-    /// standard output
+    /// Also draw, as SVG, where the time went by place, or the result itself if the application can; - is standard
+    /// output
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
 }

@@ -12,11 +12,11 @@ use isles::glb::{BATCH_MAX, Parameters, RunBalance, STEALS_MAX};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Balance of tasks over places")]
 pub struct BalanceArguments {
-    /// Tasks between two looks for messages, 1 to 1048576 [default: as many as take 50 times as long as the look]
+    /// Tasks between two polls for messages, 1 to 1048576 [default: as many as take 50 times as long as a poll]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(BATCH_MAX)))]
     batch: Option<u32>,
 
-    /// Places that are asked at random before the lifelines, 0 to 1024
+    /// Random steal attempts before the lifelines, 0 to 1024
     #[arg(long, value_name = "W", default_value_t = Parameters::default().random_steals,
           value_parser = value_parser!(u32).range(0..=i64::from(STEALS_MAX)))]
     random_steals: u32,
@@ -30,12 +30,12 @@ pub struct BalanceArguments {
     #[arg(long, value_name = "Z", value_parser = value_parser!(u32).range(0..=i64::from(STEALS_MAX)))]
     lifelines: Option<u32>,
 
-    /// Number of places from which a place chooses those that it asks at random, 1 or more
+    /// Number of places among which a place chooses its random victims, 1 or more
     #[arg(long, value_name = "M", default_value_t = Parameters::default().victims_max,
           value_parser = value_parser!(u32).range(1..))]
     victims_max: u32,
 
-    /// The seed of the random steals; the answer does not depend on it
+    /// Seed of the random steals; the answer does not depend on it
     #[arg(long, value_name = "N", default_value_t = Parameters::default().seed)]
     steal_seed: u64,
 

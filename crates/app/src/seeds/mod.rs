@@ -24,8 +24,8 @@ const SEEDS_MAX: u32 = 10_000;
 /// The argument of `isles run` and `isles launch` beside those of places and application.
 #[derive(Args, Debug)]
 pub struct SeedsArguments {
-    /// Run with the seeds 0 to N - 1 on a modelled chip, and print how far time and energy move with them; --summary
-    /// is then of all these runs
+    /// Run with seeds 0 to N - 1 on a modelled chip, and print how much time and energy vary; --summary then covers
+    /// all of these runs
     #[arg(
         long,
         value_name = "N",
@@ -123,7 +123,7 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
         let name = argument.get_id().as_str();
         if matches.value_source(name) == Some(ValueSource::CommandLine) {
             let value = matches.get_raw(name).into_iter().flatten().next().unwrap_or_default();
-            let allowed = "nothing with --seeds, whose runs show no results";
+            let allowed = "nothing with --seeds, because its runs show no results";
             return Err(refusal(&format!("--{name}"), &value.to_string_lossy(), allowed));
         }
     }
@@ -144,10 +144,10 @@ fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     let flags = places.flags();
     let said = refused.find_map(|row| flags.iter().find(|flag| flag.variable == row.variable));
     if let Some(flag) = said {
-        return Err(refusal(flag.name, flag.value, "nothing with --seeds, which is of several runs"));
+        return Err(refusal(flag.name, flag.value, "nothing with --seeds, because it makes several runs"));
     }
     if *launch.chosen_work() != CodeTime::Declared {
-        let allowed = "said with --seeds, because what is measured moves with this host, too";
+        let allowed = "said with --seeds, because measured work also varies with this host";
         return Err(refusal(places.source(WORK), &launch.chosen_work().to_string(), allowed));
     }
     Ok(())

@@ -56,8 +56,8 @@ pub fn text(outcomes: &[SeedOutcome]) -> String {
         let percent = spread * 100.0;
         let _ = writeln!(text, "{name:<6}  {least:>14}  {median:>14}  {most:>14}  {percent:.4} %"); // as above
     }
-    text + "What moves with the seed depends on an order that the chip does not fix: two runs that differ by less than \
-            this spread do not differ.\n"
+    text + "What varies with the seed depends on an order that the chip leaves open: a difference below \
+         this spread means nothing.\n"
 }
 
 /// Least, median and most of some numbers.

@@ -164,7 +164,7 @@ fn session(text: &str) -> Result<Session, String> {
     let FormatNumber { format } =
         serde_json::from_str(text).map_err(|error| format!("not written by isles bench --json: {error}"))?;
     if format != FORMAT {
-        return Err(format!("format {format}, and this version reads format {FORMAT}: measure again"));
+        return Err(format!("format {format}; this version reads format {FORMAT}: measure again"));
     }
     let report: SessionReport = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let suite = Suite::ALL.into_iter().find(|suite| suite.name() == report.suite);

@@ -53,7 +53,7 @@ pub struct Deadlock {
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("these cores wait for ever:")?;
+        out.write_str("these cores wait forever:")?;
         for (core, line) in &self.waiting {
             match line {
                 Some(line) => write!(out, " {core} (line {line} of its buffer)")?,

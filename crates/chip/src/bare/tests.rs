@@ -76,7 +76,7 @@ fn who_waits_for_ever_is_named_with_what_for() {
     });
     let stuck = stuck.unwrap_err();
     assert_eq!(stuck.waiting, [(CoreId(1), Some(17)), (CoreId(2), None)]);
-    assert_eq!(stuck.to_string(), "these cores wait for ever: 1 (line 17 of its buffer) 2 (an interrupt)");
+    assert_eq!(stuck.to_string(), "these cores wait forever: 1 (line 17 of its buffer) 2 (an interrupt)");
 }
 
 #[test]

@@ -80,9 +80,9 @@ impl fmt::Display for NoBound {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoBound::Cores { cores, most } => {
-                write!(out, "the chip has {cores} cores; bounds need {most} at most")
+                write!(out, "the chip has {cores} cores; allowed for bounds: at most {most}")
             }
-            NoBound::Missing(what) => write!(out, "the chip file has no {what}, which bounds need"),
+            NoBound::Missing(what) => write!(out, "the chip file has no {what}; bounds need it"),
             NoBound::ShortAccess => {
                 out.write_str("an access may end before its packet has passed the last link")
             }
@@ -98,10 +98,14 @@ impl fmt::Display for NoBound {
                 )
             }
             NoBound::Partner { participant, partner } => {
-                write!(out, "participant {participant} names {partner} as its partner, which is none")
+                write!(
+                    out,
+                    "participant {participant} names {partner} as its partner, but that is not a \
+                     participant"
+                )
             }
             NoBound::Stuck { waiting } => {
-                out.write_str("these participants wait for each other for ever:")?;
+                out.write_str("these participants wait for each other forever:")?;
                 waiting.iter().try_for_each(|(participant, step)| match step {
                     ProgramStep::Send { to, .. } => write!(out, " {participant} (sends to {to})"),
                     ProgramStep::Receive { from, .. } => write!(out, " {participant} (receives from {from})"),

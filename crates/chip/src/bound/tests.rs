@@ -139,8 +139,7 @@ fn a_ring_of_blocking_sends_has_no_bound_and_says_who_waits() {
     }
     let bound = bounds(&ring, LibraryCosts::RCCE, Others::Idle, DataIn::FirstCache);
     let error = bound.ends(&ring).unwrap_err();
-    let text =
-        "these participants wait for each other for ever: 0 (sends to 1) 1 (sends to 2) 2 (sends to 0)";
+    let text = "these participants wait for each other forever: 0 (sends to 1) 1 (sends to 2) 2 (sends to 0)";
     assert_eq!(error.to_string(), text);
 }
 
@@ -155,7 +154,7 @@ fn a_program_that_does_not_fit_is_refused() {
     assert_eq!(refused(&StaticProgram::new(49)), "49 participants; allowed: 1 to 48");
     let mut program = StaticProgram::new(2);
     program.push(1, ProgramStep::Send { to: 1, bytes: 1, line: 0 });
-    assert_eq!(refused(&program), "participant 1 names 1 as its partner, which is none");
+    assert_eq!(refused(&program), "participant 1 names 1 as its partner, but that is not a participant");
 }
 
 /// Runs a core that does not participate: accesses of random kinds, with random pauses.

@@ -347,8 +347,8 @@ impl fmt::Display for TooFastLine {
         let (mode, several) = (mode.name(), if *hops == 1 { "hop" } else { "hops" });
         write!(
             f,
-            "{mode}.read of {preset} takes {taken} ns over {hops} {several}, and its flits alone {least} ns by \
-             links.head and links.flit_time; where nothing else is on the way, the first holds"
+            "{mode}.read of {preset} takes {taken} ns over {hops} {several}, but its flits alone take \
+             {least} ns by links.head and links.flit_time; without contention, the first holds"
         )
     }
 }

@@ -122,7 +122,7 @@ mod tests {
                 && text.contains("power by cichowski, all cores at 800 MHz and 1.1 V: 72.6 W")
         );
         assert_eq!(text.lines().count(), 6, "{text}");
-        assert!(powers(&chip("c6678")).starts_with("power: nobody"));
+        assert!(powers(&chip("c6678")).starts_with("power: none"));
     }
 
     #[test]

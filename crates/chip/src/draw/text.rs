@@ -31,7 +31,7 @@ pub fn summary(chip: &Chip) -> String {
         let _ = writeln!(out, "for each core: {size} of message buffer, test-and-set registers: {registers}");
     }
     if let Some(memory) = chip.memory().per_core {
-        let _ = writeln!(out, "for each core: {memory} of memory of its own");
+        let _ = writeln!(out, "for each core: {memory} of private memory");
     }
     let (controllers, clocks) = (chip.controllers(), chip.frequency_domains());
     let supplies = chip.voltage_domains();
@@ -41,7 +41,7 @@ pub fn summary(chip: &Chip) -> String {
     );
     let default = chip.default_preset().name();
     let presets = chip.presets().iter().map(Preset::name);
-    let _ = writeln!(out, "clock presets: {}; without a word: {}", names(presets), printable(default));
+    let _ = writeln!(out, "clock presets: {}; default: {}", names(presets), printable(default));
     let _ = writeln!(out, "voltage tables: {}", names(chip.voltages().iter().map(VoltageTable::name)));
     let _ = writeln!(out, "power models: {}", names(chip.power_models().iter().map(PowerModel::name)));
     out
@@ -68,7 +68,7 @@ pub fn powers(chip: &Chip) -> String {
         }
     }
     if out.is_empty() {
-        out.push_str("power: nobody has published a model, so there is none\n");
+        out.push_str("power: none, because no model is published\n");
     }
     out
 }

@@ -33,7 +33,7 @@ impl Chip {
         let (mut clocks, mut named) = (Vec::new(), Vec::new());
         let mut each = changes.split(';').map(str::trim).filter(|change| !change.is_empty()).peekable();
         if each.peek().is_none() && !changes.is_empty() {
-            let allowed = "KEY=VALUE, several with semicolons between".to_owned();
+            let allowed = "KEY=VALUE, several separated by semicolons".to_owned();
             return Err(ChangeError { asked: changes.to_owned(), allowed });
         }
         for change in each {
@@ -42,7 +42,7 @@ impl Chip {
             let said = (key.trim(), value.trim());
             let path = self.constant(said.0, preset).map(|constant| &constant.path);
             if path.is_some_and(|path| named.contains(&path)) {
-                return Err(refused(format!("each constant once, and {} is set before", said.0)));
+                return Err(refused(format!("each constant once; {} is repeated", said.0)));
             }
             named.extend(path);
             match chip.clock(said, preset) {
@@ -88,8 +88,8 @@ impl Chip {
         let has_line = |preset: &Preset| preset.times().controller_line.is_some();
         if constant.path == MEMORY_READERS && self.preset(preset).is_some_and(has_line) {
             return Err(format!(
-                "controller_line, by which the preset {preset} says how long a line keeps its controller busy; \
-                 how many readers it has counts only without that"
+                "controller_line, because it sets how long a line keeps its controller busy in the \
+                 preset {preset}; the number of readers counts only without it"
             ));
         }
         let before = &self.text[constant.at.clone()];
@@ -101,7 +101,7 @@ impl Chip {
                 format!("\"{whole}\"")
             }
             false if whole.chars().all(is_plain) => whole,
-            _ => return Err(format!("a value such as that of the file, {}", constant.value)),
+            _ => return Err(format!("a value like that of the file, {}", constant.value)),
         };
         let mut text = self.text.to_string();
         text.replace_range(constant.at.clone(), &after);
@@ -219,11 +219,11 @@ mod tests {
         );
         assert_eq!(refused("links.flit_time"), "links.flit_time: KEY=VALUE");
         for nothing in [";;;", " ", "; ;"] {
-            assert_eq!(refused(nothing), format!("{nothing}: KEY=VALUE, several with semicolons between"));
+            assert_eq!(refused(nothing), format!("{nothing}: KEY=VALUE, several separated by semicolons"));
         }
         assert_eq!(
             refused("links.flit_time=2; mesh=1600 MHz; links.flit_time = 3"),
-            "links.flit_time = 3: each constant once, and links.flit_time is set before"
+            "links.flit_time = 3: each constant once; links.flit_time is repeated"
         );
         // One of a preset has two names.
         let twice = refused("controller_line=100; preset.\"533/800/800\".controller_line=100");
@@ -235,9 +235,10 @@ mod tests {
             "{unit}"
         );
         assert!(refused("mesh=fast").starts_with("mesh=fast: "), "{}", refused("mesh=fast"));
-        assert!(refused("buffer.readers_free=\"4\"").ends_with("a value such as that of the file, 24"));
-        assert!(refused("memory.readers_free=4").starts_with(
-            "memory.readers_free=4: controller_line, by which the preset 533/800/800 says how long a line"
-        ));
+        assert!(refused("buffer.readers_free=\"4\"").ends_with("a value like that of the file, 24"));
+        assert!(
+            refused("memory.readers_free=4")
+                .starts_with("memory.readers_free=4: controller_line, because it sets how long a line")
+        );
     }
 }

@@ -24,7 +24,7 @@ const SIZE: &str = "a size such as \"8 KiB\"";
 /// The chip that a file describes, but for its constants, which the findings hold.
 pub(super) fn chip(name: &str, mut root: Section<'_>, findings: &mut Findings<'_>) -> Option<Chip> {
     sources(&mut root, findings);
-    let title = root.required_text(findings, "title", "a line that says what chip this is");
+    let title = root.required_text(findings, "title", "a line that describes the chip");
     let topology = root.required_child(findings, "topology").and_then(|part| topology(part, findings));
     let cores = root.required_child(findings, "core").and_then(|part| cores(part, findings));
     let buffer = root.child(findings, "buffer").and_then(|part| buffer(part, findings));
@@ -211,7 +211,7 @@ fn tile(value: &DeValue<'_>, topology: Option<&Topology>) -> Result<Option<TileI
     let Some(topology) = topology else { return Ok(None) }; // its own fault is noted already
     let outside = || {
         let [x, y, z] = topology.extent().map(|end| end - 1);
-        format!("it is outside of the tiles; allowed: x to {x}, y to {y}, z to {z}")
+        format!("it is outside the tiles; allowed: x to {x}, y to {y}, z to {z}")
     };
     topology.tile_at(at).map(Some).ok_or_else(outside)
 }
@@ -265,7 +265,7 @@ fn controllers(
             (corner(&mut part, findings, "serves_from"), corner(&mut part, findings, "serves_to"));
         let doubled = from.zip(to).map(|(from, to)| serve(topology_known, from, to, id, &mut of_tile));
         if let Some(Some(tile)) = doubled {
-            let text = format!("the tile at {tile:?} has a controller already; allowed: one for each");
+            let text = format!("the tile at {tile:?} already has a controller; allowed: one for each tile");
             findings.fault(part.at(), text);
         }
         clear &= doubled == Some(None);
@@ -275,7 +275,13 @@ fn controllers(
     let idle = of_tile.iter().filter(|controller| controller.is_none()).count();
     // After a block with a fault, who was to serve the rest is not known.
     if idle > 0 && clear {
-        findings.fault(section, format!("{idle} tiles have no memory controller; allowed: one for each"));
+        findings.fault(
+            section,
+            format!(
+                "{idle} tiles have no memory controller; allowed: one for each \
+             tile"
+            ),
+        );
     }
     let of_tile: Option<Vec<ControllerId>> = of_tile.into_iter().collect();
     Some(Controllers::At(tiles, of_tile?))
@@ -392,7 +398,7 @@ fn clocks(mut part: Section<'_>, findings: &mut Findings<'_>) -> ClockSection {
     });
     if part.has("divided") != part.has("dividers") {
         let at = part.at();
-        findings.fault(at, "clocks has one of divided and dividers; allowed: both, or none");
+        findings.fault(at, "clocks has only one of divided and dividers; allowed: both or neither");
     }
     part.close(findings);
     let dividers = source.zip(allowed).map(|(source, (allowed, at))| (Dividers { source, allowed }, at));

@@ -79,14 +79,15 @@ impl Chip {
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Fault>> {
         let mut findings = Findings::new(name, text);
         if text.len() > TEXT_BYTES_MAX {
-            findings.fault(0, format!("the file has {} bytes; allowed: {TEXT_BYTES_MAX}", text.len()));
+            findings
+                .fault(0, format!("the file has {} bytes; allowed: at most {TEXT_BYTES_MAX}", text.len()));
             return Err(findings.into_faults());
         }
         let (table, errors) = DeTable::parse_recoverable(text);
         // What follows the first one mostly follows from it.
         if let Some(error) = errors.first() {
             let at = error.span().map_or(0, |span| span.start);
-            findings.fault(at, format!("this is no TOML: {}", error.message()));
+            findings.fault(at, format!("this is not TOML: {}", error.message()));
         }
         let chip = if errors.is_empty() {
             decode::chip(name, Section::root(table.get_ref()), &mut findings)

@@ -38,7 +38,7 @@ fn steps(value: &DeValue<'_>) -> Result<Vec<OperatingPoint>, Reason> {
             voltage: unit::voltage(voltage).map_err(name)?,
         };
         if steps.last().is_some_and(|last| last.rate >= step.rate || last.voltage >= step.voltage) {
-            return Err(name("it does not rise; allowed: rates and voltages that rise".to_owned()));
+            return Err(name("it is not ascending; allowed: ascending rates and voltages".to_owned()));
         }
         steps.push(step);
     }

@@ -417,7 +417,7 @@ impl<'t> Section<'t> {
                 allowed.sort();
                 allowed.dedup();
                 let allowed = allowed.join(", ");
-                findings.fault(name.span().start, format!("{path} is no known key; allowed: {allowed}"));
+                findings.fault(name.span().start, format!("{path} is not a known key; allowed: {allowed}"));
             }
         }
     }

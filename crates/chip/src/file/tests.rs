@@ -45,7 +45,8 @@ fn an_unknown_key_is_named_with_the_known_ones() {
     one_fault(
         piece,
         by,
-        "buffer.colour is no known key; allowed: error, note, per_core, readers_free, source, test_and_set",
+        "buffer.colour is not a known key; allowed: error, note, per_core, readers_free, source, \
+         test_and_set",
     );
 }
 
@@ -54,8 +55,10 @@ fn a_key_with_a_slip_is_an_unknown_and_a_missing_one() {
     let (faults, line) = broken("cores_per_tile = 1", "core_per_tile = 1");
     let said: Vec<String> = faults.iter().map(Fault::to_string).collect();
     assert!(said.iter().any(|said| said.contains("topology.cores_per_tile is missing")), "{said:?}");
-    let unknown =
-        format!("my.toml:{line}: topology.core_per_tile is no known key; allowed: cores_per_tile, error");
+    let unknown = format!(
+        "my.toml:{line}: topology.core_per_tile is not a known key; allowed: cores_per_tile, \
+             error"
+    );
     assert!(said.iter().any(|said| said.starts_with(&unknown)), "{said:?}");
 }
 
@@ -78,11 +81,7 @@ fn a_unit_of_another_kind_is_refused() {
 
 #[test]
 fn a_unit_that_is_none_is_refused() {
-    one_fault(
-        "voltage_change = \"100 us\"",
-        "voltage_change = \"100 blinks\"",
-        "there is no unit \"blinks\"",
-    );
+    one_fault("voltage_change = \"100 us\"", "voltage_change = \"100 blinks\"", "unknown unit \"blinks\"");
 }
 
 #[test]
@@ -110,11 +109,12 @@ fn an_operation_takes_cycles_of_its_core_above_zero() {
     told("4 ns", "it is more than cycles of core");
     told("4 cycles of mesh", "it is more than cycles of core");
     told("4 cycles of core + 1 cycle/hop of mesh", "it is more than cycles of core");
-    told("4 cycles", "it does not say of which clock the cycles are");
+    told("4 cycles", "it does not name the clock of the cycles");
     told("0 cycles of core", "it is zero");
     told("-4 cycles of core", "it is negative, not zero or more");
-    told("4 ns of core", "a time of a clock has a meaning inside of a preset only");
-    let text = "core.operation.colour is no known key; allowed: branch, division, error, float, integer";
+    told("4 ns of core", "a time in clock cycles is meaningful only inside a preset");
+    let text = "core.operation.colour is not a known key; allowed: branch, division, error, float, \
+         integer";
     one_fault(&of("4 cycles of core"), &format!("colour = 1\n{}", of("4 cycles of core")), text);
 }
 
@@ -135,7 +135,7 @@ fn a_tile_outside_of_the_mesh_is_refused() {
         "serves_to = [4, 1]",
         "memory.controller.serves_to is [4, 1]; it is outside",
     );
-    one_fault("at = [3, 3]", "at = [4, 3]", "memory.controller.at is [4, 3]; it is outside of the tiles");
+    one_fault("at = [3, 3]", "at = [4, 3]", "memory.controller.at is [4, 3]; it is outside the tiles");
 }
 
 #[test]
@@ -297,9 +297,9 @@ fn a_shape_that_nobody_knows_is_refused() {
 #[test]
 fn voltages_that_do_not_rise_are_refused() {
     let piece = "[[\"500 MHz\", \"0.8 V\"], [\"1000 MHz\", \"1 V\"]]";
-    one_fault(piece, "[[\"1000 MHz\", \"1 V\"], [\"1000 MHz\", \"1 V\"]]", "it does not rise");
-    one_fault(piece, "[[\"1000 MHz\", \"0.9 V\"], [\"1000 MHz\", \"1 V\"]]", "it does not rise");
-    one_fault(piece, "[[\"900 MHz\", \"1 V\"], [\"1000 MHz\", \"1 V\"]]", "it does not rise");
+    one_fault(piece, "[[\"1000 MHz\", \"1 V\"], [\"1000 MHz\", \"1 V\"]]", "it is not ascending");
+    one_fault(piece, "[[\"1000 MHz\", \"0.9 V\"], [\"1000 MHz\", \"1 V\"]]", "it is not ascending");
+    one_fault(piece, "[[\"900 MHz\", \"1 V\"], [\"1000 MHz\", \"1 V\"]]", "it is not ascending");
     one_fault(piece, "[]", "voltages.invented.steps is []");
     one_fault(piece, "[[\"1000 MHz\"]]", "allowed: a list of pairs");
 }
@@ -316,14 +316,14 @@ fn a_power_model_has_one_of_two_forms() {
 
 #[test]
 fn cycles_say_of_which_clock_they_are() {
-    one_fault("interrupt = \"500 cycles of core\"", "interrupt = \"500 cycles\"", "of which clock");
-    one_fault("head = \"3 cycles of mesh\"", "head = \"3 ns of mesh\"", "inside of a preset only");
+    one_fault("interrupt = \"500 cycles of core\"", "interrupt = \"500 cycles\"", "the clock of the cycles");
+    one_fault("head = \"3 cycles of mesh\"", "head = \"3 ns of mesh\"", "only inside a preset");
 }
 
 #[test]
 fn dividers_come_with_what_they_divide() {
     let (faults, _) = broken("dividers = [2, 16]", "");
-    assert!(faults[0].text.contains("clocks has one of divided and dividers"), "{}", faults[0]);
+    assert!(faults[0].text.contains("clocks has only one of divided and dividers"), "{}", faults[0]);
     one_fault("dividers = [2, 16]", "dividers = [16, 2]", "clocks.dividers is [16, 2]");
 }
 
@@ -331,7 +331,7 @@ fn dividers_come_with_what_they_divide() {
 fn what_is_no_toml_is_said_with_its_line() {
     let (faults, line) = broken("shape = \"mesh\" ", "shape = mesh ");
     assert!(faults.len() == 1 && faults[0].line == line, "{faults:?}");
-    assert!(faults[0].text.starts_with("this is no TOML: "), "{faults:?}");
+    assert!(faults[0].text.starts_with("this is not TOML: "), "{faults:?}");
     let prose = "Not a chip at all.\n".repeat(40);
     let faults = Chip::parse("prose.toml", &prose).unwrap_err();
     assert!(faults.len() == 1 && faults[0].line == 1, "a line for each line: {faults:?}");

@@ -123,7 +123,7 @@ fn unit(name: &str) -> Result<(Dimension, u64), Reason> {
         return Err("it has no unit".to_owned());
     }
     let found = UNITS.iter().find(|(unit, ..)| *unit == name);
-    found.map(|(_, kind, size)| (*kind, *size)).ok_or_else(|| format!("there is no unit {name:?}"))
+    found.map(|(_, kind, size)| (*kind, *size)).ok_or_else(|| format!("unknown unit {name:?}"))
 }
 
 /// A quantity of one kind, in the kind's smallest unit.
@@ -170,7 +170,8 @@ pub fn rate(text: &str) -> Result<Rate, Reason> {
     let (frequency, divider) = text.split_once('/').unwrap_or((text, "1"));
     let read = || {
         let hertz = quantity(frequency, Dimension::Frequency)?;
-        let divider: u32 = divider.trim().parse().map_err(|_| "the divider is no whole number".to_owned())?;
+        let divider: u32 =
+            divider.trim().parse().map_err(|_| "the divider is not a whole number".to_owned())?;
         Rate::new(hertz, divider).ok_or_else(|| {
             format!("it is zero, above {} Hz, or divided by more than {}", Rate::HERTZ_MAX, Rate::DIVIDER_MAX)
         })
@@ -225,11 +226,11 @@ fn term(text: &str, clocks: Option<&Clocks>, cost: &mut Cost) -> Result<(), Reas
         (Dimension::Time, None) => add(&mut amount.fixed.0, number.of(size)?),
         (Dimension::Time, Some(clock)) => {
             let (rate, cycles) = of_clock(clock, clocks, amount)?;
-            let rate = rate.ok_or("a time of a clock has a meaning inside of a preset only")?;
+            let rate = rate.ok_or("a time in clock cycles is meaningful only inside a preset")?;
             add(cycles, nanocycles(number.of(size)?, rate)?)
         }
         (Dimension::Cycles, Some(clock)) => add(of_clock(clock, clocks, amount)?.1, number.of(size)?),
-        (Dimension::Cycles, None) => Err("it does not say of which clock the cycles are".to_owned()),
+        (Dimension::Cycles, None) => Err("it does not name the clock of the cycles".to_owned()),
         _ => Err(format!("{name} measures {}", kind.noun())),
     }
 }
@@ -244,7 +245,7 @@ fn of_clock<'a>(
         "core" => Ok((clocks.map(|clocks| clocks.core), &mut amount.core_nanocycles)),
         "mesh" => Ok((clocks.map(|clocks| clocks.mesh), &mut amount.mesh_nanocycles)),
         "memory" => Ok((clocks.map(|clocks| clocks.memory), &mut amount.memory_nanocycles)),
-        _ => Err(format!("there is no clock {name:?}")),
+        _ => Err(format!("unknown clock {name:?}")),
     }
 }
 
@@ -299,7 +300,7 @@ pub fn band(text: &str, kinds: &[Dimension]) -> Result<Band, Reason> {
     let text = text.trim();
     let float = |number: &str| match number.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-        _ => Err(format!("{:?} is no number from 0 up", number.trim())),
+        _ => Err(format!("{:?} is not a number of 0 or more", number.trim())),
     };
     let read = || match text {
         "exact" => Ok(Band::Exact),
@@ -351,7 +352,7 @@ mod tests {
             cost("145 ns of core", Some(&clocks())).unwrap().at(&clocks()).over(0),
             Picoseconds(145_000)
         );
-        assert!(cost("105 ns of core", None).unwrap_err().contains("inside of a preset"));
+        assert!(cost("105 ns of core", None).unwrap_err().contains("only inside a preset"));
     }
 
     #[test]
@@ -363,7 +364,7 @@ mod tests {
             ("105 ns + -5 ns/hop", "negative"),
             ("8 KiB", "KiB measures a size"),
             ("8 parsecs", "no unit \"parsecs\""),
-            ("45 cycles", "of which clock"),
+            ("45 cycles", "the clock of the cycles"),
             ("45 cycles of moon", "no clock \"moon\""),
             ("0.5 ps", "finer"),
             ("99999999999999999999 ns", "too many digits"),

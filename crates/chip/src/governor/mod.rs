@@ -110,13 +110,20 @@ pub enum GovernorError {
 impl fmt::Display for GovernorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GovernorError::Clocks => f.write_str("fixed on this chip, whose clocks cannot be divided"),
+            GovernorError::Clocks => f.write_str(
+                "fixed on this chip, because its clocks cannot be \
+                 divided",
+            ),
             GovernorError::Divider { least, most } => write!(f, "a divider from {least} to {most}"),
-            GovernorError::Power => f.write_str("no cap on this chip, whose file has no power model"),
+            GovernorError::Power => f.write_str("no cap on this chip, because its file has no power model"),
             GovernorError::Cap { least, places } => {
                 let watts = (least.watts() * 100.0).ceil() / 100.0;
                 let places = if *places == 1 { "1 place".to_owned() } else { format!("{places} places") };
-                write!(f, "at least {watts} W, which {places} may draw with all clocks at their slowest")
+                write!(
+                    f,
+                    "at least {watts} W, the most that {places} can draw with all clocks at their \
+                     slowest"
+                )
             }
         }
     }

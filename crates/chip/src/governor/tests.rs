@@ -73,7 +73,7 @@ fn a_chip_that_cannot_do_it_is_refused() {
     let refused = Governor::new(watts(5.0), context(48)).err();
     let Some(GovernorError::Cap { least, places: 48 }) = refused else { panic!("{refused:?}") };
     let alone = Governor::new(watts(5.0), context(1)).err().map(|unfit| unfit.to_string());
-    assert!(alone.is_some_and(|line| line.contains(" W, which 1 place may draw with all clocks at")));
+    assert!(alone.is_some_and(|line| line.contains(" W, the most that 1 place can draw with all clocks at")));
     assert!((20.0..24.0).contains(&least.watts()), "{least}");
     // What it says is allowed is rounded up, so that it is allowed indeed, and by less than a hundredth of a watt.
     let text = refused.unwrap().to_string();

@@ -78,9 +78,9 @@ impl fmt::Display for SupplyError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SupplyError::UnderWay { until } => {
-                write!(out, "a change of the domain is under way until {until} of the chip's time")
+                write!(out, "a change of the domain is in progress until {until} of modelled time")
             }
-            SupplyError::VoltageTooLow => out.write_str("the present voltage does not carry that rate"),
+            SupplyError::VoltageTooLow => out.write_str("the present voltage is too low for that rate"),
         }
     }
 }

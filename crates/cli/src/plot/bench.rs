@@ -62,7 +62,7 @@ impl BenchResults {
     /// The results in a document.
     pub fn of_json(value: Value) -> Result<BenchResults, String> {
         if value["format"] != FORMAT {
-            return Err(format!("has format {}, and this version reads format {FORMAT}", value["format"]));
+            return Err(format!("has format {}; this version reads format {FORMAT}", value["format"]));
         }
         fields(value)
     }

@@ -92,7 +92,7 @@ impl InputFile {
             path => input::bytes(path, BYTES_MAX),
         };
         let bytes = bytes.map_err(|cause| unreadable(&cause))?;
-        let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text in UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
         InputFile::parse(path, &text)
     }
 
@@ -126,7 +126,7 @@ impl InputFile {
 
 /// Returns the contents of a JSON document, or the fault in words.
 fn from_json(text: &str) -> Result<Content, String> {
-    let value: Value = serde_json::from_str(text).map_err(|fault| format!("is no JSON ({fault})"))?;
+    let value: Value = serde_json::from_str(text).map_err(|fault| format!("is not JSON ({fault})"))?;
     let schema = value["schema"].as_str().unwrap_or_default();
     if schema.starts_with("isles.chip-summary.") {
         return fields(value).map(Content::Summary);
@@ -147,13 +147,13 @@ fn from_json(text: &str) -> Result<Content, String> {
                 fields.keys().take(5).map(|name| name.escape_debug().to_string()).collect();
             format!("holds JSON with the fields {}", names.join(", "))
         }
-        _ => "holds JSON that is no object".to_owned(),
+        _ => "holds JSON that is not an object".to_owned(),
     })
 }
 
 /// The fields that a figure needs; the fault in words.
 pub fn fields<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|fault| format!("lacks what its schema promises ({fault})"))
+    serde_json::from_value(value).map_err(|fault| format!("does not match its schema ({fault})"))
 }
 
 /// Returns the contents of a CSV, or the fault in words.
@@ -178,12 +178,12 @@ mod tests {
         for (text, says) in [
             ("", r#""a.json" is empty; allowed: the JSON of isles run"#),
             (" \n", "is empty"),
-            ("{\"a\": ", "is no JSON (EOF"),
-            ("{\"a\": NaN}", "is no JSON (expected"),
+            ("{\"a\": ", "is not JSON (EOF"),
+            ("{\"a\": NaN}", "is not JSON (expected"),
             ("{}", "holds JSON without fields"),
             ("{\"a\": 1, \"b\": 2}", "holds JSON with the fields a, b"),
-            ("[1, 2]", "holds JSON that is no object"),
-            ("{\"schema\": \"isles.repro.1\"}", "lacks what its schema promises (missing field `chip`"),
+            ("[1, 2]", "holds JSON that is not an object"),
+            ("{\"schema\": \"isles.repro.1\"}", "does not match its schema (missing field `chip`"),
             ("just some words", "has one column"),
         ] {
             let fault = fault(text);

@@ -37,7 +37,7 @@ pub struct Arguments {
     #[command(flatten)]
     request: PlotRequest,
 
-    /// The title of the picture [default: one that suits the figures]
+    /// Title of the picture [default: one that suits the figures]
     #[arg(long)]
     title: Option<String>,
 
@@ -49,7 +49,7 @@ pub struct Arguments {
 /// Options of a figure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlotRequest {
-    /// The kind of picture [default: what suits the figures]
+    /// Kind of picture [default: one that suits the figures]
     #[arg(long)]
     kind: Option<Kind>,
 
@@ -133,7 +133,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     let drawing = Drawing::of(&picture.figure);
     if drawing.drawn() == 0 {
         let why = drawing.left_out().unwrap_or("all cells of values are empty");
-        let allowed = "figures of which some can be drawn";
+        let allowed = "figures that can be drawn";
         return Err(Failure::Usage(format!(
             "{:?} gives an empty picture ({why}); allowed: {allowed}",
             files[0].path
@@ -178,8 +178,10 @@ impl Picture {
         let first = files.first().ok_or_else(|| Failure::Usage("which file?".to_owned()))?;
         let shape = first.content.shape();
         if let Some(other) = files.iter().find(|file| file.content.shape() != shape) {
-            let allowed =
-                format!("{shape} as {:?}, because figures of one picture have one shape", first.path);
+            let allowed = format!(
+                "{shape}, like {:?}, because all figures of a picture have the same shape",
+                first.path
+            );
             return Err(other.refusal(&format!("{}; allowed: {allowed}", other.content.shape())));
         }
         request.check(&first.content)?;

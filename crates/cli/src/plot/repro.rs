@@ -262,7 +262,7 @@ fn parity(one: Option<&str>, chosen: &[(String, Vec<ReproRow>)]) -> Result<Figur
         }
     }
     if points.is_empty() {
-        let allowed = "rows of which at least one was published";
+        let allowed = "rows with at least one published figure";
         return Err(Failure::Usage(format!("no figure of these rows was published; allowed: {allowed}")));
     }
     Ok(Figure::Parity(Parity {

@@ -130,8 +130,8 @@ pub fn runs(files: &[InputFile], request: &PlotRequest) -> Result<Figure, Failur
 /// Seconds at work by place.
 fn shares(runs: &[(&InputFile, &RunResults)]) -> Result<Figure, Failure> {
     if let Some((file, _)) = runs.iter().find(|(_, run)| run.run.shares.is_empty()) {
-        let allowed = "one on threads or processes; of a run on a modelled chip, its --summary";
-        return Err(file.refusal(&format!("a run that does not say what each place did; allowed: {allowed}")));
+        let allowed = "a run on threads or processes; for a run on a modelled chip, its --summary";
+        return Err(file.refusal(&format!("a run without figures for each place; allowed: {allowed}")));
     }
     let places = runs.iter().map(|(_, run)| run.run.shares.len()).max().unwrap_or_default();
     let series = |(file, run): &(&InputFile, &RunResults)| {

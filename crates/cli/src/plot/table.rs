@@ -38,7 +38,7 @@ impl CsvTable {
         }
         if names.iter().any(|name| name.parse::<f64>().is_ok()) {
             let head = head.escape_debug();
-            return Err(format!("begins with numbers ({head}) and not with the names of the columns"));
+            return Err(format!("begins with numbers ({head}) instead of column names"));
         }
         let row = |(number, line)| match cells(line) {
             cells if cells.len() == names.len() => Ok((number, cells)),
@@ -46,13 +46,10 @@ impl CsvTable {
         };
         let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
         if rows.len() > ROWS_MAX {
-            return Err(format!(
-                "has {} lines of values, and a picture shows at most {ROWS_MAX}",
-                rows.len()
-            ));
+            return Err(format!("has {} lines of values; a picture shows at most {ROWS_MAX}", rows.len()));
         }
         if rows.is_empty() {
-            return Err("has names and no line of values".to_owned());
+            return Err("has column names but no line of values".to_owned());
         }
         Ok(CsvTable { names, rows })
     }
@@ -101,9 +98,8 @@ impl CsvTable {
     fn numbers_of(&self, column: usize) -> Result<Vec<Option<f64>>, String> {
         let number = |(line, cells): &(usize, Vec<String>)| {
             let cell = &cells[column];
-            let fault = || {
-                format!("has {cell:?} in line {line} under {}, which is no finite number", self.shown(column))
-            };
+            let fault =
+                || format!("has {cell:?} in line {line} under {}, not a finite number", self.shown(column));
             match cell.parse::<f64>() {
                 _ if cell.is_empty() => Ok(None),
                 Ok(number) if number.is_finite() => Ok(Some(number)),
@@ -273,7 +269,7 @@ fn two_columns(file: &InputFile, table: &CsvTable) -> Result<[(String, Vec<f64>)
     let numeric: Vec<usize> = (0..table.names.len()).filter(|column| table.is_numeric(*column)).collect();
     let [one, other, ..] = numeric[..] else {
         return Err(file.refusal(
-            "a table with less than two columns of numbers; allowed: two, which are set against each other",
+            "a table with fewer than two columns of numbers; allowed: two, plotted against each other",
         ));
     };
     let column = |column: usize| {
@@ -347,14 +343,11 @@ mod tests {
     fn what_is_wrong_with_a_table_is_said_with_its_line() {
         let fault = |text: &str| CsvTable::parse(text).err().unwrap();
         assert_eq!(fault("a"), "has one column");
-        assert_eq!(fault("1,2\n3,4"), "begins with numbers (1,2) and not with the names of the columns");
+        assert_eq!(fault("1,2\n3,4"), "begins with numbers (1,2) instead of column names");
         assert_eq!(fault("a,b\n1,2\n\n1,2,3"), "has 3 of 2 cells in line 4");
-        assert_eq!(fault("a,b"), "has names and no line of values");
+        assert_eq!(fault("a,b"), "has column names but no line of values");
         let table = CsvTable::parse("a,b\n1,\n2,inf").unwrap();
-        assert_eq!(
-            table.numbers("b").unwrap_err(),
-            "has \"inf\" in line 3 under b, which is no finite number"
-        );
+        assert_eq!(table.numbers("b").unwrap_err(), "has \"inf\" in line 3 under b, not a finite number");
         assert_eq!(table.numbers("a"), Ok(vec![Some(1.0), Some(2.0)]));
     }
 }

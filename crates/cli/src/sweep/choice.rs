@@ -96,9 +96,9 @@ pub fn choose(limits: &Limits, points: &[Point]) -> Result<Choice, String> {
     };
     let is_bounded = limits.cap.is_some() || limits.battery.is_some();
     let (found, rule) = match limits.deadline {
-        Some(_) => (by(|point| point.joules), "the least energy"),
+        Some(_) => (by(|point| point.joules), "the lowest energy"),
         None if is_bounded => (by(|point| point.seconds), "the shortest time"),
-        None => (by(Point::energy_delay), "the least product of energy and time"),
+        None => (by(Point::energy_delay), "the lowest product of energy and time"),
     };
     let Some(number) = found else { return Err(nothing(limits, points)) };
     let allowed = points.iter().filter(|point| limits.allow(point)).count();
@@ -140,7 +140,7 @@ fn nothing(limits: &Limits, points: &[Point]) -> String {
         let keeps = |point: &Point| limits.is_under_cap(point) && limits.is_in_time(point);
         let least = up(least(joules, &keeps).unwrap_or_default(), 3);
         return format!(
-            "--battery is {battery:?}; allowed: at least {least}J, the least energy of {tried} settings"
+            "--battery is {battery:?}; allowed: at least {least}J, the lowest energy of {tried} settings"
         );
     }
     let least = up(least(watts, &|_| true).unwrap_or_default(), 2);
@@ -191,10 +191,14 @@ mod tests {
     fn the_rule_depends_on_what_is_asked_for() {
         assert_eq!(chosen(None, None), 0, "60 J s against 100 and more");
         assert_eq!(chosen(Some("50W"), None), 1, "the shortest time under it");
-        assert_eq!(chosen(None, Some("3s")), 2, "the least energy in time");
+        assert_eq!(chosen(None, Some("3s")), 2, "the lowest energy in time");
         assert_eq!(chosen(Some("50W"), Some("2s")), 1);
         let reason = choose(&limits(Some("50W"), Some("2s")), &points()).unwrap().reason;
-        assert_eq!(reason, "the least energy of the 1 setting (of 4) that stay under 50W and end within 2s");
+        assert_eq!(
+            reason,
+            "the lowest energy of the 1 setting (of 4) that stay under 50W and end within \
+             2s"
+        );
     }
 
     #[test]
@@ -205,9 +209,9 @@ mod tests {
         assert_eq!((choice.number, choice.reason.as_str()), (2, reason));
         assert_eq!(choose(&limits(None, "1Wh"), &points()).unwrap().number, 1);
         let error = choose(&limits(None, "39J"), &points()).unwrap_err();
-        assert_eq!(error, "--battery is \"39J\"; allowed: at least 40J, the least energy of 4 settings");
+        assert_eq!(error, "--battery is \"39J\"; allowed: at least 40J, the lowest energy of 4 settings");
         let error = choose(&limits(Some("2s"), "45J"), &points()).unwrap_err();
-        assert_eq!(error, "--battery is \"45J\"; allowed: at least 50J, the least energy of 4 settings");
+        assert_eq!(error, "--battery is \"45J\"; allowed: at least 50J, the lowest energy of 4 settings");
         let error = Limits::read(None, None, Some("60W")).unwrap_err().to_string();
         assert_eq!(error, "--battery is \"60W\"; allowed: an energy above zero such as 200J, 5kJ or 1800Wh");
     }

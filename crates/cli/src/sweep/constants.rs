@@ -28,7 +28,7 @@ pub fn combinations(source: &str, said: Option<&str>) -> Result<Vec<Vec<Constant
         let (key, list) =
             change.split_once('=').ok_or_else(|| refused("KEY=VALUE, KEY=1,2,4 or KEY=1..8"))?;
         if all[0].iter().any(|before| before.key == key.trim()) {
-            return Err(refused(&format!("each key once, and {} stands before", key.trim())));
+            return Err(refused(&format!("each key once; {} is repeated", key.trim())));
         }
         let values = values(list.trim()).map_err(|allowed| refused(&allowed))?;
         if all.len() * values.len() > SETTINGS_MAX {
@@ -68,7 +68,7 @@ fn values(list: &str) -> Result<Vec<String>, String> {
         match part.split_once("..") {
             Some((first, last)) => values.extend(range(first.trim(), last.trim())?),
             None if part.is_empty() => {
-                return Err("values with commas between, none of them empty".to_owned());
+                return Err("values separated by commas, none of them empty".to_owned());
             }
             None => values.push(part.to_owned()),
         }
@@ -78,7 +78,7 @@ fn values(list: &str) -> Result<Vec<String>, String> {
 
 /// The whole numbers of a range, each with the unit behind its end.
 fn range(first: &str, last: &str) -> Result<Vec<String>, String> {
-    let allowed = "a range of whole numbers whose end is not before its start, such as 1..8 or 1..8 ns";
+    let allowed = "a range of whole numbers from low to high, such as 1..8 or 1..8 ns";
     let digits = last.find(|c: char| !c.is_ascii_digit()).unwrap_or(last.len());
     let (last, unit) = last.split_at(digits);
     let ends = first.parse::<u64>().ok().zip(last.parse::<u64>().ok());
@@ -111,16 +111,15 @@ mod tests {
     #[test]
     fn what_is_empty_or_too_much_is_refused() {
         let refused = |said: &str| combinations("--set", Some(said)).unwrap_err().to_string();
-        let range =
-            "allowed: a range of whole numbers whose end is not before its start, such as 1..8 or 1..8 ns";
+        let range = "allowed: a range of whole numbers from low to high, such as 1..8 or 1..8 ns";
         assert_eq!(refused("a=8..1"), format!("--set is \"a=8..1\"; {range}"));
         assert_eq!(refused("a=x..y"), format!("--set is \"a=x..y\"; {range}"));
         assert_eq!(refused(";;;"), "--set is \";;;\"; allowed: KEY=VALUE, KEY=1,2,4 or KEY=1..8");
-        assert_eq!(refused("a=1; a=2"), "--set is \"a=2\"; allowed: each key once, and a stands before");
+        assert_eq!(refused("a=1; a=2"), "--set is \"a=2\"; allowed: each key once; a is repeated");
         assert_eq!(refused("a"), "--set is \"a\"; allowed: KEY=VALUE, KEY=1,2,4 or KEY=1..8");
         assert_eq!(
             refused("a=1,,2"),
-            "--set is \"a=1,,2\"; allowed: values with commas between, none of them empty"
+            "--set is \"a=1,,2\"; allowed: values separated by commas, none of them empty"
         );
         assert!(refused("a=1..100000").contains("at most 10000 numbers"));
         assert!(refused("a=1..200;b=1..200").contains("at most 10000 combinations"));

@@ -35,11 +35,11 @@ const SET: &SettingRow = setting("constants");
 /// The arguments of `isles sweep`, besides those of the application.
 #[derive(Args, Debug)]
 struct Arguments {
-    /// The application, by a name of `isles list`; the name alone, before its own flags, says the same
+    /// Application, by a name of `isles list`; --app may be left out if the name comes before its own flags
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
 
-    /// Arguments of the application, see `isles run NAME --help`; without --app a program of yours and its arguments
+    /// Arguments of the application, see `isles run NAME --help`; without --app, your program and its arguments
     #[arg(last = true, value_name = "WORDS")]
     words: Vec<String>,
 
@@ -47,37 +47,37 @@ struct Arguments {
     #[arg(long, value_name = "M", default_value = "chip:scc")]
     machine: String,
 
-    /// The most that the chip may draw, such as 60W
+    /// Power cap of the chip, such as 60W
     #[arg(long, value_name = "WATTS", allow_hyphen_values = true)]
     cap: Option<String>,
 
-    /// Deadline of the result, in the time of the chip, such as 90s
+    /// Deadline for the result, in modelled time, such as 90s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     deadline: Option<String>,
 
-    /// The energy that a run may take, such as 200J or 1800Wh
+    /// Energy budget of a run, such as 200J or 1800Wh
     #[arg(long, value_name = "ENERGY", allow_hyphen_values = true)]
     battery: Option<String>,
 
-    /// Clocks of the mesh to try, in MHz, with commas [default: that of the preset]
+    /// Mesh clocks to try, in MHz, separated by commas [default: that of the preset]
     #[arg(long, value_name = "MHZ,MHZ", allow_hyphen_values = true)]
     mesh: Option<String>,
 
-    /// Clocks of the memory to try, in MHz, with commas [default: that of the preset]
+    /// Memory clocks to try, in MHz, separated by commas [default: that of the preset]
     #[arg(long, value_name = "MHZ,MHZ", allow_hyphen_values = true)]
     memory: Option<String>,
 
-    /// Numbers of places to try, with commas [default: six from one to all cores, or to those of --placement; all if
-    /// --set has several values]
+    /// Numbers of places to try, separated by commas [default: six from one to all cores, or to those of
+    /// --placement; all cores only if --set has several values]
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
     places: Option<String>,
 
-    /// Dividers of the cores' clock to try, with commas [default: each with a voltage of its own, and the slowest; none
-    /// with --governor, without dividers, or if --set has several values]
+    /// Dividers of the core clock to try, separated by commas [default: each with a voltage of its own, and the
+    /// slowest; none with --governor, without dividers, or if --set has several values]
     #[arg(long, value_name = "D,D", allow_hyphen_values = true)]
     dividers: Option<String>,
 
-    /// The marked region by which to judge, or none for the whole run [default: the region, if the program marks one]
+    /// Marked region to judge by, or none for the whole run [default: the region, if the program marks one]
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
 
@@ -117,12 +117,12 @@ impl Arguments {
 }
 
 /// Help of flags that differs here: a divider is the default and not the chip's own clock, and a tape is of one run.
-const GOVERNOR_HELP: &str = "A governor to try, in place of the dividers or beside those that are named: fixed, \
-    fixed:DIVIDER, on-demand, phase-aware, capped:WATTS";
-const SET_HELP: &str = "Constants of the chip to try, by keys of `isles chip show`: links.flit_time=1,2,4 or \
-    links.flit_time=1..8; several keys are tried with each other";
+const GOVERNOR_HELP: &str = "Governor to try, instead of the default dividers or in addition to the \
+     given ones: fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS";
+const SET_HELP: &str = "Constants of the chip to try, by keys of `isles chip show`: \
+     links.flit_time=1,2,4 or links.flit_time=1..8; several keys are tried in all combinations";
 const WORK_HELP: &str =
-    "What a program's own code costs: said, or host:RATIO to measure it here [default: said]";
+    "Cost of a program's own code: said, or host:RATIO to measure it here [default: said]";
 
 /// The command.
 pub fn command() -> Command {
@@ -219,7 +219,7 @@ impl<'a> SweepContext<'a> {
         let first = &context.constants[0];
         let launch = context.launch(None, ("--governor", "fixed"), first)?;
         if let CodeTime::Tape(_) = launch.chosen_work() {
-            let allowed = "said, or host:RATIO, because a tape is of one run and a sweep has many";
+            let allowed = "said, or host:RATIO, because a tape belongs to one run and a sweep makes many";
             return Err(refusal(arguments.chip.source(WORK), &launch.chosen_work().to_string(), allowed));
         }
         let Machine::Chip(modelled) = launch.chosen_machine() else {
@@ -279,7 +279,7 @@ impl<'a> SweepContext<'a> {
             places.dedup();
             return Ok(places);
         };
-        let allowed = format!("whole numbers from 1 to {all}, with commas");
+        let allowed = format!("whole numbers from 1 to {all}, separated by commas");
         numbers("--places", list, &allowed, |places| (1..=all).contains(places))
     }
 
@@ -289,7 +289,7 @@ impl<'a> SweepContext<'a> {
         if let Some(list) = list {
             let known: Vec<u32> = divided().map(|(divider, _)| divider).collect();
             let (least, most) = (known.iter().min().unwrap_or(&1), known.iter().max().unwrap_or(&1));
-            let allowed = format!("whole numbers from {least} to {most}, with commas");
+            let allowed = format!("whole numbers from {least} to {most}, separated by commas");
             return numbers("--dividers", list, &allowed, |divider| known.contains(divider));
         }
         // The fastest clock at each voltage, and the slowest of all.
@@ -345,10 +345,11 @@ fn with_clocks(mut all: Vec<Vec<Constant>>, arguments: &Arguments) -> Result<Vec
     for (flag, key, list) in [("--mesh", "mesh", &arguments.mesh), ("--memory", "memory", &arguments.memory)]
     {
         let Some(list) = list else { continue };
-        let clocks =
-            numbers(flag, list, "MHz from 1 to 10000, with commas", |clock| (1..=10_000).contains(clock))?;
+        let clocks = numbers(flag, list, "MHz from 1 to 10000, separated by commas", |clock| {
+            (1..=10_000).contains(clock)
+        })?;
         if all.iter().flatten().any(|constant| constant.key == key) {
-            return Err(refusal(flag, list, &format!("the clock once, and --set has {key}")));
+            return Err(refusal(flag, list, &format!("the clock given once, but --set has {key}")));
         }
         let with = |before: Vec<Constant>| {
             let one = |clock: &u32| Constant { key: key.to_owned(), value: format!("{clock} MHz") };

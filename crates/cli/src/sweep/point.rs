@@ -75,7 +75,8 @@ impl Subject {
                 Ok(Subject::Program { program: program.clone(), own: own.to_vec() })
             }
             _ => Err(Failure::Usage(
-                "isles sweep needs what to try: --app NAME and its flags, or -- PROGRAM and its arguments"
+                "isles sweep needs something to run: --app NAME and its flags, or -- PROGRAM and its \
+                 arguments"
                     .to_owned(),
             )),
         }

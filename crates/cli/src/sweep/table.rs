@@ -39,7 +39,8 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
     if !all {
         let _ = writeln!(
             text,
-            "{shown} of {tried} settings: those that none beats in both time and energy, and the choice"
+            "{shown} of {tried} settings: those that no other beats in both time and energy, and the \
+             choice"
         );
     }
     let chosen = &points[choice.number];
@@ -56,9 +57,9 @@ fn note_of_jumps(jumps: &[bool]) -> String {
         return String::new();
     }
     format!(
-        "jump: {number} of {tried} settings: faster than at a faster clock, or more than a tenth slower than time x \
-         clock allows; places wait for each other in another order there, so the prediction says little of the clocks \
-         between\n"
+        "jump: {number} of {tried} settings: faster than at a faster clock, or more than a tenth slower \
+         than time x clock allows; places wait for each other in a different order there, so the \
+         prediction says little about the clocks between\n"
     )
 }
 
@@ -66,7 +67,7 @@ fn note_of_jumps(jumps: &[bool]) -> String {
 fn note_of_battery(limits: &Limits, chosen: &Point) -> String {
     let (Some(battery), Some(said)) = (limits.battery, &limits.battery_text) else { return String::new() };
     let runs = (battery.joules() / chosen.joules).floor();
-    format!("battery: {said} has the energy of {runs:.0} such runs\n")
+    format!("battery: {said} is enough for {runs:.0} such runs\n")
 }
 
 /// Returns the note on the region that time and energy are of; empty if they are of the whole run.
@@ -84,12 +85,12 @@ fn conclusion(point: &Point, choice: &Choice) -> String {
     let several = if places == 1 { "place" } else { "places" };
     let (clock, reason) = (clock(point), &choice.reason);
     let caveat = match point.models.as_slice() {
-        [(only, _)] => format!("all figures are by {only}, the only power model of the chip"),
+        [(only, _)] => format!("all figures are from {only}, the only power model of the chip"),
         models => {
             let own = models.first().map_or("", |(name, _)| name);
             let by = models.iter().map(|(name, watts)| format!("{} by {name}", scaled(*watts, "W")));
             let by: Vec<String> = by.collect();
-            format!("all figures are by {own}; the mean of the choice is {}", by.join(", "))
+            format!("all figures are from {own}; the mean of the choice is {}", by.join(", "))
         }
     };
     // Not the clock alone: without a governor the cores without a place have it, too.

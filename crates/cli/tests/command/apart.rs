@@ -55,7 +55,7 @@ fn no_output_is_written_over_what_is_read() {
         let program: &[&str] = if line.starts_with("launch") { &["--", "./p.csv"] } else { &[] };
         let ended = scene.run(&[&words(line)[..], &[flag, value], program].concat());
         let expected =
-            format!("error: {flag} is {value:?}; allowed: another file than {what}, which is read");
+            format!("error: {flag} is {value:?}; allowed: a file other than {what}, because that is read");
         assert_eq!(ended.refusal(), expected, "{line}");
         assert!(read() == before, "{line}");
     }
@@ -66,13 +66,14 @@ fn a_variable_and_a_default_are_outputs_too() {
     let scene = scene();
     let mut command = scene.isles(&words("run bc --graph g.txt --machine chip:scc"));
     command.env("ISLES_CHIP_FOLDED", "g.txt");
-    let line = "error: ISLES_CHIP_FOLDED is \"g.txt\"; allowed: another file than the graph, which is read";
+    let line = "error: ISLES_CHIP_FOLDED is \"g.txt\"; allowed: a file other than the graph, because \
+         that is read";
     assert_eq!(crate::scene::ended(command).refusal(), line);
     fs::create_dir(scene.path("out")).unwrap();
     scene.leave("out/bc-karate.json", SCC);
     let ended = scene.run(&words("run bc --graph karate --machine chip:out/bc-karate.json --csv /dev/null"));
-    let line = "error: --json is not given, and the default is \"out/bc-karate.json\"; allowed: another file than the \
-                chip file, which is read";
+    let line = "error: --json is not given, and the default is \"out/bc-karate.json\"; allowed: a file \
+         other than the chip file, because that is read";
     assert_eq!(ended.refusal(), line);
     assert_eq!(scene.result("out/bc-karate.json"), SCC);
 }

@@ -34,9 +34,9 @@ fn what_has_no_bound_is_said_in_a_line() {
     assert_eq!(refused("flows --flow 0-48@1us"), flow);
     assert_eq!(refused("flows"), "error: --flow is \"\"; allowed: FROM-TO@PERIOD, once or more");
     assert_eq!(refused("read --flow 0-4@30ns"), "error: --flow is \"0-4@30ns\"; allowed: only with flows");
-    let none = "error: the chip file has no buffer, which bounds need";
+    let none = "error: the chip file has no buffer; bounds need it";
     assert_eq!(refused("barrier --chip bluegene-p --runs 0 --places 8"), none);
-    let large = "error: the chip has 131072 cores; bounds need 64 at most";
+    let large = "error: the chip has 131072 cores; allowed for bounds: at most 64";
     assert_eq!(refused("read --chip bluegene-p --runs 0 --places 8"), large);
 }
 

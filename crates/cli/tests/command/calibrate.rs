@@ -49,7 +49,7 @@ fn what_cannot_be_measured_is_said_in_one_line() {
         ("calibrate --places 1", "--places is 1; allowed: 2 or more"),
         (
             "calibrate --machine threads -n 2 --hosts 4",
-            "--hosts is 4; allowed: 1, because all places measured",
+            "--hosts is 4; allowed: 1, because all measured places",
         ),
         (
             "calibrate --machine threads -n 2 --places-per-host 0",

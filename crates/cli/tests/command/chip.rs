@@ -30,7 +30,7 @@ fn lines_that_are_faster_than_their_links_are_warned_of() {
     std::fs::write(scene.path("slow.toml"), slow).unwrap();
     let ended = check("slow.toml");
     let warning =
-        "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, and its flits alone 43 ns by";
+        "warning: buffer_line.read of 1000/1000/800 takes 36 ns over 1 hop, but its flits alone take 43 ns";
     assert!(ended.code == Some(0) && ended.stdout.contains(warning), "{ended:?}");
     // So does a run, which takes the first of the two.
     let line =
@@ -121,14 +121,14 @@ fn a_check_says_how_many_places_can_run_and_what_is_missing_if_none() {
     let small = MESH.replace("per_core = \"16 KiB\"", "per_core = \"64 B\"");
     let line = last(&small);
     assert!(
-        line.starts_with("places: none, because the message buffer of a core has 1 line, and "),
+        line.starts_with("places: none, because the message buffer of a core has 1 line, but "),
         "{line}"
     );
 
     let scene = Scene::new("chip");
     for (text, part) in [
         (without_buffer_line(), "(preset \"1000/1000/800\" has no buffer_line)"),
-        (small, "(the message buffer of a core has 1 line, and "),
+        (small, "(the message buffer of a core has 1 line, but "),
     ] {
         scene.leave("my.toml", &text);
         let ended = scene.run(&["run", "bc", "--graph", "karate", "--machine", "chip:my.toml"]);
@@ -153,7 +153,7 @@ fn a_chip_with_more_cores_than_its_protocol_carries_says_which_carry_them_and_ta
     assert_eq!(line("places: "), "places: up to 80 by doorbell");
     let room: Vec<&str> = line("  doorbell ").split_whitespace().take(4).collect();
     assert_eq!(room, ["doorbell", "80", "of", "96"], "{checked:?}");
-    let why = "(the message buffer of a core has 256 lines, and ";
+    let why = "(the message buffer of a core has 256 lines, but ";
     assert!(line("  doorbell ").contains(why), "{checked:?}");
     assert!(line("  ring ").ends_with(" 96 of 96"), "{checked:?}");
 
@@ -177,7 +177,7 @@ fn a_chip_with_more_cores_than_its_protocol_carries_says_which_carry_them_and_ta
         (lines.concat(), ended.stderr)
     };
     let (line, said) = chosen("");
-    assert!(line.contains(", because doorbell does not carry 96 places (the message buffer "), "{said}");
+    assert!(line.contains(", because doorbell does not support 96 places (the message buffer "), "{said}");
     let name = line.split_once("the protocol is ").unwrap().1.split(',').next().unwrap();
     assert!(said.contains(&format!("predicted on 96 cores with {name} at ")), "{said}");
     for (more, protocol) in [(" --places 80", "doorbell"), (" --protocol ring", "ring")] {
@@ -235,7 +235,7 @@ fn each_fault_of_a_file_is_a_line_with_its_place() {
         let starts = [
             format!("{file}:{buffer}: buffer.per_core is 16; it has no unit; allowed: a size in B, KiB"),
             format!(
-                "{file}:{tile}: memory.controller.at is [3, 4]; it is outside of the tiles; allowed: x to 3"
+                "{file}:{tile}: memory.controller.at is [3, 4]; it is outside the tiles; allowed: x to 3"
             ),
             format!(
                 "{file}:{change}: preset.\"1000/1000/800\".voltage_change is \"-100 us\"; it is negative, not zero"

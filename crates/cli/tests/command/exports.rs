@@ -79,7 +79,7 @@ fn a_run_writes_all_that_it_can_and_has_the_digest_of_one_that_writes_nothing() 
     assert!(line(&all, "digest").ends_with(summary["digest"].as_str().unwrap()));
     assert_eq!((summary["chip"]["name"].as_str(), summary["places"].as_u64()), (Some("scc"), Some(8)));
     assert_eq!(summary["by_place"].as_array().unwrap().len(), 8);
-    assert!(line(&all, "how far off").contains("by the errors that the chip's file states"), "{all:?}");
+    assert!(line(&all, "how far off").contains("by the errors stated in the chip's file"), "{all:?}");
     let speed: Vec<String> = line(&all, "speed").split_whitespace().map(str::to_owned).collect();
     assert!(speed[1].parse::<u64>().is_ok_and(|events| events > 0), "a short run has a speed, too: {all:?}");
     assert_eq!(speed[2..], ["events", "a", "second", "on", "this", "host"]);
@@ -195,21 +195,25 @@ fn what_cannot_be_written_is_refused_in_one_line_before_anything_runs() {
         assert!(refuse(&[flag, "/"]).contains(&format!("{flag} is \"/\"; allowed: ")));
         assert!(refuse(&[flag, ""]).contains(&format!("{flag} is \"\"; allowed: ")));
     }
-    assert_eq!(refuse(&["--trace", "-"]), r#"error: --trace is "-"; allowed: a file; not -, it is binary"#);
+    assert_eq!(
+        refuse(&["--trace", "-"]),
+        r#"error: --trace is "-"; allowed: a file, not -, because it \
+         is binary"#
+    );
     assert_eq!(
         refuse(&["--links", "x", "--traffic", "x"]),
-        r#"error: --traffic is "x"; allowed: another file than that of --links"#
+        r#"error: --traffic is "x"; allowed: a file other than that of --links"#
     );
     assert!(refuse(&["--summary", "-", "--links", "-"]).contains("--links is \"-\""));
     assert_eq!(
         refuse(&["--links", "x", "--traffic", "./x"]),
-        r#"error: --traffic is "./x"; allowed: another file than that of --links"#
+        r#"error: --traffic is "./x"; allowed: a file other than that of --links"#
     );
     let scene = Scene::new("exports");
     for (trace, json) in [("d", "./d"), ("./d", "d")] {
         let ended =
             scene.run(&[&RUN[..7], &["--trace", trace, "--json", json, "--csv", "/dev/null"]].concat());
-        let line = format!("error: --json is {json:?}; allowed: another file than that of --trace");
+        let line = format!("error: --json is {json:?}; allowed: a file other than that of --trace");
         assert_eq!((ended.code, ended.stderr.trim_end()), (Some(2), line.as_str()), "{ended:?}");
         scene.assert_nothing_left();
     }
@@ -217,8 +221,8 @@ fn what_cannot_be_written_is_refused_in_one_line_before_anything_runs() {
     assert!(ended.refusal().starts_with("error: --summary is \"out/bc-karate.json\"; allowed: - or a file"));
     std::fs::create_dir(scene.path("out")).unwrap();
     let ended = scene.run(&[&RUN[..7], &["--csv", "/dev/null", "--summary", "out/bc-karate.json"]].concat());
-    let line = "error: --json is not given, and the default is \"out/bc-karate.json\"; allowed: another file than that \
-                of --summary";
+    let line = "error: --json is not given, and the default is \"out/bc-karate.json\"; allowed: a file \
+         other than that of --summary";
     assert_eq!(ended.refusal(), line);
 }
 
@@ -227,8 +231,7 @@ fn on_another_machine_there_is_nothing_to_write() {
     let scene = Scene::new("exports");
     let ended = scene.run(&["run", "bc", "--graph", "karate", "--machine", "threads", "--heat", "h.svg"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
-    let line =
-        r#"error: --heat is "h.svg"; allowed: nothing with the machine threads, which is no modelled chip"#;
+    let line = r#"error: --heat is "h.svg"; allowed: nothing with machine threads (not a modelled chip)"#;
     assert_eq!(ended.stderr.trim_end(), line);
 }
 

@@ -197,7 +197,7 @@ fn a_search_that_is_not_resilient_says_what_a_death_has_cost() {
     let ended = running.finish();
     scene.until_all_ended();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-    let name = format!("DeadPlace: place {} is dead; lost are its bag", victim.place);
+    let name = format!("DeadPlace: place {} is dead; its bag", victim.place);
     assert!(
         ended.stderr.contains(&name) && ended.stderr.contains("2 other places had processed"),
         "{ended:?}"

@@ -45,15 +45,15 @@ fn the_launcher_is_started_with_that_line() {
 #[test]
 fn what_cannot_be_started_is_said_in_one_line() {
     for (line, says) in [
-        ("launch --hosts a,,b -- prog", "--hosts is \"a,,b\"; allowed: names or addresses of hosts"),
-        ("launch --hosts no.such.host.invalid -- prog", "allowed: hosts that have an address"),
+        ("launch --hosts a,,b -- prog", "--hosts is \"a,,b\"; allowed: host names or addresses"),
+        ("launch --hosts no.such.host.invalid -- prog", "allowed: hosts whose names resolve"),
         ("launch --hosts localhost --places-per-host 0 -- prog", "--places-per-host is \"0\"; allowed: 1 to"),
         (
             "launch --hosts localhost --places 3 -- prog",
-            "--places does not go with --hosts; allowed: --places-per-host",
+            "--places cannot be combined with --hosts; allowed: --places-per-host",
         ),
         ("launch --hosts localhost --machine threads -- prog", "--machine is \"threads\"; allowed: mpi"),
-        ("launch --hosts localhost --ui -- prog", "say it behind the --, as in `-- isles run bc --ui`"),
+        ("launch --hosts localhost --ui -- prog", "put --ui after the --, as in `-- isles run bc --ui`"),
     ] {
         let told = launch(OPEN_MPI, line);
         let refusal = told.refusal();

@@ -84,5 +84,5 @@ fn a_run_draws_where_its_time_went_by_place() {
         assert!(picture.contains(says) && picture.contains(&line), "{machine}: {picture}");
     }
     let same = scene.run(&words("run pi --points 100000 --json pi.svg --svg pi.svg")).refusal().to_owned();
-    assert!(same.contains("--svg is \"pi.svg\"; allowed: another file than that of --json"), "{same}");
+    assert!(same.contains("--svg is \"pi.svg\"; allowed: a file other than that of --json"), "{same}");
 }

@@ -249,13 +249,13 @@ fn the_bench_draws_what_it_measured_and_leaves_no_file_that_nobody_asked_for() {
         ("bench core --svg", r#"--svg is ""; allowed: - or a file"#),
         (
             "bench core --list --svg x.svg",
-            r#"--svg is "x.svg"; allowed: nothing with --list; isles plot draws"#,
+            r#"--svg is "x.svg"; allowed: nothing with --list; to draw earlier measurements, use isles plot"#,
         ),
         (
             "bench core --json - --svg x.svg",
-            r#"--json is "-"; allowed: a file, because --svg draws what is in it"#,
+            r#"--json is "-"; allowed: a file, because --svg draws its contents"#,
         ),
-        ("bench core --json a --svg a", r#"--svg is "a"; allowed: another file than that of --json"#),
+        ("bench core --json a --svg a", r#"--svg is "a"; allowed: a file other than that of --json"#),
         ("bench core --svg none/x.svg", r#"--svg is "none/x.svg"; allowed: - or a file that can be written"#),
     ] {
         let said = bench(line);
@@ -397,23 +397,23 @@ fn the_same_words_give_the_same_bytes() {
 /// Files that are no results, and what is said of each after its name.
 const BAD_FILES: &[(&str, &str, &str)] = &[
     ("empty.json", "", "is empty; allowed: the JSON of isles run"),
-    ("broken.json", "{\"run\": ", "is no JSON (EOF while parsing"),
+    ("broken.json", "{\"run\": ", "is not JSON (EOF while parsing"),
     ("other.json", "{\"a\": 1}", "holds JSON with the fields a; allowed"),
-    ("list.json", "[]", "holds JSON that is no object"),
-    ("old.json", "{\"format\": 2, \"groups\": []}", "has format 2, and this version reads format 3"),
+    ("list.json", "[]", "holds JSON that is not an object"),
+    ("old.json", "{\"format\": 2, \"groups\": []}", "has format 2; this version reads format 3"),
     (
         "half.json",
         "{\"run\": {\"version\": \"0.1.0\"}}",
-        "lacks what its schema promises (missing field `machine`",
+        "does not match its schema (missing field `machine`",
     ),
     ("none.json", "{\"schema\": \"isles.repro.1\", \"chip\": \"scc\", \"rows\": []}", "has no rows"),
-    ("infinite.csv", "a,b\n1,2\n2,inf\n", "has \"inf\" in line 3 under b, which is no finite number"),
+    ("infinite.csv", "a,b\n1,2\n2,inf\n", "has \"inf\" in line 3 under b, not a finite number"),
     ("words.csv", "a,b\n1,two\n", "has \"two\" in line 2 under b"),
     ("gap.csv", "a,b\n,2\n", "has an empty cell under a"),
     ("ragged.csv", "a,b\n1,2\n1\n", "has 1 of 2 cells in line 3"),
     ("nameless.csv", "1,2\n3,4\n", "begins with numbers (1,2)"),
     ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,,2\n", "has an empty cell under time_s"),
-    ("short.csv", "a,b\n", "has names and no line of values"),
+    ("short.csv", "a,b\n", "has column names but no line of values"),
     ("sweep.csv", "places,governor,time_s,energy_j\n1,fixed,x,2\n", "has \"x\" in line 2 under time_s"),
 ];
 
@@ -429,12 +429,12 @@ fn files_that_are_no_results_are_refused_with_what_is_wrong() {
     let long = scene.file("long.csv", "a,b\n".to_owned() + &"1,2\n".repeat(20_001));
     let refusal = scene.run(&["plot", long.to_str().unwrap(), "--out", "x.svg"]);
     assert!(
-        refusal.refusal().contains("has 20001 lines of values, and a picture shows at most 20000"),
+        refusal.refusal().contains("has 20001 lines of values; a picture shows at most 20000"),
         "{refusal:?}"
     );
     let bytes = scene.file("bytes.csv", b"\xff\xfe");
     let refusal = scene.run(&["plot", bytes.to_str().unwrap(), "--out", "x.svg"]);
-    assert!(refusal.refusal().contains("a file that can be read (it is no text in UTF-8)"), "{refusal:?}");
+    assert!(refusal.refusal().contains("a file that can be read (it is not UTF-8 text)"), "{refusal:?}");
     let refusal = scene.run(&["plot", "/dev/zero", "--out", "x.svg"]);
     assert!(
         refusal.refusal().contains("(it has more than 256 MiB; allowed: at most 256 MiB)"),
@@ -458,7 +458,7 @@ fn what_cannot_be_drawn_is_refused_before_anything_is_written() {
             vec!["none.json", "--out", "x.svg"],
             r#"is "none.json"; allowed: a file that can be read (No such file"#,
         ),
-        (vec![good, "--out", good], "allowed: another file than the results, which is read"),
+        (vec![good, "--out", good], "allowed: a file other than the results, because that is read"),
         (
             vec![good, "--out", "none/x.svg"],
             r#"--out is "none/x.svg"; allowed: - or a file that can be written"#,
@@ -473,10 +473,7 @@ fn what_cannot_be_drawn_is_refused_before_anything_is_written() {
             r#"--what is "energy"; allowed: nothing for a CSV"#,
         ),
         (vec![good, chip, "--out", "x.svg"], "is the JSON of a run; allowed: a CSV with a line of names as"),
-        (
-            vec![chip, "--out", "x.svg"],
-            "a run that does not say what each place did; allowed: one on threads",
-        ),
+        (vec![chip, "--out", "x.svg"], "a run without figures for each place; allowed: one on threads"),
         (
             vec![chip, "--out", "x.svg", "--kind", "plane"],
             "--kind is \"plane\"; allowed: bars, curve for the JSON",
@@ -495,7 +492,7 @@ fn what_cannot_be_drawn_is_refused_before_anything_is_written() {
     }
     let refusal = scene.run(&words(&format!("{SWEEP} --csv - --svg -")));
     assert!(
-        refusal.refusal().contains("--svg is \"-\"; allowed: another file than that of --csv"),
+        refusal.refusal().contains("--svg is \"-\"; allowed: a file other than that of --csv"),
         "{refusal:?}"
     );
     let rows = scene.file("rows.json", run(&scene, "repro lines --json -").stdout);

@@ -139,18 +139,16 @@ fn a_form_that_cannot_be_fitted_is_said_beside_those_that_can() {
     let ended = scene.run(&["power", "fit", &file, "--json", "fit.json"]);
     let not = lines(&ended, "not fitted: ");
     let few = "not fitted: 1 measurement; allowed: 5 or more";
-    let mixed = "not fitted: the measurements do not tell constant, leakage apart; allowed: ones at more frequencies and \
-                 voltages";
+    let mixed = "not fitted: the measurements do not determine constant, leakage separately; allowed: \
+                 measurements at more frequencies and voltages";
     assert_eq!(not, [few, mixed], "{ended:?}");
     let document: Value = serde_json::from_str(&scene.result("fit.json")).unwrap();
     let reasons: Vec<bool> = (0..3).map(|at| document["fits"][at]["refused"].is_string()).collect();
     assert_eq!(reasons, [false, true, true]);
     let line = refused(&text, &["--form", "voltage"]);
-    assert!(
-        line.starts_with(
-            "error: p.csv: form voltage: the measurements do not tell constant, leakage apart; "
-        )
-    );
+    assert!(line.starts_with(
+        "error: p.csv: form voltage: the measurements do not determine constant, leakage separately; "
+    ));
 }
 
 #[test]
@@ -176,7 +174,7 @@ fn each_fault_of_a_file_is_a_line_with_its_place() {
     let expected = [
         format!("{file}:7: load is \"busy\"; allowed: loaded (= compute), idle (= sleep), copy, poll"),
         format!("{file}:7: power_w is \"-48\"; allowed: a number from 0.000001 to 1000000000 W"),
-        format!("{file}:20: \"100,18\" has 2 values; allowed: 4, one a column"),
+        format!("{file}:20: \"100,18\" has 2 values; allowed: 4, one per column"),
         format!("error: {file} has 3 faults; nothing was fitted"),
     ];
     assert_eq!(ended.stderr.lines().collect::<Vec<_>>(), expected);
@@ -206,7 +204,7 @@ fn arguments_that_cannot_be_are_named_with_what_is_allowed() {
         assert_eq!(refused(SCC, &["--exponent", value]), line);
     }
     let without = refused(SCC, &["--form", "voltage", "--exponent", "3"]);
-    let allowed = "nothing with --form voltage, which has no exponent";
+    let allowed = "nothing with --form voltage, because it has no exponent";
     assert_eq!(without, format!("error: --exponent is \"3\"; allowed: {allowed}"));
     assert_eq!(refused(SCC, &["--form", "cubic"]), "error: --form is \"cubic\"; allowed: rate, voltage");
     let missing = refused(SCC, &["--json", "missing/fit.json"]);
@@ -219,7 +217,7 @@ fn arguments_that_cannot_be_are_named_with_what_is_allowed() {
     let same = scene.run(&["power", "fit", "p.csv", "--json", "./p.csv"]);
     assert_eq!(
         same.refusal(),
-        "error: --json is \"./p.csv\"; allowed: another file than the file to fit, which is read"
+        "error: --json is \"./p.csv\"; allowed: a file other than the file to fit, because that is read"
     );
     assert_eq!(scene.result("p.csv"), SCC);
 }

@@ -301,12 +301,13 @@ fn a_directory_that_is_not_empty_and_machines_that_cannot_are_refused() {
     let told = refusal(&["--record", "."]);
     assert_eq!(
         told,
-        "error: --record is \".\"; allowed: a directory that is empty or not there yet; this one is not empty\n"
+        "error: --record is \".\"; allowed: a directory that is empty or does not exist yet; this one is \
+         not empty\n"
     );
     assert!(refusal(&["--record", "full"]).starts_with("error: --record is \"full\"; allowed: "));
     assert!(refusal(&["--record", &"x".repeat(200)]).contains("too long for a socket"));
     let told = refusal(&["--record", "new", "--machine", "loopback"]);
-    assert!(told.contains("nothing with the machine loopback"), "{told}");
+    assert!(told.contains("nothing with machine loopback"), "{told}");
     assert!(!scratch.path("new").exists());
 }
 

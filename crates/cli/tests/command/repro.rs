@@ -259,11 +259,19 @@ fn broadcasts_of_other_lengths_and_trees_come_beside_the_published_ones() {
 #[test]
 fn broadcasts_that_cannot_be_asked_for_are_refused_before_anything_runs() {
     for (arguments, says) in [
-        ("broadcast --lines 0", "--lines is \"0\"; allowed: whole numbers from 1 to 4096, with commas"),
-        ("broadcast --lines 1,x", "--lines is \"1,x\"; allowed: whole numbers from 1 to 4096, with commas"),
+        (
+            "broadcast --lines 0",
+            "--lines is \"0\"; allowed: whole numbers from 1 to 4096, separated by \
+             commas",
+        ),
+        (
+            "broadcast --lines 1,x",
+            "--lines is \"1,x\"; allowed: whole numbers from 1 to 4096, separated \
+             by commas",
+        ),
         (
             "broadcast --lines 4 --children 48",
-            "--children is \"48\"; allowed: whole numbers from 1 to 47, with commas",
+            "--children is \"48\"; allowed: whole numbers from 1 to 47, separated by commas",
         ),
         ("broadcast --children 2", "--children is \"2\"; allowed: nothing without --lines"),
         ("flush --lines 4", "--lines is \"4\"; allowed: nothing without the experiment broadcast"),
@@ -310,7 +318,7 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
         assert!(line.starts_with(&format!("error: {flag} is \"/no/such/folder/rows\"; allowed: ")), "{line}");
     }
     let line = refused(&["flush", "--csv", "-", "--json", "-"]);
-    assert_eq!(line, "error: --json is \"-\"; allowed: another file than that of --csv");
+    assert_eq!(line, "error: --json is \"-\"; allowed: a file other than that of --csv");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn one_file_for_both_results_is_refused() {
             std::os::unix::fs::symlink("same", scene.path("link")).unwrap();
         }
         let ended = run(&scene, &["--json", json, "--csv", csv]);
-        let expected = format!("error: --csv is {csv:?}; allowed: another file than that of --json");
+        let expected = format!("error: --csv is {csv:?}; allowed: a file other than that of --json");
         assert_eq!(ended.refusal(), expected);
     }
     assert_eq!(scene.result("same"), "old");

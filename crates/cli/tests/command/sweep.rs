@@ -60,9 +60,10 @@ fn the_choice_without_a_limit_is_the_least_product_of_energy_and_time_of_all_tha
         choice.starts_with(&format!("{} place", [1, 8][chosen / 3])) && choice.contains(clock),
         "{ended:?}"
     );
-    assert!(
-        line(&ended.stdout, "reason: ").starts_with("the least product of energy and time of the 6 settings")
-    );
+    assert!(line(&ended.stdout, "reason: ").starts_with(
+        "the lowest product of energy and time of the 6 \
+             settings"
+    ));
     assert!(line(&ended.stdout, "caveat: ").contains("by cichowski"), "{ended:?}");
 }
 
@@ -79,7 +80,7 @@ fn the_flags_behind_the_choice_repeat_it_to_the_joule() {
     let joules = numbers(&scene.result("all.csv"), "energy_j")[0];
     assert_eq!(summary["energy"]["models"][0]["total_j"].as_f64(), Some(joules));
     let caveat = line(&chosen.stdout, "caveat: ");
-    assert_eq!(caveat, "all figures are by invented, the only power model of the chip");
+    assert_eq!(caveat, "all figures are from invented, the only power model of the chip");
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn a_cap_leaves_out_what_exceeds_it_and_tries_the_governor_that_keeps_it() {
 fn a_deadline_makes_the_least_energy_the_rule() {
     let (_scene, ended) = sweep("--deadline 1s");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(line(&ended.stdout, "reason: ").starts_with("the least energy of the 6 settings"), "{ended:?}");
+    assert!(line(&ended.stdout, "reason: ").starts_with("the lowest energy of the 6 settings"), "{ended:?}");
 }
 
 #[test]
@@ -203,7 +204,10 @@ fn what_nothing_can_meet_is_one_line_with_what_could_be_met() {
     };
     let before = refuse("--cap 5W");
     assert!(before.starts_with("error: --cap is \"5W\"; allowed: at least 18."), "{before}");
-    assert!(before.contains(" W, which 1 place may draw with all clocks at their slowest"), "{before}");
+    assert!(
+        before.contains(" W, the most that 1 place can draw with all clocks at their slowest"),
+        "{before}"
+    );
     let other = refuse("--cap 5W --power cichowski");
     assert!(other.starts_with("error: --cap is \"5W\"; allowed: at least 23."), "by another model: {other}");
     let after = refuse("--deadline 1us");
@@ -308,8 +312,8 @@ fn a_program_that_cannot_be_swept_is_one_line() {
         (&["true"], "the program is \"true\"; allowed: a program that is built with Isles", 2),
         (&["false"], "a run ended with exit code 1, without a line that begins with `error: `", 1),
         (&["./nowhere"], "cannot start ./nowhere: No such file", 2),
-        (&["--graph", "karate"], "isles sweep needs what to try: --app NAME", 2),
-        (&[], "isles sweep needs what to try: --app NAME", 2),
+        (&["--graph", "karate"], "isles sweep needs something to run: --app NAME", 2),
+        (&[], "isles sweep needs something to run: --app NAME", 2),
         (&[isles, "run", "bc", "--graph", "nosuch"], "nosuch", 2),
     ];
     for (program, says, code) in cases {
@@ -328,9 +332,17 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --cap 60", "--cap is \"60\"; allowed: a power above zero such as 60W"),
         ("--app bc --cap -3W", "--cap is \"-3W\"; allowed: a power"),
         ("--app bc --deadline 5x", "--deadline is \"5x\"; allowed: a time above zero such as 90s"),
-        ("--app bc --places 0,3", "--places is \"0,3\"; allowed: whole numbers from 1 to 48, with commas"),
+        (
+            "--app bc --places 0,3",
+            "--places is \"0,3\"; allowed: whole numbers from 1 to 48, separated \
+             by commas",
+        ),
         ("--app bc --places 49", "--places is \"49\"; allowed"),
-        ("--app bc --dividers 1", "--dividers is \"1\"; allowed: whole numbers from 2 to 16, with commas"),
+        (
+            "--app bc --dividers 1",
+            "--dividers is \"1\"; allowed: whole numbers from 2 to 16, separated \
+             by commas",
+        ),
         (
             "--app bc --set links.flt=2",
             "--set is \"links.flt=2\"; allowed: one of links.flit, links.flit_time, links.head, ",
@@ -338,18 +350,18 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --set links.flit_time=2apples", "--set is \"links.flit_time=2apples\"; allowed: "),
         (
             "--app bc --set links.flit_time=8..1",
-            "--set is \"links.flit_time=8..1\"; allowed: a range of whole numbers whose end is not before its start",
+            "--set is \"links.flit_time=8..1\"; allowed: a range of whole numbers from low to high",
         ),
         ("--app bc --machine threads", "--machine is \"threads\"; allowed: a modelled chip"),
         ("--app bc --protocol mpi", "--protocol is \"mpi\"; allowed: doorbell"),
         ("--app bc --placement near", "--placement is \"near\"; allowed: linear, spread, or cores"),
         (
             "--app bc --placement 0-11 --places 13",
-            "--places is \"13\"; allowed: whole numbers from 1 to 12, with commas",
+            "--places is \"13\"; allowed: whole numbers from 1 to 12, separated by commas",
         ),
         (
             "--app bc --placement 40-50",
-            "--placement is \"40-50\"; allowed: cores from 0 to 47 of the chip (50 is none)",
+            "--placement is \"40-50\"; allowed: cores from 0 to 47 of the chip (50 is not one)",
         ),
         ("--app bc --rest soon", "--rest is \"soon\"; allowed: poll, or nap:"),
         ("--app bc --seed -1", "--seed is \"-1\"; allowed: a whole number"),
@@ -358,10 +370,10 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--app bc --work soon", "--work is \"soon\"; allowed: said, host:RATIO"),
         (
             "--app bc --work tape:t",
-            "--work is \"tape:t\"; allowed: said, or host:RATIO, because a tape is of one",
+            "--work is \"tape:t\"; allowed: said, or host:RATIO, because a tape belongs to one",
         ),
         ("--app life", "--app is \"life\"; allowed: automaton, bc, "),
-        ("--app bc --rmat steep", "--rmat is \"steep\"; allowed: medium, as it is called now"),
+        ("--app bc --rmat steep", "--rmat is \"steep\"; allowed: medium, its current name"),
         ("--app bc --rmat huge", "--rmat is \"huge\"; allowed: small, medium, large, low, high"),
         ("--app bc --graph nosuch", "nosuch"),
     ] {

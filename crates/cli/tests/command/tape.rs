@@ -70,7 +70,7 @@ fn a_program_that_is_launched_has_a_tape_of_its_own() {
     let start = "error: --work is \"tape:none.tape\"; allowed: a tape that can be read (";
     assert!(missing.refusal().starts_with(start), "the user wrote no variable: {missing:?}");
     let line = "run pi --machine chip:scc --places 2 --work tape:t.tape";
-    let other = "a tape of this program (this one is of another, or of another build of it)";
+    let other = "a tape of this program (this one is of another program or another build)";
     assert!(refusal(&scene, line).contains(other), "the tape tells applications apart");
     let line = "run bc --graph power --machine chip:scc --places 2 --work tape:t.tape";
     assert!(refusal(&scene, line).contains("a tape of the arguments \"--graph power\" (this one is of"));
@@ -132,12 +132,12 @@ fn a_file_that_is_no_whole_tape_is_refused() {
     let mut older = whole.clone();
     older[8] = 1;
     let cases = [
-        (whole[..whole.len() - 1].to_vec(), "a whole tape (this one is cut off, or has changed since)"),
-        (whole[..40].to_vec(), "a whole tape (this one is cut off, or has changed since)"),
-        (flipped, "a whole tape (this one is cut off, or has changed since)"),
+        (whole[..whole.len() - 1].to_vec(), "a complete tape (this one is truncated, or was changed)"),
+        (whole[..40].to_vec(), "a complete tape (this one is truncated, or was changed)"),
+        (flipped, "a complete tape (this one is truncated, or was changed)"),
         (older, "a tape of version 3 (this one has version 1)"),
-        (b"not a tape at all".to_vec(), "a tape (this file is none)"),
-        (Vec::new(), "a tape (this file is none)"),
+        (b"not a tape at all".to_vec(), "a tape (this file is not one)"),
+        (Vec::new(), "a tape (this file is not one)"),
     ];
     for (bytes, allowed) in cases {
         let path = scene.file("bad.tape", bytes);
@@ -165,7 +165,7 @@ fn settings_that_cannot_be_are_named_with_what_can() {
     let elsewhere = RUN.replace("chip:scc", "threads");
     assert_eq!(
         refused(&format!("{elsewhere} --work host:20")),
-        "error: --work is \"host:20\"; allowed: said with the machine threads, which is no modelled chip"
+        "error: --work is \"host:20\"; allowed: said with machine threads (not a modelled chip)"
     );
     for line in [format!("{RUN} --tape t.tape"), format!("{RUN} --work said --tape t.tape")] {
         let allowed = "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured";
@@ -173,6 +173,6 @@ fn settings_that_cannot_be_are_named_with_what_can() {
     }
     assert_eq!(
         refused(&format!("{RUN} --work host:20 --tape -")),
-        "error: --tape is \"-\"; allowed: a file; not -, it is binary"
+        "error: --tape is \"-\"; allowed: a file, not -, because it is binary"
     );
 }

@@ -137,16 +137,15 @@ fn what_is_no_whole_trace_is_refused_in_one_line() {
     }
     std::fs::File::create(scene.path("sparse")).and_then(|file| file.set_len(8 << 30)).unwrap();
     for (name, cause) in [
-        ("none", "it is none: it holds something else than packets of Perfetto"),
-        ("empty", "it is none: it does not say of which run of Isles it is"),
-        ("sparse", "it is none: "),
-        ("/dev/zero", "it is none: "),
-        ("cut", "it is cut off after "),
+        ("none", "it is not a trace: it holds something other than Perfetto packets"),
+        ("empty", "it is not a trace: it does not name its run of Isles"),
+        ("sparse", "it is not a trace: "),
+        ("/dev/zero", "it is not a trace: "),
+        ("cut", "it is truncated after "),
         ("absent", "No such file or directory"),
     ] {
         let refused = scene.run(&["trace", "stats", name]);
-        let line =
-            format!("error: FILE is {name:?}; allowed: a whole file that --trace has written ({cause}");
+        let line = format!("error: FILE is {name:?}; allowed: a complete file written by --trace ({cause}");
         assert!(refused.refusal().starts_with(&line), "{refused:?}");
     }
 }
@@ -155,6 +154,6 @@ fn what_is_no_whole_trace_is_refused_in_one_line() {
 fn machines_that_record_nothing_refuse_a_trace() {
     let scene = Scene::new("trace");
     let refused = scene.run(&words(&format!("{RUN} --machine loopback --trace t")));
-    let line = "error: --trace is \"t\"; allowed: nothing with the machine loopback, which records none";
+    let line = "error: --trace is \"t\"; allowed: nothing with machine loopback ()it records none";
     assert_eq!(refused.refusal(), line);
 }

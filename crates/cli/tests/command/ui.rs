@@ -235,7 +235,7 @@ fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
         assert!(child.try_wait().unwrap().is_none(), "it ended although it is kept");
         std::thread::yield_now();
     }
-    let told = "the run has ended and its page stays; Ctrl-C ends it";
+    let told = "the run has ended; its page stays until Ctrl-C";
     assert!(errors.any(|line| line == told), "how to end it is told");
     let server = server_of(&child).expect("the server is kept");
     assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
@@ -386,30 +386,24 @@ fn what_cannot_be_shown_is_one_line() {
         told
     };
     let told = refusal(&["run", "pi", "--ui", "--ui-port", "99999"]);
-    assert_eq!(told, "error: --ui-port is \"99999\"; allowed: a port, from 0 (any that is free) to 65535\n");
+    assert_eq!(told, "error: --ui-port is \"99999\"; allowed: a port from 0 (any free port) to 65535\n");
     assert!(refusal(&["run", "pi", "--keep-ui"]).contains("--ui"));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let told = refusal(&["run", "pi", "--ui", "--ui-port", &port]);
-    assert!(
-        told.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a port that is free (")),
-        "{told}"
-    );
+    assert!(told.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a free port (")), "{told}");
     let told = refusal(&["replay", "nowhere", "--port", &port]);
-    assert!(
-        told.starts_with(&format!("error: --port is \"{port}\"; allowed: a port that is free (")),
-        "{told}"
-    );
-    assert!(refusal(&["replay", "nowhere", "--port", "-1"]).contains("from 0 (any that is free) to 65535"));
+    assert!(told.starts_with(&format!("error: --port is \"{port}\"; allowed: a free port (")), "{told}");
+    assert!(refusal(&["replay", "nowhere", "--port", "-1"]).contains("from 0 (any free port) to 65535"));
     let told = refusal(&["run", "pi", "--machine", "loopback", "--ui"]);
-    let expected = "error: --ui does not go with the machine loopback, whose runs cannot be shown yet";
+    let expected = "error: --ui does not support machine loopback yet";
     assert_eq!(told.trim_end(), expected);
     let told = refusal(&["replay", "no\u{1b}[31mwhere"]);
     assert!(told.contains("no\\u{1b}[31mwhere/events.log cannot be replayed"), "{told:?}");
     assert!(refusal(&["replay", "nowhere"]).contains("nowhere/events.log cannot be replayed"));
     std::fs::create_dir(scratch.0.join("other")).unwrap();
     std::fs::write(scratch.0.join("other/events.log"), "no log").unwrap();
-    assert!(refusal(&["report", "other", "--html", "x.html"]).contains("it is no event log of Isles"));
+    assert!(refusal(&["report", "other", "--html", "x.html"]).contains("it is not an event log of Isles"));
     assert!(!scratch.0.join("x.html").exists());
     assert_eq!(scratch.folders_of_runs(), 0);
 }

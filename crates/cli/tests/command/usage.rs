@@ -30,7 +30,7 @@ fn the_help_of_an_application_begins_with_what_it_computes() {
     let scene = Scene::new("help");
     for (line, begins) in [
         ("run bc --help", "Betweenness centrality of a graph"),
-        ("launch --help", "Starts a program of yours over places"),
+        ("launch --help", "Starts your own program over places"),
         ("power fit --help", "Fits power models to a table of measured powers"),
     ] {
         let ended = scene.run(&words(line));
@@ -172,8 +172,7 @@ fn a_program_can_be_launched_as_mpirun_does_it() {
 fn a_program_that_is_none_of_isles_is_started_with_a_word_about_it() {
     let scene = Scene::new("launch");
     let strange = scene.run(&words("launch --places 2 -- true"));
-    let warning =
-        "warning: true does not look like a program of Isles: it is started once, and knows no places\n";
+    let warning = "warning: true does not look like an Isles program: it is started once, without places\n";
     assert_eq!((strange.code, strange.stderr.as_str()), (Some(0), warning));
     let own = scene.isles(&["launch", "--", crate::PROGRAM, "--version"]);
     assert_eq!(crate::scene::ended(own).stderr, "");
@@ -209,7 +208,8 @@ fn governors_and_rests_that_cannot_be_are_named_with_what_can() {
     );
     assert_eq!(
         refusal("--rest nap:2s"),
-        r#"error: --rest is "nap:2s"; allowed: poll, or nap: and a time up to a second such as nap:100us"#
+        r#"error: --rest is "nap:2s"; allowed: poll, or nap:TIME with a time up to a second, such as \
+             nap:100us"#
     );
 }
 
@@ -229,7 +229,7 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
     assert_eq!(
         refusal("--broadcast async:2 --protocol rcce"),
         "error: --broadcast is \"async:2\"; allowed: any but async on chip:scc with 48 places and rcce (asynchronous \
-         broadcasts are of the protocol doorbell)"
+         broadcasts need the protocol doorbell)"
     );
     assert_eq!(refusal("--reduce log"), r#"error: --reduce is "log"; allowed: auto, serial, logarithmic"#);
 }
@@ -237,25 +237,25 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
 #[test]
 fn placements_that_cannot_be_are_named_with_what_can() {
     let refusal = |flags: &str| refuse(&words(&format!("run bc --machine chip:scc {flags}")));
-    let lists = "linear, spread, or cores and ranges of cores with commas such as 0,2,10-13";
+    let lists = "linear, spread, or cores and ranges of cores separated by commas, such as 0,2,10-13";
     for value in ["near", "", "3-1", "-1", "0,,1"] {
         let line = refuse(&["run", "bc", "--machine", "chip:scc", "--placement", value]);
         assert_eq!(line, format!("error: --placement is {value:?}; allowed: {lists}"));
     }
     assert_eq!(
         refusal("--placement 0-3,2"),
-        r#"error: --placement is "0-3,2"; allowed: each core once (2 is there twice)"#
+        r#"error: --placement is "0-3,2"; allowed: each core once (2 is repeated)"#
     );
     assert_eq!(
         refusal("--placement 0,48"),
-        r#"error: --placement is "0,48"; allowed: cores from 0 to 47 of the chip (48 is none)"#
+        r#"error: --placement is "0,48"; allowed: cores from 0 to 47 of the chip (48 is not one)"#
     );
     assert_eq!(
         refusal("--places 4 --placement 0,2-3"),
-        r#"error: --placement is "0,2-3"; allowed: at least as many cores as places, which are 4 (here are 3)"#
+        r#"error: --placement is "0,2-3"; allowed: at least 4 cores, one for each place (this list has 3)"#
     );
     let line = refuse(&words("run bc --machine threads --placement spread"));
-    assert_says(&line, &[r#"--placement is "spread"; allowed: nothing with the machine threads"#]);
+    assert_says(&line, &[r#"--placement is "spread"; allowed: nothing with machine threads"#]);
     let line = refuse(&words("launch --machine chip:scc --placement 0,0 -- true"));
     assert_says(&line, &[r#"--placement is "0,0"; allowed: each core once"#]);
     let scene = Scene::new("placement");
@@ -289,7 +289,7 @@ fn a_number_of_places_that_cannot_be_is_named_with_its_bounds() {
 
 #[test]
 fn processors_that_places_cannot_stay_on_are_named_with_what_can() {
-    let lists = "auto, no, or processors and ranges of processors with commas such as 0,2,4-7";
+    let lists = "auto, no, or processors and ranges of processors separated by commas, such as 0,2,4-7";
     for value in ["yes", "", "3-1", "-1", "0,,1"] {
         for line in ["run bc --machine threads", "run bc --machine chip:scc"] {
             let arguments = [words(line), vec!["--pin", value]].concat();
@@ -297,12 +297,12 @@ fn processors_that_places_cannot_stay_on_are_named_with_what_can() {
         }
     }
     let line = refuse(&words("run bc --places 2 --pin 0,0"));
-    assert_eq!(line, r#"error: --pin is "0,0"; allowed: each processor once (0 is there twice)"#);
+    assert_eq!(line, r#"error: --pin is "0,0"; allowed: each processor once (0 is repeated)"#);
     let line = refuse(&words("launch --pin 1023 --places 1 -- true"));
-    assert_says(&line, &[r#"--pin is "1023"; allowed: processors that this program may use, which are"#]);
+    assert_says(&line, &[r#"--pin is "1023"; allowed: processors that this program may use: "#]);
     for machine in ["loopback", "chip:scc"] {
         let line = refuse(&words(&format!("run bc --machine {machine} --pin no")));
-        let allowed = format!("nothing with the machine {machine}, all of whose places are one thread");
+        let allowed = format!("nothing with machine {machine} ()all its places are one thread");
         assert_eq!(line, format!(r#"error: --pin is "no"; allowed: {allowed}"#));
     }
 }
@@ -328,7 +328,12 @@ fn ranks_of_a_launcher_are_refused_by_a_program_that_was_built_without_mpi() {
 #[test]
 fn variables_with_bad_values_are_named() {
     let cases = [
-        ("ISLES_PIN", "all", "auto, no, or processors and ranges of processors with commas such as 0,2,4-7"),
+        (
+            "ISLES_PIN",
+            "all",
+            "auto, no, or processors and ranges of processors separated by commas, such \
+             as 0,2,4-7",
+        ),
         ("ISLES_MACHINE", "gpu", "threads, processes, mpi, loopback, chip:NAME, chip:FILE.toml"),
         ("ISLES_PLACES", "0", "a whole number from 1 to 256"),
         ("ISLES_PLACES", "257", "a whole number from 1 to 256"),
@@ -336,7 +341,7 @@ fn variables_with_bad_values_are_named() {
         (
             "ISLES_REPORT",
             "all",
-            "captures, finish, messages, counters, balance, chip, or several with commas",
+            "captures, finish, messages, counters, balance, chip, or several separated by commas",
         ),
         ("ISLES_STALL", "soon", "seconds of silence, from 0 (never) to 86400"),
         ("ISLES_STALL", "NaN", "seconds of silence, from 0 (never) to 86400"),
@@ -398,7 +403,7 @@ fn an_argument_that_is_no_text_is_named() {
         let ended = ended(command);
         assert_eq!(
             ended.refusal(),
-            r#"error: the argument "a\xFF" is no text; allowed: UTF-8"#,
+            r#"error: the argument "a\xFF" is not text; allowed: UTF-8"#,
             "{before:?}"
         );
     }
@@ -539,13 +544,13 @@ const FAULTS: &[Fault] = &[
         name: "empty.txt",
         bytes: b"",
         weights: "ignore",
-        says: &["the graph has no vertices, at least one is needed"],
+        says: &["the graph has no vertices; allowed: at least one"],
     },
     Fault {
         name: "silent.txt",
         bytes: b"# nothing\n\n",
         weights: "ignore",
-        says: &["the graph has no vertices, at least one is needed"],
+        says: &["the graph has no vertices; allowed: at least one"],
     },
     Fault {
         name: "negative.txt",
@@ -594,7 +599,7 @@ const FAULTS: &[Fault] = &[
         name: "far.mtx",
         bytes: b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n4 1\n",
         weights: "ignore",
-        says: &["line 4: vertex 4 is out of range, the vertices here are 1 to 3"],
+        says: &["line 4: vertex 4 is out of range; allowed: 1 to 3"],
     },
     Fault {
         name: "nobody.mtx",
@@ -612,7 +617,7 @@ const FAULTS: &[Fault] = &[
         name: "binary",
         bytes: b"\x00\x01\x02\x03",
         weights: "ignore",
-        says: &["unknown format; known are edge list, CSV, Matrix Market"],
+        says: &["unknown format; allowed: edge list, CSV, Matrix Market"],
     },
     Fault {
         name: "cut.gt",
@@ -650,7 +655,7 @@ fn a_form_that_says_that_edges_lead_both_ways_is_not_read_as_directed() {
     let ended = scene.run(&["run", "bc", "--graph", "karate", "--directed"]);
     let line = ended.refusal();
     assert!(
-        line.contains("karate says that it is undirected; allowed: an edge list, or a form that"),
+        line.contains("karate declares an undirected graph; allowed: an edge list, or a format that"),
         "{line}"
     );
 }
@@ -738,7 +743,7 @@ fn a_process_with_another_program_image_is_refused_and_the_run_goes_on() {
     assert_ne!(images[..32], images[images.len() - 32..], "the two images are told apart");
 
     let line = join_by_hand(&scene, same, first, 1).refusal().to_owned();
-    assert_says(&line, &["place 1 is attached already, or dead"]);
+    assert_says(&line, &["place 1 is already attached, or dead"]);
     let line = join_by_hand(&scene, same, first, 7).refusal().to_owned();
     assert_says(&line, &["place 7 of 2 places"]);
 
@@ -827,8 +832,8 @@ fn a_program_that_is_neither_built_nor_can_be_is_refused_with_how_one_gets_it() 
         assert_eq!(
             ended(lonely(line)).refusal(),
             format!(
-                "error: {program} is neither beside this program nor on PATH; run this inside the sources of Isles, \
-                 where it is built, or install it from there: cargo install --path {folder}"
+                "error: {program} is neither beside this program nor on PATH; run this inside the Isles sources, which \
+                 builds it, or install it from there: cargo install --path {folder}"
             )
         );
     }
@@ -838,14 +843,15 @@ fn a_program_that_is_neither_built_nor_can_be_is_refused_with_how_one_gets_it() 
     command.env("PATH", scene.path("nothing")).current_dir(scene.path("crates"));
     assert_eq!(
         ended(command).refusal(),
-        "error: isles-hf is not built, and there is no cargo to build it: install Rust (https://rustup.rs), or put \
+        "error: isles-hf is not built, and cargo was not found: install Rust (https://rustup.rs), or put \
          isles-hf on PATH"
     );
     let mut command = lonely("run hf");
     with_cargo(&scene, &mut command, "#!/bin/sh\necho 'no compiler' >&2; exit 101\n");
     let refused = ended(command);
     let manifest = scene.path("Cargo.toml");
-    let line = format!("error: isles-hf cannot be built in {}; cargo has said why\n", manifest.display());
+    let line =
+        format!("error: cannot build isles-hf in {}; see the output of cargo above\n", manifest.display());
     assert_eq!((refused.code, refused.stderr), (Some(2), format!("no compiler\n{line}")));
 }
 
@@ -875,7 +881,7 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
             "build --release --locked --message-format=json-render-diagnostics --package {package} --bin {name} \
              --quiet --manifest-path {manifest}"
         );
-        let told = format!("building {name}, which is built when it is asked for");
+        let told = format!("building {name}, which is built on first use");
         // Who tells it does not know when `cargo` says something.
         assert!([&build, &told].iter().all(|line| said[..2].contains(&line.as_str())), "{ended:?}");
         assert!(said[2].starts_with(&format!("built {name} in ")), "{ended:?}");
@@ -891,8 +897,7 @@ fn a_program_of_another_version_than_the_command_is_refused() {
     assert_eq!(
         ended(command).refusal(),
         format!(
-            "error: {} is the bc of version {}, and a program of version 9.8.7 has asked for it; install both of one \
-             version",
+            "error: {} is bc {}, but its caller is version 9.8.7; install the same version of both",
             program.display(),
             env!("CARGO_PKG_VERSION")
         )
@@ -921,7 +926,7 @@ fn the_list_has_a_line_for_each_application_with_what_its_manifest_says() {
     let widest = expected.iter().map(|(name, _)| name.len()).max().unwrap();
     let lines = expected.iter().map(|(name, about)| format!("{name:<widest$}  {about}"));
     let mut expected: Vec<String> = lines.collect();
-    expected.push("isles run NAME --help says what each can be told".to_owned());
+    expected.push("isles run NAME --help lists the options of each".to_owned());
     assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
 }
 
@@ -1007,14 +1012,13 @@ fn flags_of_modelled_chips_are_refused_elsewhere_and_variables_passed_over() {
             let line =
                 scene.run(&[&words(&format!("{verb} {flag}"))[..], program].concat()).refusal().to_owned();
             let machine = verb.rsplit(' ').next().unwrap();
-            let allowed = format!("nothing with the machine {machine}, which is no modelled chip");
+            let allowed = format!("nothing with machine {machine} (not a modelled chip)");
             assert_eq!(line, format!("error: {name} is {value:?}; allowed: {allowed}"));
         }
     }
     let line = "run bc --graph karate --json /dev/null --csv /dev/null --top 0 --machine threads --places 2";
     let refused = scene.run(&words(&format!("{line} --report finish,chip"))).refusal().to_owned();
-    let allowed =
-        "captures, finish, messages, counters, balance with the machine threads, which is no modelled chip";
+    let allowed = "captures, finish, messages, counters, balance with machine threads (not a modelled chip)";
     assert_eq!(refused, format!("error: --report is \"finish,chip\"; allowed: {allowed}"));
     let mut command = scene.isles(&words(line));
     command.env("ISLES_CHIP_GOVERNOR", "fixed:4").env("ISLES_REPORT", "chip");

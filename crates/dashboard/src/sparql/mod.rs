@@ -151,7 +151,7 @@ pub fn serve_sparql(
 }
 
 fn unstarted(program: &Path, cause: &io::Error) -> String {
-    format!("{} cannot be started: {cause}", program.display())
+    format!("cannot start {}: {cause}", program.display())
 }
 
 /// Waits on a thread of its own for the program to end.

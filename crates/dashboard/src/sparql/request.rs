@@ -35,7 +35,7 @@ impl SparqlRequest {
         body: &[u8],
     ) -> Result<SparqlRequest, Refusal> {
         let bad = |detail: String| Refusal(StatusCode::BAD_REQUEST, "a bad request", detail);
-        let text = || String::from_utf8(body.to_vec()).map_err(|_| bad("the body is no UTF-8".to_owned()));
+        let text = || String::from_utf8(body.to_vec()).map_err(|_| bad("the body is not UTF-8".to_owned()));
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let (parameters, own) = match (method, kind.as_str()) {
@@ -43,7 +43,7 @@ impl SparqlRequest {
             (&Method::POST, QUERY) => (address_query.to_owned(), Some(text()?)),
             (&Method::POST, other) => {
                 let detail = format!("Content-Type is {other:?}; allowed: {FORM}, {QUERY}");
-                return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "another type of body", detail));
+                return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported body type", detail));
             }
             _ => (address_query.to_owned(), None),
         };
@@ -63,7 +63,7 @@ impl SparqlRequest {
         match <[String; 1]>::try_from(queries) {
             Ok([query]) => Ok(SparqlRequest { query, accept: accepted(headers) }),
             Err(queries) => {
-                Err(bad(format!("the parameter query is there {} times; allowed: once", queries.len())))
+                Err(bad(format!("the parameter query appears {} times; allowed: once", queries.len())))
             }
         }
     }

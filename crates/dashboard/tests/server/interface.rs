@@ -235,7 +235,7 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     };
     let directory = run.directory.to_str().unwrap();
     assert!(refusal(&["replay", directory]).contains("cannot be replayed"));
-    assert!(refusal(&["live", "/nowhere"]).contains("/nowhere is no run directory"));
+    assert!(refusal(&["live", "/nowhere"]).contains("/nowhere is not a run directory"));
     let description = RunDescription { places: 1, machine: "threads".into(), ..RunDescription::default() };
     let mut writer = LogWriter::create(&path, &description).unwrap();
     for second in 0..10 {
@@ -258,7 +258,7 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     assert_eq!(Server::live(&Run::new(1)).get("/api/v1/summary").status, 404, "of a run that runs");
     let port = server.port.to_string();
     let told = refusal(&["replay", directory, "--port", &port]);
-    assert!(told.contains(&format!("--port is \"{port}\"; allowed: one that is free")), "{told}");
+    assert!(told.contains(&format!("--port is \"{port}\"; allowed: a free port")), "{told}");
 }
 
 /// A log without its second half is shown as far as it goes, and one line says so.

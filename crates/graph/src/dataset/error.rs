@@ -65,7 +65,7 @@ impl fmt::Display for DatasetError {
         match self {
             DatasetError::UnknownName { name } => {
                 let known: Vec<_> = super::list().iter().map(|known| known.name.as_str()).collect();
-                write!(f, "no data set is called `{name}`; known are {}", known.join(", "))
+                write!(f, "unknown data set `{name}`; allowed: {}", known.join(", "))
             }
             DatasetError::NoCache => {
                 write!(f, "no place for the cache: set ISLES_CACHE, XDG_CACHE_HOME or HOME")

@@ -193,7 +193,7 @@ fn a_cache_that_cannot_be_made_is_named() {
 fn an_unknown_name_is_answered_with_the_names() {
     let message = fetch("whales").unwrap_err().to_string();
     assert!(
-        message.starts_with("no data set is called `whales`; known are power, karate, email-Enron, "),
+        message.starts_with("unknown data set `whales`; allowed: power, karate, email-Enron, "),
         "{message}"
     );
 }

@@ -85,7 +85,7 @@ impl CodeSide for InGuest {
     fn run<R>(body: impl FnOnce() -> R) -> R {
         match Guest::new("guest") {
             Ok(mut guest) => guest.run(|_| body()),
-            Err(error) => panic!("a guest cannot be made any more: {error}"),
+            Err(error) => panic!("cannot create another guest: {error}"),
         }
     }
 }
@@ -249,7 +249,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("error: no guest can be measured: {error}");
+            eprintln!("error: cannot measure a guest: {error}");
             ExitCode::from(2)
         }
     }

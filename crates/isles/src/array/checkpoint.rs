@@ -124,8 +124,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
         let read = read.map_err(|cause| cause.to_string()).and_then(|()| match &file {
             Some((_, written)) if *written != check => Err(format!(
-                "its elements have the check word {check:016x}; allowed: {written:016x}, as its head says: it was \
-                 changed after `save`"
+                "its elements have the checksum {check:016x}; allowed: {written:016x}, as in its header: \
+                 the file was changed after `save`"
             )),
             _ => Ok(()),
         });
@@ -169,13 +169,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let mut header = [0; HEADER_BYTES as usize];
         let is_whole = file.read_exact_at(&mut header, 0).is_ok();
         if !is_whole || header[..8] != *MARK {
-            return Err("this is no checkpoint of an array; allowed: what `save` wrote".to_owned());
+            return Err("not a checkpoint of an array; allowed: a file written by `save`".to_owned());
         }
         let number = |at: usize| u64::from_ne_bytes(header[8 * at..8 * at + 8].try_into().expect("8 bytes"));
         let wanted = self.header(0);
         if number(1) != VERSION {
             return Err(format!(
-                "version {}; allowed: {VERSION}, written on a host of this byte order",
+                "version {}; allowed: {VERSION}, written on a host of the same byte order",
                 number(1)
             ));
         }
@@ -183,7 +183,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let axes = (number(3) as usize).clamp(1, 3);
             let found: Vec<u64> = (7 - axes..7).map(number).collect();
             return Err(format!(
-                "an array of {found:?} with {} bytes an element; allowed: {:?} with {}",
+                "an array of {found:?} with {} bytes per element; allowed: {:?} with {}",
                 number(2),
                 self.extents(),
                 size_of::<T>()
@@ -193,7 +193,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let whole = HEADER_BYTES + (elements * size_of::<T>()) as u64;
         match len == whole {
             true => Ok((file, number(CHECK_AT / 8))),
-            false => Err(format!("{len} bytes; allowed: {whole}, as its head says")),
+            false => Err(format!("{len} bytes; allowed: {whole}, as in its header")),
         }
     }
 

@@ -144,8 +144,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         if let Some((line, is_locked)) = self.parts.held_since() {
             let (verb, taken) = if is_locked { ("lock", "locked") } else { ("read", "read") };
             panic!(
-                "the exchange at {caller} needs the part of this place, which is {taken} since {line}: end the use of \
-                 that guard of `{verb}` before the `await`, by a block around it or by `drop`"
+                "the exchange at {caller} needs the part of this place, but it is {taken} since {line}: \
+                 drop that guard of `{verb}` before the `await`, with a block around it or with `drop`"
             );
         }
     }

@@ -159,27 +159,35 @@ impl fmt::Display for ArrayError {
                 write!(f, "axis {axis} has an extent of {extent}; allowed: 1 to 2^44")
             }
             ArrayError::EmptyBlock { axis } => {
-                write!(f, "axis {axis} is dealt out in blocks of 0; allowed: from 1")
+                write!(f, "axis {axis} is distributed in blocks of 0; allowed: 1 or more")
             }
             ArrayError::NotCut { members } => {
-                write!(f, "no axis is cut, and the team has {members} members; allowed: one axis at least")
+                write!(
+                    f,
+                    "no axis is distributed over the {members} members of the team; allowed: at \
+                     least one distributed axis"
+                )
             }
             ArrayError::Grid { members } => {
-                write!(f, "the parts of all axes together are not as many as the members; allowed: {members}")
+                write!(
+                    f,
+                    "the product of the parts of all axes differs from the number of members; \
+                     allowed: {members}"
+                )
             }
             ArrayError::HaloOfCyclic { axis } => {
-                write!(f, "axis {axis} is dealt out and cannot have a halo; allowed: Whole, Block and Parts")
+                write!(f, "axis {axis} is cyclic and cannot have a halo; allowed: Whole, Block and Parts")
             }
             ArrayError::TooLarge { has_halo, bytes, memory } => {
                 let halos = if *has_halo { " with its halos" } else { "" };
                 let bytes = bytes.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
-                write!(f, "the array{halos} has {bytes} bytes, and this host has {memory} bytes of memory")
+                write!(f, "the array{halos} has {bytes} bytes, but this host has {memory} bytes of memory")
             }
             ArrayError::OutOfBounds { index, extents } => {
-                write!(f, "there is no element {index:?} in an array of {extents:?}")
+                write!(f, "the index {index:?} is out of bounds in an array of {extents:?}")
             }
             ArrayError::ShapeMismatch { one, other } => {
-                write!(f, "an array of {one:?} and one of {other:?} do not lie alike")
+                write!(f, "arrays of {one:?} and {other:?} are distributed differently")
             }
         }
     }

@@ -56,13 +56,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let (values, halo) = {
                 let mut part = self.parts.lock();
                 if let Some(line) = part.opened {
-                    return Err(refused(
-                        format!("an array that is open since {line} is to be opened"),
-                        caller,
-                    ));
+                    return Err(refused(format!("the array is already open since {line}"), caller));
                 }
                 if !part.is_in_window() {
-                    let text = "an array that was not made by `in_window` is to be opened";
+                    let text = "the array cannot be opened: it was not made by `in_window`";
                     return Err(refused(text.to_owned(), caller));
                 }
                 part.opened = Some(caller);

@@ -168,7 +168,8 @@ impl<T: 'static, const N: usize> ArrayPart<T, N> {
             let end = self.shape.owned[axis] + 2 * self.shape.pad[axis];
             assert!(
                 (0..end as isize).contains(&from_edge),
-                "coordinate {} in an axis with {} elements and a halo of {}",
+                "coordinate {} is out of bounds in an axis with {} elements and a halo \
+                 of {}",
                 at[axis],
                 self.shape.owned[axis],
                 self.shape.pad[axis]

@@ -35,7 +35,10 @@ pub(super) fn check(chip: ModelledChip, launch: &Launch, one: &ExportRequest) ->
         Export::Trace if launch.places > TRACED_PLACES_MAX => {
             format!("nothing with more than {TRACED_PLACES_MAX} places")
         }
-        Export::Joules if !has_power => format!("nothing with {machine}, whose file has no power model"),
+        Export::Joules if !has_power => format!(
+            "nothing with {machine}, because its file has no power \
+             model"
+        ),
         Export::Tape if !matches!(launch.chip.work.value, CodeTime::Host(_)) => {
             "nothing without --work host:RATIO (ISLES_CHIP_WORK), because nothing is measured".to_owned()
         }

@@ -87,7 +87,7 @@ pub fn handle(action: impl FnMut(Place) + 'static) -> Option<InterruptHandler> {
         Some(place)
     })?;
     let before = HANDLERS.with_borrow_mut(|handlers| handlers.insert(place, Rc::new(RefCell::new(action))));
-    assert!(before.is_none(), "{} has a handler of interrupts already", here());
+    assert!(before.is_none(), "{} already has an interrupt handler", here());
     Some(InterruptHandler { place, _stays: PhantomData })
 }
 

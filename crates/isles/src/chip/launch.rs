@@ -313,14 +313,17 @@ fn memory_warning(chip: ModelledChip, report: &RunReport) -> Option<String> {
         others => format!(", and {others} other places held more as well"),
     };
     let (machine, own, most) = (chip.machine(), Bytes(own), mebibytes(most));
-    Some(format!("warning: place {place} held {most} of memory, and a core of {machine} has {own}{others}"))
+    Some(format!(
+        "warning: place {place} held {most} of memory, but a core of {machine} has only \
+         {own}{others}"
+    ))
 }
 
 /// Says that the model had to guess whether steps walk through the same memory again.
 fn region_warning(UndeclaredRegion { line, bytes }: UndeclaredRegion) -> String {
     format!(
-        "warning: {}:{}: steps that stream {bytes} bytes follow each other and say no region, so all of them are \
-         found in the cache; say streamed({bytes}).of(bytes until the same comes again)",
+        "warning: {}:{}: consecutive steps stream {bytes} bytes without a region, so the model finds all \
+         of them in the cache; write streamed({bytes}).of(bytes until the same data comes again)",
         line.file(),
         line.line()
     )

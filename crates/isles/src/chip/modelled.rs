@@ -260,7 +260,7 @@ impl ModelledChip {
     pub(crate) fn default_protocol_lack(self, places: u32) -> Option<String> {
         let own = self.costs.default_protocol();
         let lack = self.costs.check_protocol(own, places).err()?;
-        Some(format!("{own} does not carry {places} places ({lack})"))
+        Some(format!("{own} does not support {places} places ({lack})"))
     }
 
     /// Returns the number of cores.
@@ -281,7 +281,7 @@ impl ModelledChip {
     /// The most places that can run on it, and why, for a sentence.
     pub(super) fn most_places(self) -> (u32, String) {
         let most = self.cores().min(PLACES_MAX);
-        let why = if most < self.cores() { "the most of a run; more are the cores" } else { "the cores" };
+        let why = if most < self.cores() { "the limit of a run, below the cores" } else { "the cores" };
         (most, format!(", {why} of {}", self.machine))
     }
 

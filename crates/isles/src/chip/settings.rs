@@ -101,7 +101,7 @@ impl ChipSettings {
     pub(crate) fn refuse_measured_work(&self, machine: &str) -> Result<(), ConfigError> {
         if self.work.value != CodeTime::Declared {
             let Setting { value, source } = &self.work;
-            let allowed = format!("said with the machine {machine}, which is no modelled chip");
+            let allowed = format!("said with machine {machine} (not a modelled chip)");
             return Err(ConfigError::new(source, &value.to_string(), allowed));
         }
         Ok(())
@@ -239,9 +239,11 @@ mod tests {
         );
         assert_eq!(
             error("ISLES_CHIP_PLACEMENT", "0,2,2"),
-            r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is there twice)"#
+            r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is repeated)"#
         );
-        assert!(error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores with commas such as 0,2,10-13"));
+        assert!(
+            error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores separated by commas, such as 0,2,10-13")
+        );
     }
 
     #[test]

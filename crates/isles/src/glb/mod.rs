@@ -209,8 +209,8 @@ async fn lost_work_error<B: Bag>(bags: &PlaceBags<B>, error: &Error) -> Error {
         }
     }
     let text = format!(
-        "lost are its bag and the results of the tasks that it had processed; {answered} other places had processed \
-         {tasks} tasks; with `resilient` the run would have gone on"
+        "its bag and the results of its processed tasks are lost; {answered} other places had processed \
+         {tasks} tasks; with `resilient` the run would have continued"
     );
     Error::new(ErrorKind::DeadPlace(dead.id()), text)
 }

@@ -256,11 +256,11 @@ fn broken_promise<B>(giver: Option<usize>, tasks: usize, size: usize) -> String 
     let bag = type_name::<B>();
     match giver {
         Some(giver) => format!(
-            "`split` of `{bag}` has given away a part without tasks, at place {giver}; where there are too few it is \
-             to return `None`"
+            "`split` of `{bag}` returned a part without tasks, at place {giver}; allowed: `None` if \
+             there are too few tasks to split"
         ),
         None => {
-            format!("`process` of `{bag}` has returned {tasks}; allowed: 0 to {size}, for which it was asked")
+            format!("`process` of `{bag}` returned {tasks}; allowed: 0 to {size}, the number requested")
         }
     }
 }

@@ -105,7 +105,7 @@ fn restore<B: Bag>(
 
 /// The error of a bag that its own `Deserialize` refuses.
 fn unreadable(fault: &DecodeError) -> Error {
-    Error::new(ErrorKind::Undecodable, format!("a bag that a partner had kept could not be read: {fault}"))
+    Error::new(ErrorKind::Undecodable, format!("the backup of a bag could not be read: {fault}"))
 }
 
 /// Carries out a save of this place that has begun, and tells givers that their parts are safe. A partner that dies
@@ -140,7 +140,9 @@ fn settled(backups: &PlaceBackups, thief: usize, numbers: ReceivedNumbers) {
 fn lost(number: usize, dead: &[usize]) -> Error {
     let others = dead.iter().filter(|other| **other != number).map(|other| place(*other).to_string());
     let others: Vec<String> = others.collect();
-    let text =
-        format!("what it had is lost, because its backup was at a dead place, too ({})", others.join(", "));
+    let text = format!(
+        "its bag is lost, because its backup was at a place that is dead too ({})",
+        others.join(", ")
+    );
     Error::new(ErrorKind::DeadPlace(place(number).id()), text)
 }

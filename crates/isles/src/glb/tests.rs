@@ -230,7 +230,11 @@ fn a_death_ends_a_run_that_is_not_resilient_with_what_is_lost() {
         died += 1;
         assert_eq!(*error.kind(), ErrorKind::DeadPlace(place), "{error}");
         let text = error.to_string();
-        assert!(text.contains("3 other places had processed") && text.contains("lost are its bag"), "{text}");
+        assert!(
+            text.contains("3 other places had processed")
+                && text.contains("its bag and the results of its processed tasks are lost"),
+            "{text}"
+        );
     }
     assert!(died > 10, "only {died} runs were longer than their place lived");
 }

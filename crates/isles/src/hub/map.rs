@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const ENDING: &str = ".toml";
 
 /// The values that are allowed.
-const ALLOWED: &str = "a file NAME.toml, or name=place with commas between";
+const ALLOWED: &str = "a file NAME.toml, or name=place pairs separated by commas";
 
 /// A file of a map.
 #[derive(Deserialize)]

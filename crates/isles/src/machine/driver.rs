@@ -66,10 +66,10 @@ pub(crate) trait MachineDriver {
         let _ = launch;
         let why = match wanted.export {
             Export::Trace if self.is_traced() => return Ok(()),
-            Export::Trace => "which records none",
-            _ => "which is no modelled chip",
+            Export::Trace => "it records none",
+            _ => "not a modelled chip",
         };
-        Err(wanted.refusal(format!("nothing with the machine {}, {why}", self.name())))
+        Err(wanted.refusal(format!("nothing with machine {} ({why})", self.name())))
     }
 
     /// Returns the files that a run of `launch` reads because of the machine.
@@ -234,7 +234,7 @@ pub(crate) fn lacks_feature(what: &str, feature: &str) -> String {
 #[cfg(not(feature = "mpi"))]
 fn lacks_mpi() -> String {
     let lack = lacks_feature("MPI", "mpi");
-    format!("{lack}; or choose another machine by ISLES_MACHINE, and each rank runs it alone")
+    format!("{lack}; or set ISLES_MACHINE to another machine, and each rank runs alone")
 }
 
 /// Ranks in a program that was built without MPI.
@@ -339,7 +339,7 @@ mod tests {
         let line = r#"--work is "host:20"; allowed: said; this program was built without the feature `chip`"#;
         assert_eq!(refused("ISLES_CHIP_WORK", "--work", "host:20").as_deref(), Some(line));
         assert_eq!(refused("ISLES_CHIP_WORK", "--work", "said"), None);
-        let line = r#"--heat is "t"; allowed: nothing with the machine threads, which is no modelled chip"#;
+        let line = r#"--heat is "t"; allowed: nothing with machine threads (not a modelled chip)"#;
         assert_eq!(refused("ISLES_CHIP_HEAT", "--heat", "t").as_deref(), Some(line));
         let of_chips = |asked: &str| asked.starts_with("ISLES_CHIP_") && asked != "ISLES_CHIP_WORK";
         let set = |asked: &str| of_chips(asked).then(|| "anything".to_owned());

@@ -33,10 +33,7 @@ pub(crate) struct UnknownProgram(io::Error);
 impl fmt::Display for UnknownProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let UnknownProgram(cause) = self;
-        write!(
-            f,
-            "{PROGRAM}, from which the other places are started: {cause}; mount /proc, or choose machine threads"
-        )
+        write!(f, "cannot start other places from {PROGRAM}: {cause}; mount /proc, or choose machine threads")
     }
 }
 

@@ -220,9 +220,9 @@ pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
         });
     }
     let causes = summarize_lines(isles_runtime::together(causes));
-    let mut text = String::from("the run stands still; ");
+    let mut text = String::from("the run is stalled; ");
     if !failures.is_empty() {
-        text += &format!("this has failed:\n  {}\n", summarize_lines(failures));
+        text += &format!("failures:\n  {}\n", summarize_lines(failures));
     }
     Error::new(ErrorKind::Misused, format!("{text}waiting for:\n  {causes}"))
 }
@@ -232,7 +232,7 @@ fn summarize_lines(mut lines: Vec<String>) -> String {
     let more = lines.len().saturating_sub(TOLD_MAX);
     if more > 0 {
         lines.truncate(TOLD_MAX);
-        lines.push(format!("and {more} more like these"));
+        lines.push(format!("and {more} similar ones"));
     }
     lines.join("\n  ")
 }

@@ -110,7 +110,7 @@ fn run_program(
     let unable = |error: &dyn Display| LaunchError::Machine(format!("machine {}: {error}", launch.machine));
     if init::is_running() {
         return Err(unable(
-            &"no run can be started in `init`, which runs in each of its processes; start it in `main`",
+            &"no run can be started in `init`, because each process of a run calls it; start it in `main`",
         ));
     }
     check_code(code).map_err(|error| unable(&error))?;
@@ -161,7 +161,7 @@ fn join_failure(error: &processes::LaunchError, has_init: bool) -> String {
         processes::LaunchError::EndedEarly { place, exit: ProcessExit::Code(EXIT_DESCRIPTORS_CLOSED) }
             if has_init =>
         {
-            format!("{place} could not join: its `init` has closed descriptors that it had not opened")
+            format!("{place} could not join: its `init` closed descriptors that it had not opened")
         }
         error => error.to_string(),
     }
@@ -253,8 +253,7 @@ fn serve(segment: &Segment, place: PlaceId) {
 }
 
 fn fail(error: &dyn Display) -> ! {
-    let hint =
-        if init::exists() { "; `init` must leave descriptors alone that it has not opened" } else { "" };
+    let hint = if init::exists() { "; `init` must not touch descriptors that it has not opened" } else { "" };
     notice(format_args!("error: this process cannot join as a place: {error}{hint}"));
     std::process::exit(2);
 }

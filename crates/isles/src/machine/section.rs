@@ -34,12 +34,12 @@ impl Launch {
         if let Some(Setting { value, source }) = &environment.machine
             && *value != MachineName::Known(Machine::Mpi)
         {
-            let allowed = "mpi, because the program is one of MPI";
+            let allowed = "mpi, because this is an MPI program";
             return Err(ConfigError::new(source, value.text(), allowed).into());
         }
         if let Some(Setting { value, source }) = environment.places.as_ref().filter(|said| said.value != size)
         {
-            let allowed = format!("{size}, as many as the communicator has processes");
+            let allowed = format!("{size}, the number of processes of the communicator");
             return Err(ConfigError::new(source, &value.to_string(), allowed).into());
         }
         Ok(Launch { communicator: Some(communicator), ..Launch::of(environment, Machine::Mpi, size) })
@@ -50,12 +50,10 @@ impl Launch {
 pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: Main<'_>) -> LaunchResult {
     let unable = |text: String| LaunchError::Machine(format!("machine mpi: {text}"));
     if is_recorded {
-        return Err(unable(
-            "a section of an MPI program is not recorded; allowed: no ISLES_TRACE".to_owned(),
-        ));
+        return Err(unable("a section of an MPI program cannot be traced; unset ISLES_TRACE".to_owned()));
     }
     if let Some(Setting { value, source }) = &launch.record {
-        let allowed = "nothing in a section of an MPI program, which is not recorded";
+        let allowed = "nothing, because a section of an MPI program cannot be recorded";
         return Err(ConfigError::new(source, &value.to_string_lossy(), allowed.to_owned()).into());
     }
     let library = Rc::new(Library::using(communicator).map_err(|error| unable(error.to_string()))?);

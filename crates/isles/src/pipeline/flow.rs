@@ -167,7 +167,7 @@ impl<P: Pipeline> RunningPipeline<P> {
             let is_kept = matches!(&payload, PortValues::Bytes(_)) && shared.options.checkpoint.is_some();
             if !permit.send(&entry, payload).await && !is_kept {
                 shared.recover().await?;
-                return Err(misused("the pipeline has lost an item that it was to keep".to_owned()));
+                return Err(misused("the pipeline lost an item that it must keep".to_owned()));
             }
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl<P: Pipeline> RunningPipeline<P> {
                     };
                     if !shared.source.atomic(skip) {
                         let received = shared.sink.borrow().received;
-                        return Err(misused(format!("result {number} has come in place of {received}")));
+                        return Err(misused(format!("got result {number}; expected {received}")));
                     }
                     shared.sink.borrow_mut().on_result(now());
                     shared.forget_replay(number);
@@ -242,7 +242,7 @@ impl<P: Pipeline> RunningPipeline<P> {
     pub async fn resize_to(&self, partition: Partition) -> Result<()> {
         if partition.stages() != self.shared.names.len() {
             let (stages, own) = (partition.stages(), self.shared.names.len());
-            return Err(misused(format!("the groups are of {stages} stages; the pipeline has {own}")));
+            return Err(misused(format!("the groups cover {stages} stages, but the pipeline has {own}")));
         }
         let cores = partition.groups();
         self.shared.change(move |_, _| partition.clone(), Some(cores)).await

@@ -67,7 +67,7 @@ impl Options {
         check_places(&usable)?;
         if let Some(costs) = self.costs.as_ref().filter(|costs| costs.stages() != stages) {
             return Err(misused(format!(
-                "the costs are of {} stages; the pipeline has {stages}",
+                "the costs cover {} stages, but the pipeline has {stages}",
                 costs.stages()
             )));
         }
@@ -82,7 +82,7 @@ impl Options {
 pub(super) fn check_places(places: &[Place]) -> Result<()> {
     let is_twice = |(index, place): (usize, &Place)| places[..index].contains(place);
     if places.is_empty() || places.iter().enumerate().any(is_twice) {
-        let text = "the places of the pipeline: allowed: at least one, and none twice";
+        let text = "the places of the pipeline are none or repeated; allowed: at least one, each once";
         return Err(misused(text.to_owned()));
     }
     Ok(())

@@ -224,7 +224,7 @@ impl<P: Pipeline> PipelineState<P> {
             None => format!("stage `{}`", self.names[stage]),
         });
         let lost = descriptions.collect::<Vec<_>>().join(", ");
-        let text = format!("{error}; it ran {lost}; with `checkpoint` the pipeline would have gone on");
+        let text = format!("{error}; it ran {lost}; with `checkpoint` the pipeline would have continued");
         Error::new(first_death(error).unwrap_or(error.kind().clone()), text)
     }
 }

@@ -400,11 +400,11 @@ fn options_and_resizes_that_are_not_allowed_are_refused_and_the_pipeline_goes_on
             ),
             (
                 Options { places: Some(vec![here(); 2]), ..Options::default() },
-                "allowed: at least one, and none twice",
+                "allowed: at least one, each once",
             ),
             (
                 Options { costs: Some(StageCosts::new(vec![1])), ..Options::default() },
-                "the costs are of 1 stages",
+                "the costs cover 1 stages",
             ),
         ];
         for (options, text) in refused {

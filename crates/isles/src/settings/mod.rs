@@ -112,7 +112,7 @@ pub(crate) fn check_flags(machine: Machine, flags: &[Flag<'_>]) -> Result<(), Co
         let is_of_chips = *variable == REPORT.variable && value.split(',').any(|report| report == "chip");
         if is_of_chips && !matches!(machine, Machine::Chip(_)) {
             let names = Report::names(|report| report != Report::Chip);
-            return refused(format!("{names} with the machine {machine}, which is no modelled chip"));
+            return refused(format!("{names} with machine {machine} (not a modelled chip)"));
         }
     }
     Ok(())

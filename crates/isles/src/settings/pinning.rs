@@ -8,7 +8,8 @@ use isles_transport::{CoreList, CoreListError};
 use isles_transport_shm::{PROCESSORS_MAX, Pinning, processors};
 
 /// Allowed values of `ISLES_PIN`, for a refusal.
-const ALLOWED: &str = "auto, no, or processors and ranges of processors with commas such as 0,2,4-7";
+const ALLOWED: &str = "auto, no, or processors and ranges of processors separated by commas, such as \
+     0,2,4-7";
 
 /// Name in a refusal of a setting made by the program or by default.
 pub(crate) const UNSAID: &str = "the pinning";
@@ -48,23 +49,20 @@ fn check_pinning(processors: &[usize], pinning: &Setting<Pinning>, places: u32) 
         return refuse(usable(processors, *strange as u32));
     }
     if list.len() < places as usize {
-        return refuse(format!("one processor for each of {places} places (here are {})", list.len()));
+        return refuse(format!("one processor for each of {places} places (this list has {})", list.len()));
     }
     Ok(())
 }
 
 fn allowed_processors(fault: CoreListError) -> String {
     match fault {
-        CoreListError::Duplicate { core } => format!("each processor once ({core} is there twice)"),
+        CoreListError::Duplicate { core } => format!("each processor once ({core} is repeated)"),
         CoreListError::Unreadable => ALLOWED.to_owned(),
     }
 }
 
 fn usable(processors: &[usize], strange: u32) -> String {
-    format!(
-        "processors that this program may use, which are {} ({strange} is none)",
-        pinning_list(processors)
-    )
+    format!("processors that this program may use: {} ({strange} is not one)", pinning_list(processors))
 }
 
 /// Processors as they are written.
@@ -97,9 +95,9 @@ mod tests {
         for value in ["yes", "0-", "-1", "3-1", "0,,1"] {
             assert_eq!(refusal(value, 1), ALLOWED, "{value}");
         }
-        assert_eq!(refusal("0,1,0", 2), "each processor once (0 is there twice)");
-        assert_eq!(refusal("0-4", 2), "processors that this program may use, which are 0-1,4 (2 is none)");
-        assert_eq!(refusal("0,1", 3), "one processor for each of 3 places (here are 2)");
+        assert_eq!(refusal("0,1,0", 2), "each processor once (0 is repeated)");
+        assert_eq!(refusal("0-4", 2), "processors that this program may use: 0-1,4 (2 is not one)");
+        assert_eq!(refusal("0,1", 3), "one processor for each of 3 places (this list has 2)");
         assert!(refusal("0-4294967295", 1).ends_with("(4294967295 is none)"));
         let pinning = read("ISLES_PIN", "4,0,1").unwrap();
         assert_eq!(check_pinning(&[0, 1, 4], &pinning, 2), Ok(()), "more than places");

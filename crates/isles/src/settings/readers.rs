@@ -43,7 +43,7 @@ pub(super) fn check_places(source: &str, value: &str, machine: Machine) -> Resul
 pub(super) fn reports(source: &str, value: &str) -> Result<Vec<Report>, ConfigError> {
     let one = |name: &str| {
         let found = Report::ALL.into_iter().find(|(known, _)| *known == name);
-        let allowed = || format!("{}, or several with commas", Report::names(|_| true));
+        let allowed = || format!("{}, or several separated by commas", Report::names(|_| true));
         let refused = if name.is_empty() { value } else { name };
         found.map(|(_, report)| report).ok_or_else(|| ConfigError::new(source, refused, allowed()))
     };

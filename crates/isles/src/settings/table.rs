@@ -288,7 +288,7 @@ pub const SETTINGS: &[SettingRow] = &[
         flag: flag_of_run("--machine", "M"),
         about: "What the places are: `threads`, `processes`, `guests`, `mpi`, `loopback`, `chip:NAME` (`isles chip \
                 list`) or `chip:FILE.toml`",
-        default: SettingDefault::Words("`processes`; for a program that is started by itself `threads`"),
+        default: SettingDefault::Words("`processes`; `threads` for a program that is started directly"),
         machines: ALL,
         stored: Stored::OwnField,
         read: |environment, source, value| {
@@ -300,9 +300,10 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "places",
         variable: "ISLES_PLACES",
         flag: Some(SettingFlag { short: Some('n'), ..flag(FlagGroup::Run, "--places", "N") }),
-        about: "The number of places: from 1 to 256, on a chip to its cores, of which a run has 32,768 at most",
+        about: "The number of places: 1 to 256; on a chip up to its number of cores, at most 32,768",
         default: SettingDefault::Words(
-            "one for each processor, or core of a modelled chip (at most 256), or of its `--placement`",
+            "one for each processor; on a modelled chip one for each core (at most 256), or each core of \
+             its `--placement`",
         ),
         machines: ALL,
         stored: Stored::OwnField,
@@ -316,8 +317,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "pinning",
         variable: "ISLES_PIN",
         flag: Some(SettingFlag { takes_hyphen: true, ..flag(FlagGroup::Run, "--pin", "HOW") }),
-        about: "[Processors of the host](#cores) that the places stay on: `auto`, `no`, or one for each such as \
-                `0,2,4-7`",
+        about: "[Processors of the host](#cores) to pin places to: `auto`, `no`, or one for each such as \
+             `0,2,4-7`",
         default: SettingDefault::Value("auto"),
         machines: HOST,
         stored: Stored::Nowhere,
@@ -330,8 +331,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "report",
         variable: "ISLES_REPORT",
         flag: flag_of_run("--report", "WHAT"),
-        about: "[What is printed at the end](measuring.md): `captures`, `finish`, `messages`, `counters`, \
-                `balance`, `chip`, or several with commas",
+        about: "[What is printed at the end](measuring.md): `captures`, `finish`, `messages`, \
+             `counters`, `balance`, `chip`, or several separated by commas",
         default: SettingDefault::Nothing("nothing"),
         machines: ALL,
         stored: Stored::Nowhere,
@@ -344,8 +345,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "record",
         variable: "ISLES_RECORD",
         flag: flag_of_run("--record", "DIR"),
-        about: "The directory, empty or not there yet, in which the run is [recorded](watching.md): for `isles top`, \
-                `isles replay` and `isles report`",
+        about: "The directory, empty or not yet existing, in which the run is [recorded](watching.md): \
+             for `isles top`, `isles replay` and `isles report`",
         default: SettingDefault::Nothing("not recorded"),
         machines: OBSERVED,
         stored: Stored::Nowhere,
@@ -386,8 +387,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "stall limit",
         variable: "ISLES_STALL_LIMIT",
         flag: None,
-        about: "Seconds of silence before a run is given up with that report as its error, and seconds that what a failed \
-                `main` has started may go on; 0 for never",
+        about: "Seconds of silence before a run fails with that report as its error, and seconds that \
+             tasks of a failed `main` may still run; 0 for never",
         default: SettingDefault::Words("0; in tests 60"),
         machines: ALL,
         stored: Stored::Nowhere,
@@ -431,8 +432,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "map",
         variable: "ISLES_MAP",
         flag: None,
-        about: "Where the tasks and hubs of a [program over hubs](hubs.md) are: a file `NAME.toml`, or `name=place` with \
-                commas between",
+        about: "Where the tasks and hubs of a [program over hubs](hubs.md) are: a file `NAME.toml`, or \
+             `name=place` pairs separated by commas",
         default: SettingDefault::Words("all at place 0, or as the program says"),
         machines: ALL,
         stored: Stored::Nowhere,
@@ -442,7 +443,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "seed",
         variable: "ISLES_SEED",
         flag: flag_of_chip("--seed", "N"),
-        about: "The order of what happens at one time on a modelled chip, or of all on the loopback: a whole number",
+        about: "The seed of the order of simultaneous events on a modelled chip, or of all events on the \
+             loopback: a whole number",
         default: SettingDefault::Value("0"),
         machines: SEEDED,
         stored: Stored::OwnField,
@@ -455,9 +457,12 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "protocol",
         variable: "ISLES_CHIP_PROTOCOL",
         flag: flag_of_chip("--protocol", "NAME"),
-        about: "[How messages cross](chip/protocols/README.md) a modelled chip: `doorbell`, `rcce-x10`, `sections`, \
-                `sections-by-places`, `sockets`, `mpi-sock`, `rcce`, `ring` or `packets`",
-        default: SettingDefault::Words("`doorbell`, or `packets` without message buffers, if all places fit"),
+        about: "[Message protocol](chip/protocols/README.md) of a modelled chip: `doorbell`, `rcce-x10`, \
+             `sections`, `sections-by-places`, `sockets`, `mpi-sock`, `rcce`, `ring` or `packets`",
+        default: SettingDefault::Words(
+            "`doorbell`, or `packets` on a chip without message buffers, if \
+             it supports that many places",
+        ),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
             format | settings,
@@ -485,8 +490,9 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "constants",
         variable: "ISLES_CHIP_SET",
         flag: Some(SettingFlag { repeats: true, ..flag(FlagGroup::Chip, "--set", "KEY=VALUE") }),
-        about: "[A constant](chip/files.md#other-constants) of a modelled chip in the place of that of its file, by a \
-                key of `isles chip show`, such as `links.flit_time=2`; several with semicolons",
+        about: "[A constant](chip/files.md#other-constants) of a modelled chip that overrides the one in \
+             its file, by a key of `isles chip show`, such as `links.flit_time=2`; several separated by \
+             semicolons",
         default: SettingDefault::Words("as its file says"),
         machines: CHIP,
         stored: Stored::OwnField,
@@ -506,8 +512,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "power model",
         variable: "ISLES_CHIP_POWER",
         flag: flag_of_chip("--power", "NAME"),
-        about: "[Power model](chip/energy.md) of a modelled chip by which caps are kept, by a name of \
-                `isles chip show`",
+        about: "[Power model](chip/energy.md) of a modelled chip that caps are based on, by a name of \
+             `isles chip show`",
         default: SettingDefault::Words("its file's first"),
         machines: CHIP,
         stored: Stored::OwnField,
@@ -543,8 +549,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "rest",
         variable: "ISLES_CHIP_REST",
         flag: flag_of_chip("--rest", "HOW"),
-        about: "[What waiting places do](chip/energy.md#rates-and-voltages) on a modelled chip: `poll`, or `nap:TIME` \
-                to halt so long before each look",
+        about: "[What waiting places do](chip/energy.md#rates-and-voltages) on a modelled chip: `poll`, \
+             or `nap:TIME` to halt for that time before each poll",
         default: SettingDefault::Value("poll"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(format | settings, _, _ | settings.rest.to_string())),
@@ -554,8 +560,9 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "broadcast",
         variable: "ISLES_CHIP_BROADCAST",
         flag: flag_of_chip("--broadcast", "HOW"),
-        about: "How [`broadcast` of teams](chip/collectives.md) goes on a modelled chip: `auto`, `flat`, `binomial`, \
-                `chain`, `scatter-allgather`, `fan:CHILDREN` (as OC-Bcast) or `async:CHILDREN` (by interrupts)",
+        about: "Algorithm of [`broadcast` of teams](chip/collectives.md) on a modelled chip: `auto`, \
+             `flat`, `binomial`, `chain`, `scatter-allgather`, `fan:CHILDREN` (as OC-Bcast) or \
+             `async:CHILDREN` (by interrupts)",
         default: SettingDefault::Value("auto"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(
@@ -569,8 +576,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "reduce",
         variable: "ISLES_CHIP_REDUCE",
         flag: flag_of_chip("--reduce", "HOW"),
-        about: "How [`reduce` of teams](chip/collectives.md) goes on a modelled chip: `auto`, `serial` or \
-                `logarithmic`",
+        about: "Algorithm of [`reduce` of teams](chip/collectives.md) on a modelled chip: `auto`, \
+             `serial` or `logarithmic`",
         default: SettingDefault::Value("auto"),
         machines: CHIP,
         stored: Stored::TapeAndSummary(of_chip!(format | settings, _, _ | settings.reduce.to_string())),
@@ -580,8 +587,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "work",
         variable: "ISLES_CHIP_WORK",
         flag: flag_of_chip("--work", "HOW"),
-        about: "[What a program's own code costs](chip/tape.md) on a modelled chip: `said`, `host:RATIO` to measure it \
-                here, or `tape:FILE`",
+        about: "[Cost of a program's own code](chip/tape.md) on a modelled chip: `said`, `host:RATIO` to \
+             measure it here, or `tape:FILE`",
         default: SettingDefault::Value("said"),
         machines: CHIP_ALONE,
         stored: Stored::Summary(of_chip!(format | settings, _, _ | settings.work.value.to_string())),
@@ -591,8 +598,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "trace",
         variable: "ISLES_TRACE",
         flag: flag_of_file("--trace"),
-        about: "[What each place did when](traces.md), for ui.perfetto.dev; slower. Of threads, processes, mpi and \
-                modelled chips",
+        about: "[What each place did when](traces.md), for ui.perfetto.dev; slows the run. For threads, \
+             processes, mpi and modelled chips",
         default: SettingDefault::Nothing("not written"),
         machines: OBSERVED,
         stored: Stored::Nowhere,
@@ -665,7 +672,8 @@ pub const SETTINGS: &[SettingRow] = &[
         name: "tape",
         variable: "ISLES_CHIP_TAPE",
         flag: flag_of_file("--tape"),
-        about: "What was [measured with `--work host:RATIO`](chip/tape.md), to be played with `--work tape:FILE`",
+        about: "What was [measured with `--work host:RATIO`](chip/tape.md), to replay with `--work \
+             tape:FILE`",
         default: SettingDefault::Nothing("not written"),
         machines: CHIP_ALONE,
         stored: Stored::Nowhere,

@@ -23,12 +23,12 @@ impl Machines {
     /// Returns what is allowed on `machine`, which is none of them.
     pub(crate) fn refusal(&self, machine: Machine) -> String {
         let why = match machine {
-            _ if self.on == [MachineClass::Chip] => "which is no modelled chip",
-            _ if self.on.contains(&MachineClass::Loopback) => "which orders events by the host's own time",
-            Machine::Mpi => "whose launcher says where ranks run",
-            _ => "all of whose places are one thread",
+            _ if self.on == [MachineClass::Chip] => "not a modelled chip",
+            _ if self.on.contains(&MachineClass::Loopback) => "it orders events by the host's own time",
+            Machine::Mpi => "its launcher decides where ranks run",
+            _ => "all its places are one thread",
         };
-        format!("nothing with the machine {machine}, {why}")
+        format!("nothing with machine {machine} ({why})")
     }
 }
 

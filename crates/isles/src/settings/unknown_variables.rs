@@ -50,7 +50,7 @@ fn warnings(set: impl Iterator<Item = String>) -> Vec<String> {
     let warning = |name: String| {
         let advice = match nearest(&known, &name) {
             Some(near) => format!("did you mean {near}?"),
-            None => "the page Machines of the book lists those that there are".to_owned(),
+            None => "the page Machines of the book lists all variables".to_owned(),
         };
         format!("warning: unknown variable {}; {advice}", name.escape_debug())
     };
@@ -107,7 +107,7 @@ mod tests {
     fn one_that_resembles_none_is_told_without_a_guess() {
         for name in ["ISLES_", "ISLES_THREADS", "ISLES_CHIP_", "ISLES_MY\nOWN"] {
             let line = of(name);
-            let expected = "; the page Machines of the book lists those that there are";
+            let expected = "; the page Machines of the book lists all variables";
             assert!(
                 line.starts_with("warning: unknown variable ISLES_") && line.ends_with(expected),
                 "{line}"

@@ -84,7 +84,7 @@ impl TraceRequest {
         written.and_then(|()| self.draft.finish()).map_err(|cause| self.destination.unwritten(cause))?;
         for (place, part) in (0..).map(PlaceId).zip(&parts) {
             let line = match part {
-                None => format!("{place} is missing: it did not live to the end of the run"),
+                None => format!("{place} is missing: it did not reach the end of the run"),
                 Some(part) if part.dropped > 0 => {
                     format!("{place} kept {} events and dropped {}", part.records.len(), part.dropped)
                 }

@@ -136,7 +136,7 @@ async fn a_shape_of_another_number_of_places_is_refused() -> Result<()> {
     let state = PlaceLocal::new(|| ()).await?;
     let options = AggregatorOptions::default().route(ItemRoute::Torus(Torus::new(&[3, 2]).unwrap()));
     let refused = Aggregator::<u8>::with(options, &state, |(), _| ()).await.err().expect("six are not four");
-    assert!(refused.to_string().contains("the shape 3x2 is for 6 places, and the run has 4"), "{refused}");
+    assert!(refused.to_string().contains("the shape 3x2 is for 6 places, but the run has 4"), "{refused}");
     Ok(())
 }
 
@@ -177,7 +177,8 @@ async fn an_item_that_panics_takes_those_behind_it_along_and_the_error_counts_th
             .await
             .expect_err("an item panics");
             assert_eq!(*error.kind(), ErrorKind::Panicked, "{error}");
-            let said = "an item that cannot be applied; 7 of 10 items of a bucket are not applied, or not as a whole";
+            let said = "an item that cannot be applied; 7 of 10 items of a bucket were not applied, or \
+                 only in part";
             assert!(error.to_string().contains(said), "{error}");
         }
         let applied = everywhere!(counts.lock().clone()).await?;

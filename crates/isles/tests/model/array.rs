@@ -179,7 +179,10 @@ fn elements_are_read_and_written_from_anywhere() {
 
         let error = array.get_many(&[[0, 0], [9, 3]]).await.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Misused);
-        assert!(error.to_string().contains("there is no element [9, 3] in an array of [9, 11]"), "{error}");
+        assert!(
+            error.to_string().contains("the index [9, 3] is out of bounds in an array of [9, 11]"),
+            "{error}"
+        );
         assert!(array.set_many(&[([0, 0], 99), ([0, 11], 3)]).await.is_err());
         assert_eq!(array.get([0, 0]).await?, 2, "nothing is written if one index is wrong");
         Ok(())
@@ -194,12 +197,12 @@ fn an_array_larger_than_memory_is_refused_before_it_is_allocated() {
             let made = DistArray::<u64, 2>::new(&team, [extent; 2], [Distribution::Block; 2]).await;
             made.err().expect("it is too large").to_string()
         };
-        assert!(new(1 << 24).await.contains("the array has 2251799813685248 bytes, and this host has "));
-        assert!(new(1 << 40).await.contains("the array has more than 2^64 bytes, and this host has "));
+        assert!(new(1 << 24).await.contains("the array has 2251799813685248 bytes, but this host has "));
+        assert!(new(1 << 40).await.contains("the array has more than 2^64 bytes, but this host has "));
         let halo = DistArray::<u64, 1>::with_halo(&team, [9], [Distribution::Cyclic], Halo::new(1)).await;
         let text = halo.err().expect("it is dealt out").to_string();
         assert!(
-            text.contains("axis 0 is dealt out and cannot have a halo; allowed: Whole, Block and Parts"),
+            text.contains("axis 0 is cyclic and cannot have a halo; allowed: Whole, Block and Parts"),
             "{text}"
         );
         Ok(())
@@ -224,7 +227,7 @@ fn halos_count_as_memory_of_the_array_and_are_refused_with_it() {
             let bytes = (4 + (2 << 24) * parts) * (4 + (2 << 24)) * 8;
             let text = said(1 << 24).await;
             assert!(
-                text.contains(&format!("the array with its halos has {bytes} bytes, and this")),
+                text.contains(&format!("the array with its halos has {bytes} bytes, but this")),
                 "{text}"
             );
             for width in [1 << 40, usize::MAX / 2, usize::MAX] {
@@ -347,7 +350,7 @@ fn an_open_array_and_one_without_a_window_refuse_what_they_cannot_do() {
         let error = plain.open().await.err().expect("it has no window");
         assert_eq!(*error.kind(), ErrorKind::Misused);
         assert!(
-            error.to_string().contains("an array that was not made by `in_window` is to be opened"),
+            error.to_string().contains("the array cannot be opened: it was not made by `in_window`"),
             "{error}"
         );
         assert!(error.to_string().contains("model/array.rs"), "{error}");
@@ -361,7 +364,9 @@ fn an_open_array_and_one_without_a_window_refuse_what_they_cannot_do() {
                 let error = open.put(index, &[1]).await.expect_err("it is outside");
                 assert_eq!(*error.kind(), ErrorKind::Misused);
                 assert!(
-                    error.to_string().contains(&format!("no element {index:?} in an array of [4, 6]")),
+                    error
+                        .to_string()
+                        .contains(&format!("the index {index:?} is out of bounds in an array of [4, 6]")),
                     "{error}"
                 );
                 assert!(error.to_string().contains("model/array.rs"), "{error}");
@@ -369,7 +374,7 @@ fn an_open_array_and_one_without_a_window_refuse_what_they_cannot_do() {
             assert!(open.get([3, 5], &mut [0; 2]).await.is_err());
             open.put([0, 6], &[]).await?; // nothing, at the end of a line
             let error = array.open().await.err().expect("it is open");
-            assert!(error.to_string().contains("is to be opened"), "{error}");
+            assert!(error.to_string().contains("the array is already open since"), "{error}");
             open.close().await?;
         })
         .await?;
@@ -439,23 +444,23 @@ async fn checkpoint(path: PathBuf) -> Result<()> {
         Ok::<_, isles::Error>(said[0].clone().expect("it is refused"))
     };
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
-    assert!(refusal().await?.contains("791 bytes; allowed: 792, as its head says"));
+    assert!(refusal().await?.contains("791 bytes; allowed: 792, as in its header"));
     for at in 0..whole.len() {
         let mut flipped = whole.clone();
         flipped[at] ^= 1 << (at % 8);
         std::fs::write(&path, &flipped).unwrap();
         let text = refusal().await?;
-        assert!(at < 56 || text.contains("its elements have the check word "), "{at}: {text}");
+        assert!(at < 56 || text.contains("its elements have the checksum "), "{at}: {text}");
     }
     let mut swapped = whole.clone();
     swapped[64..80].rotate_left(8);
     std::fs::write(&path, &swapped).unwrap();
-    assert!(refusal().await?.contains("its elements have the check word "));
+    assert!(refusal().await?.contains("its elements have the checksum "));
     std::fs::write(&path, "no checkpoint").unwrap();
-    assert!(refusal().await?.contains("this is no checkpoint of an array"));
+    assert!(refusal().await?.contains("not a checkpoint of an array"));
     everywhere!(other.save(&path).await?).await?;
     assert!(
-        refusal().await?.contains("an array of [7, 13] with 8 bytes an element; allowed: [13, 7] with 8")
+        refusal().await?.contains("an array of [7, 13] with 8 bytes per element; allowed: [13, 7] with 8")
     );
     std::fs::remove_file(&path).unwrap();
     assert!(refusal().await?.contains(&format!("{}: No such file", path.display())));

@@ -103,8 +103,8 @@ type Main = std::pin::Pin<Box<dyn Future<Output = Result<()>>>>;
 
 async fn broken_promises() -> Result<()> {
     let broken = [
-        (Fault::GivesNothing, "`split` of `model::balance::Faulty` has given away a part without tasks"),
-        (Fault::CountsTooMuch, "`process` of `model::balance::Faulty` has returned"),
+        (Fault::GivesNothing, "`split` of `model::balance::Faulty` returned a part without tasks"),
+        (Fault::CountsTooMuch, "`process` of `model::balance::Faulty` returned"),
     ];
     for (fault, expected) in broken {
         for resilient in [false, true] {

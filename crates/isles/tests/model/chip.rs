@@ -97,7 +97,7 @@ fn a_program_gives_its_answer_on_any_cores_and_a_list_of_the_first_is_the_run_of
     let Err(LaunchError::Config(error)) = refused else { panic!("it ran") };
     assert_eq!(
         error.to_string(),
-        r#"the placement is "0-6"; allowed: at least as many cores as places, which are 8 (here are 7)"#
+        r#"the placement is "0-6"; allowed: at least 8 cores, one for each place (this list has 7)"#
     );
 }
 
@@ -223,7 +223,7 @@ fn a_run_that_stands_still_says_for_what_it_waits() {
     let (result, _) = on_chip(&launch(2), program);
     let error = result.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Misused), "{error}");
-    assert!(error.to_string().contains("the run stands still"), "{error}");
+    assert!(error.to_string().contains("the run is stalled"), "{error}");
 }
 
 #[test]
@@ -474,7 +474,7 @@ fn a_program_that_does_not_do_the_same_twice_leaves_its_tape_and_is_told_so() {
     for calls in [4, 6] {
         let Err(error) = run(&launch("tape:@", false), calls) else { panic!("{calls} calls went unnoticed") };
         assert!(matches!(error, LaunchError::Diverged { .. }), "{error}");
-        assert!(error.to_string().contains("the run is not that of tape:"), "{error}");
+        assert!(error.to_string().contains("the run differs from tape"), "{error}");
     }
     std::fs::remove_file(tape).unwrap();
 }

@@ -66,7 +66,7 @@ fn said(test: &str, chip: &str) -> String {
 #[test]
 fn a_place_that_holds_more_than_a_core_has_is_warned_of() {
     let text = said("held::holds_much", "chip:scc");
-    let warning = "warning: place 1 held 400.0 MiB of memory, and a core of chip:scc has 322 MiB\n";
+    let warning = "warning: place 1 held 400.0 MiB of memory, but a core of chip:scc has only 322 MiB\n";
     assert!(text.contains(warning), "{text}");
     // Its file does not say what a core has.
     let text = said("held::holds_much", "chip:mesh");
@@ -76,8 +76,8 @@ fn a_place_that_holds_more_than_a_core_has_is_warned_of() {
 #[test]
 fn pieces_that_say_no_region_are_warned_of_with_their_line() {
     let text = said("held::streams_pieces", "chip:scc");
-    let warning = "tests/model/held.rs:49: steps that stream 100001 bytes follow each other and say no region, so all of \
-                   them are found in the cache; say streamed(100001).of(bytes until the same comes again)\n";
+    let warning = "tests/model/held.rs:49: consecutive steps stream 100001 bytes without a region, so the model finds \
+                   all of them in the cache; write streamed(100001).of(bytes until the same data comes again)\n";
     assert!(text.contains(warning), "{text}");
     assert!(!said("held::streams_pieces", "chip:bluegene-p").contains("warning"));
 }

@@ -55,8 +55,8 @@ fn a_missing_proc_is_named_with_its_remedy_and_threads_do_without() {
     let threads = run("threads");
     assert!(threads.status.success(), "{threads:?}");
     let processes = run("processes");
-    let line = "machine processes: /proc/self/exe, from which the other places are started: No such file or directory (os \
-                error 2); mount /proc, or choose machine threads";
+    let line = "machine processes: cannot start other places from /proc/self/exe: No such file or \
+         directory (os error 2); mount /proc, or choose machine threads";
     let said = String::from_utf8_lossy(&processes.stderr).into_owned();
     assert!(!processes.status.success() && said.contains(line), "{said}");
 }

@@ -107,7 +107,7 @@ fn as_many_places_run_by_message_buffers_as_the_check_of_the_chip_says() {
     assert_eq!(report.ledgers.len(), 4_096);
     let rooms = ModelledChip::rooms(chip.chip()).unwrap();
     assert_eq!((rooms[0].protocol, rooms[0].places), (Protocol::Doorbell, 4_096));
-    let limit = "the protocol keeps something for each pair of places, and may have 2048 of them";
+    let limit = "the protocol keeps state for each pair of places, for at most 2048 places";
     for room in rooms.iter().filter(|room| room.protocol != Protocol::Doorbell && room.places > 0) {
         assert!(room.places <= 2_048, "{room:?}");
         assert!(room.places < 2_048 || room.limit.as_deref() == Some(limit), "{room:?}");
@@ -267,7 +267,7 @@ fn a_number_of_places_that_a_machine_does_not_have_is_refused_with_its_own_bound
     assert_eq!(refused("chip:scc", "48"), None);
     assert_eq!(refused("chip:scc", "49"), said("49", "48, the cores of chip:scc"));
     assert_eq!(refused("chip:bluegene-p", "32768"), None);
-    let most = "32768, the most of a run; more are the cores of chip:bluegene-p";
+    let most = "32768, the limit of a run, below the cores of chip:bluegene-p";
     for places in ["0", "32769", "131072"] {
         assert_eq!(refused("chip:bluegene-p", places), said(places, most));
     }

@@ -58,7 +58,7 @@ fn a_list_of_processors_leaves_them_free_too_and_one_that_cannot_be_is_refused()
     let refusal = launch(vec![]).unwrap_err().to_string();
     assert_eq!(
         refusal,
-        r#"the pinning is "no processor"; allowed: one processor for each of 1 places (here are 0)"#
+        r#"the pinning is "no processor"; allowed: one processor for each of 1 places (this list has 0)"#
     );
     let refusal = launch(vec![1023]).unwrap_err().to_string();
     assert!(refusal.contains("processors that this program may use"), "{refusal}");

@@ -285,7 +285,7 @@ async fn a_part_of_a_team_is_made_by_a_member_and_freed_at_each() -> Result<()> 
     let places: Vec<Place> = places().collect();
     let team = Team::from_places(&[places[2], places[0]])?;
     let text = at!(places[1], PlaceLocal::new_on(&team, || 0).await.err().unwrap().to_string()).await?;
-    assert!(text.contains("place 1 makes a part of a team of which it is no member"), "{text}");
+    assert!(text.contains("place 1 cannot make a part of a team of which it is not a member"), "{text}");
     let alive = PlaceLocal::new(|| Monitor::new(0_usize)).await?;
     let part = PlaceLocal::with_on(&team, alive.clone(), Tracked::new).await?;
     for place in isles::places() {

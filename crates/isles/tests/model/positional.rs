@@ -169,7 +169,7 @@ async fn fields_that_one_direction_skips_are_refused() -> isles::Result<()> {
     refused!(Optional { a: None, b: 2 }, "skip_serializing_if");
     if cfg!(debug_assertions) {
         // As many fields are written as read, but others: only a trial finds it.
-        refused!(Crossed { a: 1, b: 2, c: 3 }, "reads back as another one");
+        refused!(Crossed { a: 1, b: 2, c: 3 }, "reads back as a different one");
     }
     Ok(())
 }
@@ -292,7 +292,7 @@ async fn serde_code_of_the_program_is_refused_in_its_own_words() -> isles::Resul
     refused!(Mute, "I will not be written");
     refused!((1_u8, Some(Mute)), "I will not be written");
     refused!(Deaf(7), "I will not be read as 7");
-    refused!(Boasting(vec![1, 2]), "says another number of elements");
+    refused!(Boasting(vec![1, 2]), "announces a different number of elements");
     refused!(Endless(vec![1, 2]), "without its length");
     if cfg!(debug_assertions) {
         refused!(Growing(1), "`#[serde(with = ...)]`");
@@ -450,7 +450,7 @@ fn take_apart(mut chain: Chain) {
 #[isles::test(places = 2)]
 async fn a_value_that_is_too_deep_is_an_error() -> isles::Result<()> {
     fn is_too_deep<T>(result: isles::Result<T>) -> bool {
-        result.is_err_and(|error| error.to_string().contains("within each other more than"))
+        result.is_err_and(|error| error.to_string().contains("are nested more than"))
     }
     let (short, long) = (chain(240), chain(100_000));
     assert!(at!(here().next(), [chain = &short] chain.0.is_some()).await?);

@@ -227,11 +227,14 @@ async fn guards_that_wait_for_their_own_task_or_in_a_circle_are_misuse() -> Resu
     let held = second.read().await?;
     let error = first.write().await.err().expect("it comes before the one that is held");
     assert_eq!(error.kind(), &ErrorKind::Misused);
-    assert!(error.to_string().contains("comes before the one whose guard was taken at"), "{error}");
+    assert!(error.to_string().contains("precedes the one whose guard was taken at"), "{error}");
     let again = second.read().await?;
     assert_eq!(*again + *held, 4, "a task may read twice");
     let error = second.write().await.err().expect("it would wait for itself");
-    assert!(error.to_string().contains("of which the task has one already, taken at"), "{error}");
+    assert!(
+        error.to_string().contains("the task already has a guard of this shared object, taken at"),
+        "{error}"
+    );
     drop((held, again));
     let (two, mut one) = acquire_all((second.read(), first.write())).await?;
     *one += *two;
@@ -251,7 +254,7 @@ async fn a_guard_that_is_kept_across_the_end_of_its_finish_is_misuse() -> Result
     .await;
     let error = ended.expect_err("a guard is left");
     assert_eq!(error.kind(), &ErrorKind::Misused);
-    assert!(error.to_string().contains("was kept across the end of its finish"), "{error}");
+    assert!(error.to_string().contains("outlived its finish"), "{error}");
     assert!(error.to_string().contains("shared.rs:"), "{error}");
     drop(kept);
     *object.write().await? += 1;

@@ -185,7 +185,7 @@ fn a_test_of_which_one_place_computes_for_ever_fails_too() {
 fn a_test_whose_body_fails_ends_although_another_place_goes_on() {
     let how = [("fails", "`main` has failed (the body fails), "), ("panics", "`main` has panicked, ")];
     for (name, said) in how {
-        let said = [said, "what it started goes on 0.2 s later", "1 at place 1"];
+        let said = [said, "what it started still runs 0.2 s later", "1 at place 1"];
         on_both_machines(&format!("{name}_beside_a_place_that_asks"), |name| {
             let output = run_impatiently(name);
             let text = text_of(&output);
@@ -199,7 +199,7 @@ fn a_test_whose_body_fails_ends_although_another_place_goes_on() {
 fn a_place_that_keeps_others_waiting_at_a_channel_is_named() {
     let said = [
         "place 0: ",
-        "a task of place 1 to take a value that has come there over a channel of place 0",
+        "a task of place 1 to take a value that arrived there over a channel of place 0",
         "place 1: does not answer: it computes",
     ];
     assert_fails_saying("computes_beside_a_value::threads", &said);
@@ -247,14 +247,14 @@ fn a_panic_that_others_wait_for_is_named_first_and_what_places_wait_for_alike_on
         .await
     });
     let text = lines.join("\n");
-    assert!(lines[0].starts_with("the run stands still; this has failed:"), "{text}");
+    assert!(lines[0].starts_with("the run is stalled; failures:"), "{text}");
     assert!(
         lines[1].starts_with("at place 7: panicked at ") && lines[1].contains("the roof is off"),
         "{text}"
     );
     assert_eq!(lines[2], "waiting for:");
     assert!(
-        lines[3].ends_with(": 1 live here, as far as heard 1 at each of 38 places (1-6, 8-39)"),
+        lines[3].ends_with(": 1 live here, as last reported 1 at each of 38 places (1-6, 8-39)"),
         "{text}"
     );
     let tasks = "39 places (0-6, 8-39): 1 waiting task started at ";
@@ -269,7 +269,7 @@ fn a_task_that_only_something_outside_could_wake_is_named_as_the_cause() {
         pending::<()>().await;
         Ok(())
     });
-    let cause = "place 0: the main task, and for nothing of Isles but perhaps a monitor: a thread or a timer of the \
-                 program wakes tasks on threads and processes only";
-    assert_eq!(lines, ["the run stands still; waiting for:", cause]);
+    let cause = "place 0: the main task, which waits for nothing of Isles except perhaps a monitor: a thread or \
+                 a timer of the program wakes tasks on threads and processes only";
+    assert_eq!(lines, ["the run is stalled; waiting for:", cause]);
 }

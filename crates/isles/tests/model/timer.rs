@@ -186,7 +186,7 @@ fn a_sleep_belongs_to_the_place_and_the_run_where_it_was_made() {
     invented(async move {
         make();
         let error = at!(Place::new(1).unwrap(), wait().await).await.unwrap_err();
-        let said = "a `Sleep` that was made at place 0 was polled at place 1; it ends at its own place only";
+        let said = "a `Sleep` that was made at place 0 was polled at place 1; await it at its own place";
         assert!(error.to_string().contains(said), "{error}");
         make();
         at!(Place::new(1).unwrap(), drop(MOVED.take())).await?;
@@ -257,7 +257,7 @@ fn a_sleep_beyond_the_clock_of_a_chip_stands_still_and_says_so() {
         Ok(())
     });
     let error = error.unwrap_err();
-    assert!(error.to_string().contains("the run stands still"), "{error}");
+    assert!(error.to_string().contains("the run is stalled"), "{error}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn much_code_that_was_charged_nothing_is_told_after_the_prediction() {
     });
     // Two places computed for a fifth of a second each; a busy host takes longer.
     assert!(seconds.is_some_and(|seconds| seconds > 0.2), "{line}");
-    let advice = "say with `work` what it costs, or measure it with --work host:RATIO (ISLES_CHIP_WORK)";
+    let advice = "declare its cost with `work`, or measure it with --work host:RATIO (ISLES_CHIP_WORK)";
     assert!(line.ends_with(advice), "{line}");
     let [predicted, warned] = ["chip:scc: ", "warning: "]
         .map(|start| lines.iter().position(|line| line.starts_with(start)).unwrap_or_default());

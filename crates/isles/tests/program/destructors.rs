@@ -64,7 +64,7 @@ pub(crate) async fn payloads() -> isles::Result<()> {
     for place in places() {
         let error = at!(place, fails()).await.unwrap_err();
         let said = error.to_string();
-        assert!(said.contains("the payload is no text") && said.contains(file!()), "{said}");
+        assert!(said.contains("the payload is not text") && said.contains(file!()), "{said}");
         let waits = async {
             spawn_at!(place, {
                 let _dropped = FailsAtLast;

@@ -196,7 +196,7 @@ fn main() -> ExitCode {
     let line = format!("error: at place 0: panicked at {}:", file!());
     assert!(said.contains("the hook of the program") && said.contains(&line), "{said}");
     let (code, said) = after_all("closes", "processes");
-    let line = " could not join: its `init` has closed descriptors that it had not opened\n";
+    let line = " could not join: its `init` closed descriptors that it had not opened\n";
     let is_told_once = said.starts_with("error: machine processes: place ") && said.ends_with(line);
     assert!(code == Some(2) && is_told_once && said.lines().count() == 1, "{code:?}: {said}");
     unread::check();
@@ -223,7 +223,7 @@ fn main() -> ExitCode {
         let (code, said) = after_all("exits", machine);
         assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
         let how =
-            if *machine == "processes" { "its process ended with code 3" } else { "has ended by itself" };
+            if *machine == "processes" { "its process ended with code 3" } else { "exited, and with it" };
         assert!(said.contains("place 1") && said.contains(how), "on {machine}: {said}");
         let (code, said) = after_one_line("beside an error", machine);
         assert_eq!(code, Some(1), "{said}");

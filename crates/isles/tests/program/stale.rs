@@ -194,7 +194,7 @@ async fn use_stale() -> Result<()> {
 pub(crate) fn in_the_next_run() -> ExitCode {
     let launch = Launch::from_environment().unwrap();
     let error = launch.clone().run(keep).unwrap().0.unwrap_err();
-    let is_given_up = ["the run stands still", "nothing has happened"];
+    let is_given_up = ["the run is stalled", "nothing has happened"];
     assert!(is_given_up.iter().any(|said| error.to_string().contains(said)), "{error}");
     launch.run(use_stale).unwrap().0.unwrap();
     ExitCode::SUCCESS

@@ -37,9 +37,9 @@ struct ProgramArguments {
 
 #[derive(Subcommand)]
 enum ProgramVerb {
-    /// Manages jobs over places, until it is ended: see isles job
+    /// Runs a job server over places until it is ended; see isles job
     Serve(Box<ServeArguments>),
-    /// Starts, pauses, moves, writes and ends jobs of isles serve
+    /// Starts, pauses, moves, checkpoints and ends jobs of isles serve
     Job(JobArguments),
 }
 
@@ -54,22 +54,23 @@ struct ServeArguments {
     #[command(flatten, next_help_heading = "Jobs")]
     state: StateArgument,
 
-    /// Policy that chooses the core of a job that names none: manyman or balanced
+    /// Policy that chooses the core of a job without --at: manyman or balanced
     #[arg(long, value_name = "POLICY", default_value = "manyman", value_parser = policy)]
     policy: Policy,
 
-    /// Jobs come and go by themselves, as --seed says; they are forgotten at the end, others are left alone
+    /// Start and end demonstration jobs in an order given by --seed; they are forgotten at the end, other jobs are
+    /// left alone
     #[arg(long)]
     demo: bool,
 
-    /// Let readers who may manage jobs on the page also start commands of this host there: any program, as you
+    /// Let readers who may manage jobs on the page also start commands on this host: any program, as your user
     #[arg(long, requires = "ui")]
     allow_commands: bool,
 }
 
 #[derive(Args)]
 struct StateArgument {
-    /// The directory in which jobs are kept [default: isles/jobs in $XDG_STATE_HOME, else in ~/.local/state]
+    /// Directory in which jobs are kept [default: isles/jobs in $XDG_STATE_HOME, else in ~/.local/state]
     #[arg(long, value_name = "DIR", global = true)]
     state: Option<PathBuf>,
 }
@@ -79,7 +80,7 @@ struct JobArguments {
     #[command(flatten)]
     state: StateArgument,
 
-    /// Answers as JSON
+    /// Print answers as JSON
     #[arg(long, global = true)]
     json: bool,
 
@@ -94,7 +95,7 @@ struct NewJob {
     #[arg(long)]
     name: Option<String>,
 
-    /// A job of this kind, instead of a command: pi, sum, memory, count
+    /// Task of this kind, instead of a command: pi, sum, memory, count
     #[arg(long, value_name = "KIND")]
     task: Option<String>,
 
@@ -114,13 +115,13 @@ enum JobCommand {
     List,
     /// Lists all cores, with the score by which one is chosen
     Cores,
-    /// Makes a job that is not started
+    /// Creates a job without starting it
     Create(NewJob),
     #[command(about = about("start"))]
     Start {
-        /// Its number; a new job without
+        /// Number of the job; without it, a new job
         job: Option<u64>,
-        /// The place [default: the best one]
+        /// Place [default: the best one]
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
         #[command(flatten)]
@@ -128,91 +129,91 @@ enum JobCommand {
     },
     #[command(about = about("pause"))]
     Pause {
-        /// Its number
+        /// Number of the job
         job: u64,
     },
     #[command(about = about("resume"))]
     Resume {
-        /// Its number
+        /// Number of the job
         job: u64,
     },
     #[command(about = about("checkpoint"))]
     Checkpoint {
-        /// Its number
+        /// Number of the job
         job: u64,
     },
     #[command(about = about("move"))]
     Move {
-        /// Its number
+        /// Number of the job
         job: u64,
-        /// The place [default: the best one, if one is better]
+        /// Place [default: the best one, if one is better]
         #[arg(long, value_name = "PLACE")]
         to: Option<usize>,
     },
     #[command(about = about("duplicate"))]
     Duplicate {
-        /// Its number
+        /// Number of the job
         job: u64,
     },
     #[command(about = about("kill"))]
     Kill {
-        /// Its number
+        /// Number of the job
         job: u64,
     },
     #[command(about = about("remove"))]
     Remove {
-        /// Its number
+        /// Number of the job
         job: u64,
     },
     /// Prints the last lines of a job
     Output {
-        /// Its number
+        /// Number of the job
         job: u64,
         /// Number of lines
         #[arg(long, value_name = "N", default_value = "100")]
         lines: usize,
     },
-    /// Waits until a job is in a state, or in one from which it does not go by itself
+    /// Waits until a job is in a state, or in one that it does not leave by itself
     Wait {
-        /// Its number
+        /// Number of the job
         job: u64,
-        /// The state
+        /// State to wait for
         #[arg(long, value_name = "STATE", value_parser = state)]
         until: Option<JobState>,
-        /// The longest time, in seconds
+        /// Time limit, in seconds
         #[arg(long, value_name = "SECONDS", default_value = "60")]
         limit: u64,
     },
-    /// Divides the clocks of a modelled chip by another number
+    /// Sets the clock divider of a modelled chip
     Clock {
         /// The divider
         divider: u32,
-        /// A place of the only supply that changes
+        /// Change only the supply of this place
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
-        /// Only the tile of that place, at its present voltage
+        /// Change only the tile of that place, at its present voltage
         #[arg(long, requires = "at")]
         tile: bool,
     },
-    /// Gives supplies of a modelled chip another voltage; clocks stay
+    /// Sets the supply voltage of a modelled chip; clocks stay
     Voltage {
-        /// Volts; the next step that is not below
+        /// Volts, rounded up to the next step
         volts: f64,
-        /// A place of the only supply that changes
+        /// Change only the supply of this place
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
     },
-    /// Puts the clocks of a modelled chip, or of one supply of it, under another governor
+    /// Sets the governor of a modelled chip, or of one of its supplies
     Governor {
-        /// As --governor of a run takes it, such as capped:60W
+        /// Governor, as for --governor of a run, such as capped:60W
         policy: String,
-        /// A place of the only supply that it shall govern
+        /// Govern only the supply of this place
         #[arg(long, value_name = "PLACE")]
         at: Option<usize>,
     },
-    /// Ends the job server: jobs are written, commands are killed. Waits until it has ended
+    /// Ends the job server and waits for its end; jobs are checkpointed, commands are killed
     End {
-        /// Kills what does not answer, and loses its jobs
+        /// Kill processes that do not answer, and lose their jobs
         #[arg(long)]
         force: bool,
     },
@@ -254,7 +255,7 @@ impl StateArgument {
         }
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
         let states = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
-        let none = || Failure::Usage("neither XDG_STATE_HOME nor HOME is set; say --state DIR".to_owned());
+        let none = || Failure::Usage("neither XDG_STATE_HOME nor HOME is set; give --state DIR".to_owned());
         Ok(states.ok_or_else(none)?.join("isles/jobs"))
     }
 }
@@ -264,7 +265,7 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
     let launch = arguments.places.launch(Vec::new())?;
     let is_modelled = matches!(launch.chosen_machine(), Machine::Chip(_));
     if arguments.allow_commands && is_modelled {
-        let text = "--allow-commands does not go with a modelled chip, whose cores run no command";
+        let text = "--allow-commands cannot be combined with a modelled chip: its cores run no commands";
         return Err(Failure::Usage(text.to_owned()));
     }
     let directory = arguments.state.directory()?;
@@ -285,7 +286,8 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
     };
     if arguments.allow_commands {
         console::notice(
-            "commands can be started from the page: who manages there can run any program as you",
+            "commands can be started from the page: anyone who manages jobs there can run any program as \
+             your user",
         );
     }
     if arguments.demo && plan.is_none() {
@@ -315,7 +317,7 @@ fn run_job_command(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Create(new) => ask(JobRequest::Create(new.spec()?)),
         JobCommand::Start { job: Some(job), at, new } => {
             if new.task.is_some() || !new.words.is_empty() || new.name.is_some() {
-                let text = "a job that is there has its name and its words; allowed: only --at";
+                let text = "an existing job keeps its name and words; allowed: only --at";
                 return Err(Failure::Usage(text.to_owned()));
             }
             ask(order_request(job, JobOrder::Start { at }))
@@ -349,7 +351,7 @@ impl NewJob {
     fn spec(self) -> Result<JobSpec, Failure> {
         let NewJob { name, task, words } = self;
         if task.is_none() && words.is_empty() {
-            let text = "there is nothing to run; say --task KIND, or a command behind --";
+            let text = "there is nothing to run; give --task KIND, or a command after --";
             return Err(Failure::Usage(text.to_owned()));
         }
         // A command may have a name that no job can have.
@@ -358,7 +360,7 @@ impl NewJob {
         let Some(kind) = task else {
             let (caller, left_out) = Caller::this().map_err(Failure::Usage)?;
             for variable in left_out {
-                console::notice(format!("the variable {} is no UTF-8 and left out", plain(&variable)));
+                console::notice(format!("the variable {} is not UTF-8 and is left out", plain(&variable)));
             }
             return Ok(JobSpec { name, what: Runnable::Command(words), caller: Some(caller) });
         };
@@ -392,7 +394,7 @@ fn wait(
 }
 
 fn unexpected() -> Failure {
-    Failure::Ended("the job server is of another version".to_owned())
+    Failure::Ended("the job server has a different version".to_owned())
 }
 
 fn to_json(reply: &JobReply) -> String {
@@ -411,7 +413,7 @@ fn to_text(reply: &JobReply) -> String {
             if let (Some(place), false) = (job.place, scores.is_empty()) {
                 let scores: Vec<String> = scores.iter().map(|score| format!("{score:.1}")).collect();
                 let _ =
-                    writeln!(text, "chosen by score, less is better: place {place} of {}", scores.join(" "));
+                    writeln!(text, "chosen by score, lower is better: place {place} of {}", scores.join(" "));
             }
             text
         }
@@ -470,7 +472,7 @@ fn runnable_text(what: &Runnable) -> String {
 
 fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
     let mut text = format!(
-        "{:>5} {:>6} {:>6} {:>7} {:>8}  jobs (score by {policy}, less is better)\n",
+        "{:>5} {:>6} {:>6} {:>7} {:>8}  jobs (score by {policy}, lower is better)\n",
         "place", "use", "other", "memory", "score"
     );
     for core in cores {

@@ -72,18 +72,18 @@ impl OrderInfo {
 
 /// All that a job can be told, in the order in which the page has its buttons.
 pub const ORDERS: [OrderInfo; 8] = [
-    OrderInfo::new("start", "Starts a job, or makes one and starts it", Some(JobVerb::Start)),
+    OrderInfo::new("start", "Starts a job, or creates one and starts it", Some(JobVerb::Start)),
     OrderInfo::new("pause", "Pauses a job; its memory stays resident", Some(JobVerb::Pause)),
-    OrderInfo::new("resume", "Lets a job go on", Some(JobVerb::Resume)),
+    OrderInfo::new("resume", "Resumes a job", Some(JobVerb::Resume)),
     OrderInfo {
         is_for_commands: false,
-        ..OrderInfo::new("checkpoint", "Writes a job, and frees its place", Some(JobVerb::Checkpoint))
+        ..OrderInfo::new("checkpoint", "Checkpoints a job, and frees its place", Some(JobVerb::Checkpoint))
     },
     OrderInfo {
         is_for_commands: false,
         ..OrderInfo::new("move", "Moves a job to another place", Some(JobVerb::Move))
     },
-    OrderInfo::new("duplicate", "Makes a job like another", None),
+    OrderInfo::new("duplicate", "Duplicates a job", None),
     OrderInfo { loses: true, ..OrderInfo::new("kill", "Ends a job", Some(JobVerb::Kill)) },
     OrderInfo {
         loses: true,

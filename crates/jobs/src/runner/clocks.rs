@@ -59,7 +59,7 @@ pub(crate) async fn change(order: ClockOrder, scope: ClockScope, alive: &[Place]
     match (changed, keeper) {
         (0, Some(governor)) => {
             let text = format!(
-                "the governor {governor} keeps the clocks; allowed: another governor first, fixed for one"
+                "the governor {governor} controls the clocks; set another governor first, such as fixed"
             );
             Err(Refusal::of(RefusalKind::Governed, text))
         }
@@ -119,7 +119,7 @@ fn govern_here(policy: &str, is_of_supply: bool) -> Result<(), Refusal> {
 }
 
 fn fixed() -> Refusal {
-    let reason = "no clock has changed: this is no chip whose clocks can be divided".to_owned();
+    let reason = "no clock has changed: this is not a chip with clock dividers".to_owned();
     Refusal::of(RefusalKind::ClocksFixed, reason)
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn run(
         match command.child.try_wait() {
             Ok(Some(status)) => return Ok(ended(status)),
             Ok(None) => {}
-            Err(fault) => return Ok(JobEventKind::Faulted(format!("it cannot be waited for: {fault}"))),
+            Err(fault) => return Ok(JobEventKind::Faulted(format!("cannot wait for it: {fault}"))),
         }
         if let Some(usage) = usage(number) {
             runners.lock().record_usage(order.id, usage.busy, usage.memory);
@@ -103,10 +103,10 @@ async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, S
     let [program, ..] = words else { return Err("there is no command".to_owned()) };
     let output = File::options().create(true).append(true).open(&order.output);
     let output = output.map_err(|fault| format!("{} cannot be written: {fault}", order.output.display()))?;
-    let unable = |fault: &dyn Display| format!("{program:?} cannot be started: {fault}");
+    let unable = |fault: &dyn Display| format!("cannot start {program:?}: {fault}");
     let caller = order.caller.as_ref();
     if let Some(folder) = caller.map(|caller| &caller.folder).filter(|folder| !folder.is_dir()) {
-        return Err(unable(&format!("there is no folder {}, where it was typed", folder.display())));
+        return Err(unable(&format!("the folder {}, where it was typed, does not exist", folder.display())));
     }
     let begun = spawn_command(words, caller, &order.mark, output);
     let (child, mut starting) = begun.map_err(|fault| unable(&fault))?;

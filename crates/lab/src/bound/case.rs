@@ -62,12 +62,12 @@ impl<'a> BoundCase<'a> {
             return Err(refusal("--places", &participants.to_string(), "4, the parts of a control loop"));
         }
         if arguments.lock == Some(LockName::TestAndSet) {
-            let reason =
-                "tickets: a core that spins on a test-and-set register may lose each round, no bound exists";
+            let reason = "tickets: a core that spins on a test-and-set register may lose each round, so no bound \
+                 exists";
             return Err(refusal("--lock", "test-and-set", reason));
         }
         if arguments.shares == Some(Shares::OnDemand) {
-            let reason = "fixed: who gets what depends on time otherwise, no bound exists";
+            let reason = "fixed: otherwise the distribution depends on time, and no bound exists";
             return Err(refusal("--shares", "on-demand", reason));
         }
         let size = PatternSize {

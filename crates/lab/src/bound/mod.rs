@@ -26,33 +26,33 @@ pub struct BoundArguments {
     /// The pattern to bound
     #[arg(value_enum)]
     pub target: BoundTarget,
-    /// The name of a chip, or the path of a chip file
+    /// Name of a chip, or path of a chip file
     #[arg(long, value_name = "NAME", default_value = "scc")]
     chip: String,
-    /// A constant in the place of that of the file, such as links.flit_time=2; may be said several times
+    /// Override a constant of the chip file, such as links.flit_time=2; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The setting of its clocks [default: that of the file]
+    /// Preset of its clocks [default: that of the file]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
-    /// The number of cores that take part, from core 0 on [default: all]; a read or a message is between the first and
+    /// Number of participating cores, from core 0 on [default: all]; a read or a message is between the first and
     /// the last
     #[arg(long, value_name = "N")]
     pub places: Option<u32>,
     /// Bytes of a message; of an automaton, cells in all
     #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub size: u64,
-    /// Core cycles of work at most: of a farm, of an item of a pipeline, of a round, in all; of a lock,
-    /// for how long each holds it
+    /// Upper limit of work in core cycles: of a farm, an item of a pipeline or a round, in total; of a lock, the
+    /// time that each holds it
     #[arg(long, value_name = "CYCLES", default_value_t = 100_000)]
     pub work: u64,
     /// Items of a pipeline, rounds of a control loop, a stencil or an automaton
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub items: u32,
-    /// The library that sends the messages
+    /// Library that sends the messages
     #[arg(long, value_enum, default_value = "rcce")]
     pub library: LibraryName,
-    /// The behaviour of the cores that do not take part
+    /// Behaviour of the cores that do not participate
     #[arg(long, value_enum, default_value = "anything")]
     pub others: OtherCores,
     /// The lock of a mutex [default: tickets]
@@ -64,19 +64,19 @@ pub struct BoundArguments {
     /// Lines from one core to another, at least a period apart, such as 0-47@100ns; for flows, one or more
     #[arg(long = "flow", value_name = "FROM-TO@PERIOD")]
     flows: Vec<String>,
-    /// A time to meet, such as 1ms; exit code 1 if the bound is later
+    /// Deadline, such as 1ms; exit code 1 if the bound is later
     #[arg(long, value_name = "TIME")]
     deadline: Option<Picoseconds>,
-    /// Takes each constant of the chip at the bad end of its error
+    /// Take each constant of the chip at the bad end of its error
     #[arg(long)]
     pub errors: bool,
-    /// The number of runs of the model in search of a bad case; 0: never
+    /// Number of runs of the model in search of a bad case; 0 for none
     #[arg(long, value_name = "N", default_value_t = 20)]
     runs: u32,
-    /// Draws the bound and the longest run seen over the size of messages into this file, as SVG; - is standard output
+    /// Draw the bound and the longest run seen, over the message size, to this file as SVG; - is standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
-    /// Writes all figures into this file, as JSON; - is standard output
+    /// Write all figures to this file, as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 }
@@ -92,13 +92,13 @@ pub enum BoundTarget {
     Barrier,
     /// A binomial broadcast
     Broadcast,
-    /// A broadcast in which the first sends to each
+    /// A broadcast in which the first core sends to each other one
     BroadcastSerial,
-    /// A sum that the first collects
+    /// A sum that the first core collects
     Reduce,
-    /// Mutual exclusion: how long one waits for a lock
+    /// Mutual exclusion: the wait for a lock
     Mutex,
-    /// Work in fixed shares, dealt out and collected by the first
+    /// Work in fixed shares, distributed and collected by the first core
     Farm,
     /// Items that pass all cores
     Pipeline,
@@ -108,7 +108,7 @@ pub enum BoundTarget {
     Stencil,
     /// A cellular automaton of --size cells in a ring, in --items rounds
     Automaton,
-    /// Lines that are written periodically: --flow
+    /// Periodically written lines: --flow
     Flows,
 }
 
@@ -124,7 +124,7 @@ pub enum LibraryName {
 pub enum OtherCores {
     /// Nothing outside their caches
     Idle,
-    /// One access after the other, to any buffer or memory
+    /// Back-to-back accesses, to any buffer or memory
     Anything,
 }
 

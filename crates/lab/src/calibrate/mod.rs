@@ -41,23 +41,23 @@ const PLACES_OF_ONE_HOST: u32 = 64;
 /// The arguments of `isles calibrate`.
 #[derive(Args)]
 pub struct CalibrateArguments {
-    /// Writes the chip file to FILE (- for standard output)
+    /// Write the chip file to FILE (- for standard output)
     #[arg(long, value_name = "FILE")]
     out: Option<String>,
 
-    /// Hosts of the chip [default: as many as were found]
+    /// Number of hosts of the chip [default: the number found]
     #[arg(long, value_name = "N")]
     hosts: Option<u32>,
 
-    /// Places of each of its hosts [default: as many as were found; 64 if there is one host]
+    /// Places on each of its hosts [default: the number found; 64 if there is one host]
     #[arg(long, value_name = "N")]
     places_per_host: Option<u32>,
 
-    /// Goes on although the host was busy: the rounds of measuring differ by more than a factor of 2
+    /// Continue even if the host was busy, so that measuring rounds differ by more than a factor of 2
     #[arg(long)]
     force: bool,
 
-    /// Prints all as JSON instead of the table
+    /// Print everything as JSON instead of the table
     #[arg(long)]
     json: bool,
 
@@ -119,8 +119,8 @@ fn worth(rounds: &Rounds, is_forced: bool) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let text = format!(
-        "{ROUNDS} rounds of measuring differ by up to a factor of {spread:.1}, and above {SPREAD_MAX} a chip file is \
-         worthless"
+        "{ROUNDS} rounds of measuring differ by up to a factor of {spread:.1}; above {SPREAD_MAX} a chip \
+         file is worthless"
     );
     match is_forced {
         true => Ok(Some(text)),
@@ -163,10 +163,10 @@ fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(
         (0, _) => refused("--hosts", hosts, "1 or more"),
         (_, 0) => refused("--places-per-host", per_host, "1 or more"),
         (2.., _) if is_one_host => {
-            refused("--hosts", hosts, "1, because all places measured are of one host")
+            refused("--hosts", hosts, "1, because all measured places are on one host")
         }
         (_, 2..) if found.rounds.median.near.is_none() => {
-            refused("--places-per-host", per_host, "1, because no two places measured are of one host")
+            refused("--places-per-host", per_host, "1, because no two measured places are on one host")
         }
         shape => Ok(shape),
     }

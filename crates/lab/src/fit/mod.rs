@@ -195,10 +195,14 @@ impl fmt::Display for Warning {
         match self {
             Self::Correlated(by) => write!(
                 out,
-                "frequency and voltage rise together (correlation {by:.3}): the coefficients trade against each other and \
-                 mean little one by one"
+                "frequency and voltage rise together (correlation {by:.3}): single coefficients mean \
+                 little because they trade off against each other"
             ),
-            Self::ExponentAtEnd(at) => write!(out, "the best exponent is {at}, the end of what is tried"),
+            Self::ExponentAtEnd(at) => write!(
+                out,
+                "the best exponent is {at}, at the end of the tried \
+                 range"
+            ),
             Self::ExponentIdle => {
                 out.write_str("no part rises by a power of the frequency, so the exponent is no result")
             }
@@ -221,7 +225,8 @@ impl fmt::Display for FitError {
             Self::NoVoltage => out.write_str("no voltages; allowed: a column voltage_v"),
             Self::Undetermined(names) => write!(
                 out,
-                "the measurements do not tell {} apart; allowed: ones at more frequencies and voltages",
+                "the measurements do not determine {} separately; allowed: measurements at more \
+                 frequencies and voltages",
                 names.join(", ")
             ),
         }

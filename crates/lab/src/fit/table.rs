@@ -82,7 +82,7 @@ fn column(name: &str) -> Option<(&'static str, Option<usize>, Quantity, f64)> {
 pub fn read(name: &str, text: &str) -> Result<Vec<Measurement>, Vec<Fault>> {
     let mut reader = TableReader { file: name, columns: Vec::new(), faults: Vec::new(), found: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
-        reader.fault(1, format!("the file has more than {TEXT_BYTES_MAX} bytes; allowed: as many at most"));
+        reader.fault(1, format!("the file is too long; allowed: at most {TEXT_BYTES_MAX} bytes"));
         return Err(reader.faults);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text); // spreadsheets put it there
@@ -96,10 +96,7 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Measurement>, Vec<Fault>> {
         lines.take_while(|(line, values)| reader.measurement(*line, values)).for_each(drop);
         if reader.found.is_empty() && reader.faults.is_empty() {
             let last = text.lines().count();
-            reader.fault(
-                last,
-                "no measurement follows the names of the columns; allowed: one a line".to_owned(),
-            );
+            reader.fault(last, "no measurement follows the column names; allowed: one per line".to_owned());
         }
     }
     if reader.faults.is_empty() { Ok(reader.found) } else { Err(reader.faults) }
@@ -124,7 +121,7 @@ impl TableReader<'_> {
         for name in fields(names) {
             let Some((name, domain, quantity, scale)) = column(name) else {
                 let bare = COLUMNS.iter().any(|(known, ..)| known.split('_').next() == Some(name));
-                let what = if bare { "has no unit" } else { "is no column" };
+                let what = if bare { "has no unit" } else { "is not a column" };
                 self.fault(line, format!("{} {what}; {ALLOWED}", shown(name)));
                 continue;
             };
@@ -138,7 +135,8 @@ impl TableReader<'_> {
                     format!("the frequency of domain {domain} is in column {}; allowed: those of the domains from 1 on", number + 1),
                 ),
                 (None, Some(first)) => self
-                    .fault(line, format!("\"{name}\" says the same as \"{first}\"; allowed: one of the two")),
+                    .fault(line, format!("\"{name}\" has the same meaning as \"{first}\"; allowed: one \
+                         of the two")),
                 (None, None) => {}
             }
             self.columns.push(Column { name, domain: number, quantity, scale });
@@ -147,7 +145,9 @@ impl TableReader<'_> {
         if of(Quantity::Frequency) > 1 && of(Quantity::Voltage) > 0 {
             self.fault(
                 line,
-                "one voltage for several frequencies; allowed: frequencies of domains alone".to_owned(),
+                "one voltage for several frequencies; allowed: no voltage column with frequencies of \
+                 several domains"
+                    .to_owned(),
             );
         }
         for (wanted, name) in [(Quantity::Frequency, "frequency_mhz"), (Quantity::Power, "power_w")] {
@@ -170,7 +170,7 @@ impl TableReader<'_> {
             let columns = self.columns.len();
             self.fault(
                 line,
-                format!("{} has {count} values; allowed: {columns}, one a column", shown(values)),
+                format!("{} has {count} values; allowed: {columns}, one per column", shown(values)),
             );
             return self.faults.len() < FAULTS_MAX;
         }
@@ -269,29 +269,30 @@ mod tests {
             ),
             (
                 "frequency1_mhz,frequency2_mhz,voltage_v,power_w",
-                "one voltage for several frequencies; allowed: frequencies of domains alone",
+                "one voltage for several frequencies; allowed: no voltage column with frequencies of \
+                 several domains",
             ),
         ] {
             assert_eq!(faults(&format!("{header}\n1,2,3,4"))[0], format!("p.csv:1: {says}"));
         }
-        assert!(fault("frequency9_mhz,power_w\n").contains("\"frequency9_mhz\" is no column"));
+        assert!(fault("frequency9_mhz,power_w\n").contains("\"frequency9_mhz\" is not a column"));
     }
 
     #[test]
     fn a_column_that_is_unknown_doubled_or_missing_is_named() {
         let known = ALLOWED;
         for (header, says) in [
-            ("frequency_mhz,watts", format!("\"watts\" is no column; {known}")),
+            ("frequency_mhz,watts", format!("\"watts\" is not a column; {known}")),
             ("frequency,power_w", format!("\"frequency\" has no unit; {known}")),
             (
                 "frequency_mhz,power_w,power_mw",
-                "\"power_mw\" says the same as \"power_w\"; allowed: one of the two".to_owned(),
+                "\"power_mw\" has the same meaning as \"power_w\"; allowed: one of the two".to_owned(),
             ),
             (
                 "frequency_mhz,load",
                 format!("the column power_w is missing from \"frequency_mhz,load\"; {known}"),
             ),
-            ("frequency_mhz;power_w", format!("\"frequency_mhz;power_w\" is no column; {known}")),
+            ("frequency_mhz;power_w", format!("\"frequency_mhz;power_w\" is not a column; {known}")),
         ] {
             assert_eq!(fault(&format!("\n{header}\n1,2,3")), format!("p.csv:2: {says}"));
         }
@@ -309,8 +310,8 @@ mod tests {
             ("1,1,busy,5", "load is \"busy\"; allowed: loaded (= compute), idle (= sleep), copy, poll"),
             ("1,1,idle,", "power_w is \"\"; allowed: a number from 0.000001 to 1000000000 W"),
             ("1,1,idle,1e400", "power_w is \"1e400\"; allowed: a number from 0.000001 to 1000000000 W"),
-            ("1,1,idle", "\"1,1,idle\" has 3 values; allowed: 4, one a column"),
-            ("1,1,idle,5,", "\"1,1,idle,5,\" has 5 values; allowed: 4, one a column"),
+            ("1,1,idle", "\"1,1,idle\" has 3 values; allowed: 4, one per column"),
+            ("1,1,idle,5,", "\"1,1,idle,5,\" has 5 values; allowed: 4, one per column"),
         ] {
             let text = format!("frequency_mhz,voltage_v,load,power_w\n1,1,idle,5\n{line}\n");
             assert_eq!(fault(&text), format!("p.csv:3: {says}"));
@@ -332,7 +333,7 @@ mod tests {
             fault("").starts_with("p.csv:1: the file has no line with the names of its columns; allowed: ")
         );
         assert!(fault("# only\n").starts_with("p.csv:1: the file has no line with"));
-        let lone = "p.csv:2: no measurement follows the names of the columns; allowed: one a line";
+        let lone = "p.csv:2: no measurement follows the column names; allowed: one per line";
         assert_eq!(fault("# of\nfrequency_mhz,power_w"), lone);
     }
 
@@ -345,17 +346,14 @@ mod tests {
                     that repeat";
         assert_eq!(more, says);
         let long = fault(&"#".repeat(TEXT_BYTES_MAX + 1));
-        assert_eq!(long, "p.csv:1: the file has more than 1048576 bytes; allowed: as many at most");
+        assert_eq!(long, "p.csv:1: the file is too long; allowed: at most 1048576 bytes");
     }
 
     #[test]
     fn a_fault_is_one_short_line_whatever_stands_in_the_file() {
         let text = format!("frequency_mhz,power_w\n{}\u{1b}[2J,5\n", "x".repeat(1000));
-        assert!(
-            fault(&text).len() < 200 && fault(&text).contains("\" and more; allowed"),
-            "{}",
-            fault(&text)
-        );
+        let short = fault(&text);
+        assert!(short.len() < 200 && short.contains("\" and more; allowed"), "{short}");
         let escape = fault("frequency_mhz,power_w\n\u{1b}[2J,5\n");
         assert!(!escape.contains('\u{1b}'), "{escape}");
     }

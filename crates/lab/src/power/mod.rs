@@ -33,13 +33,13 @@ pub enum PowerVerb {
         /// scc-power the measurements of the SCC that are part of the command
         #[arg(value_name = "FILE|NAME")]
         file: String,
-        /// The forms to fit [default: all that the columns allow]
+        /// Forms to fit [default: all that the columns allow]
         #[arg(long)]
         form: Option<FormName>,
-        /// Keeps the exponent a at this value, 3 for example, instead of fitting it too
+        /// Keep the exponent a at this value, such as 3, instead of fitting it
         #[arg(long, value_name = "A", allow_negative_numbers = true, value_parser = exponent)]
         exponent: Option<f64>,
-        /// Writes all figures into this file, as JSON; - is standard output
+        /// Write all figures to this file, as JSON; - is standard output
         #[arg(long, value_name = "FILE")]
         json: Option<String>,
     },
@@ -62,7 +62,7 @@ pub fn execute(verb: &PowerVerb) -> Result<(), Failure> {
     let json = json.as_deref().map(|path| Destination::check("--json", Some(path), Path::new(path), &reads));
     let json = json.transpose()?;
     if let (Some(FormName::Voltage), Some(exponent)) = (form, exponent) {
-        let allowed = "nothing with --form voltage, which has no exponent";
+        let allowed = "nothing with --form voltage, because it has no exponent";
         return Err(refusal("--exponent", &exponent.to_string(), allowed));
     }
     let measurements = read(file)?;

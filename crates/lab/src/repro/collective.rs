@@ -349,10 +349,10 @@ const LINES_MAX: u32 = 4096;
 /// The arguments of `isles repro` that ask for more broadcasts.
 #[derive(Args)]
 pub struct RequestArguments {
-    /// For `broadcast`: further lengths, in lines of 32 bytes with commas, such as 4,16; of every form
+    /// For `broadcast`: more lengths in lines of 32 bytes, separated by commas, such as 4,16; for every form
     #[arg(long, value_name = "N,N", allow_hyphen_values = true)]
     lines: Option<String>,
-    /// For --lines: how many children a place of a tree has, with commas, such as 2,7 [default: 47]
+    /// For --lines: numbers of children of a place in the tree, separated by commas, such as 2,7 [default: 47]
     #[arg(long, value_name = "K,K", allow_hyphen_values = true)]
     children: Option<String>,
 }
@@ -380,7 +380,7 @@ impl RequestArguments {
             return Err(refusal("--lines", lines, &allowed));
         }
         let list = |flag, list, most| {
-            let allowed = format!("whole numbers from 1 to {most}, with commas");
+            let allowed = format!("whole numbers from 1 to {most}, separated by commas");
             numbers(flag, list, &allowed, |number| (1..=most).contains(number))
         };
         let lines = list("--lines", lines, LINES_MAX)?;

@@ -27,31 +27,32 @@ use std::path::Path;
 /// Published figures beside those of the modelled chip.
 #[derive(Args)]
 pub struct ReproArguments {
-    /// The experiments, in this order [default: all that are not of runs of Isles]; `isles repro --list` names them
+    /// Experiments, in this order [default: all except those that run Isles itself]; `isles repro --list` names
+    /// them
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
     request: RequestArguments,
-    /// All experiments, those too that run only by name
+    /// Run all experiments, including those that run only by name
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Names the experiments and runs none
+    /// List the experiments and run none
     #[arg(long)]
     list: bool,
-    /// Ends with exit code 1 if a figure is out of its band that must be in it; else that is said and no failure
+    /// Exit with code 1 if a figure that must be in its band is out of it; without this flag it is only reported
     #[arg(long)]
     strict: bool,
-    /// Writes the rows into this file, as CSV; - is standard output
+    /// Write the rows to this file, as CSV; - is standard output
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
-    /// Writes the rows into this file, as JSON; - is standard output
+    /// Write the rows to this file, as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
-    /// Writes the rows into this file, as the tables of docs/reproduction/; - is standard output
+    /// Write the rows to this file, as the tables of docs/reproduction/; - is standard output
     #[arg(long, value_name = "FILE")]
     markdown: Option<String>,
-    /// Draws the rows into this file as SVG: all against what was published, one experiment as a curve; - is standard
-    /// output
+    /// Draw the rows to this file as SVG: all against the published figures, one experiment as a curve; - is
+    /// standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
 }
@@ -177,7 +178,7 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
 fn ending(is_strict: bool, missed: usize) -> Result<(), Failure> {
     match missed {
         1.. if is_strict => {
-            Err(Failure::Ended(format!("{missed} figures are out of their bands that must be in them")))
+            Err(Failure::Ended(format!("{missed} figures that must be in their bands are out of them")))
         }
         _ => Ok(()),
     }
@@ -294,6 +295,6 @@ mod tests {
         assert!(ending(false, 0).is_ok() && ending(false, 2).is_ok() && ending(true, 0).is_ok());
         let Err(failure) = ending(true, 2) else { panic!("a strict run fails") };
         assert_eq!(failure.exit_code(), 1);
-        assert_eq!(failure.to_string(), "2 figures are out of their bands that must be in them");
+        assert_eq!(failure.to_string(), "2 figures that must be in their bands are out of them");
     }
 }

@@ -166,7 +166,7 @@ fn referenced(path: FieldPath, expr: &Expr) -> syn::Result<Item> {
     if path.root == "self" && path.members.is_empty() {
         return Err(syn::Error::new(
             expr.span(),
-            "write `self`: it travels as what it is, value or reference",
+            "write `self`: it travels as it is, as a value or as a reference",
         ));
     }
     match path.members.last() {

@@ -87,5 +87,5 @@ fn what_is_missing_or_too_much_is_named() {
         "error: a list of captures holds `name`, `name.field`, `&name` or `name = expression`",
     );
     check("p, [&x.y] y", "error: give the reference a name: `name = &...`");
-    check("p, [&self] y", "error: write `self`: it travels as what it is, value or reference");
+    check("p, [&self] y", "error: write `self`: it travels as it is, as a value or as a reference");
 }

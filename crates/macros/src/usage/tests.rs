@@ -181,7 +181,8 @@ fn a_macro_that_cannot_be_read_asks_for_a_list() {
     check("join!(a, b.c)", "a b.c");
     check(
         "my::map! { a => b }",
-        "error: what the macro `map!` uses cannot be seen from outside; list what travels: `(place, [first, second] body)`",
+        "error: the variables used by the macro `map!` are not visible from outside; list what travels: \
+         `(place, [first, second] body)`",
     );
     check("{ fn f() { map! { a => b } } x }", "x");
 }

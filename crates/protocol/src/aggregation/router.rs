@@ -45,14 +45,14 @@ impl std::fmt::Display for RouteFault {
             RouteFault::Shape(extents) => {
                 write!(
                     f,
-                    "{extents:?} is no shape: allowed are 1 to 15 extents of at least 1, below 2^32 nodes"
+                    "{extents:?} is not a shape; allowed: 1 to 15 extents of at least 1, below 2^32 nodes"
                 )
             }
             RouteFault::Text(text) => {
-                write!(f, "{text:?} is no shape: allowed are extents with x between them, such as 4x4x2")
+                write!(f, "{text:?} is not a shape; allowed: extents separated by x, such as 4x4x2")
             }
             RouteFault::Places { shape, needed, places } => {
-                write!(f, "the shape {shape} is for {needed} places, and the run has {places}")
+                write!(f, "the shape {shape} is for {needed} places, but the run has {places}")
             }
         }
     }

@@ -124,7 +124,7 @@ impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Violation::UnknownPlace(place) => {
-                write!(f, "control message names {place}, which is not of this run")
+                write!(f, "control message names {place}, but this run does not have it")
             }
             Violation::NotItsHome(finish) => write!(f, "control message about {finish} from a wrong place"),
             Violation::FalseReport(finish) => write!(f, "impossible report about {finish}"),

@@ -64,7 +64,7 @@ pub struct PayloadTooLong {
 
 impl std::fmt::Display for PayloadTooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a fault of {} bytes; at most {PAYLOAD_BYTES_MAX} are allowed", self.len)
+        write!(f, "a fault of {} bytes; allowed: at most {PAYLOAD_BYTES_MAX}", self.len)
     }
 }
 

@@ -21,11 +21,7 @@ pub struct RouteError {
 
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no links lead from {} to {}; allowed: links by which all places reach each other",
-            self.from, self.to
-        )
+        write!(f, "no links lead from {} to {}; allowed: links that connect all places", self.from, self.to)
     }
 }
 

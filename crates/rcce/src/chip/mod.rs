@@ -100,8 +100,7 @@ fn create_file(path: &Path) -> Result<NamedFile, Failure> {
 fn at_preset(chip: Chip, name: Option<&str>) -> Result<Chip, Failure> {
     let Some(name) = name else { return Ok(chip) };
     let all: Vec<_> = chip.presets().iter().map(Preset::name).collect();
-    let refusal =
-        format!("--preset {name}: {} has no such setting; allowed: {}", chip.name(), all.join(", "));
+    let refusal = format!("--preset {name}: {} has no such preset; allowed: {}", chip.name(), all.join(", "));
     chip.with_preset(name).ok_or(Failure::Usage(refusal))
 }
 

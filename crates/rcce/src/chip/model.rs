@@ -131,14 +131,14 @@ impl RankModel {
         if self.idle.get() > IDLE_MAX {
             let place = self.segment.control().current_call(rank);
             self.fail(format!(
-                "no rank gets on: rank {rank} in {} looks again and again for what never comes",
+                "no rank makes progress: rank {rank} in {} polls for something that never arrives",
                 place.call
             ));
             return 0;
         }
         self.apply_due(core);
         let Some(operation) = PortOperation::of(request.operation) else {
-            self.fail(format!("rank {rank} asks for operation {}, which there is not", request.operation));
+            self.fail(format!("rank {rank} requests operation {}, but it does not exist", request.operation));
             return 0;
         };
         let begin = core.now();

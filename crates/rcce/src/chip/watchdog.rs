@@ -137,7 +137,7 @@ fn give_up(rank: usize, limit: Duration, thread: libc::pthread_t) -> ! {
     thread::sleep(LOOK);
     let place = symbol_at(INTERRUPTED_AT.load(Ordering::SeqCst));
     console::notice(format_args!(
-        "error: rank {rank} has made no call for {} s{place}; a rank that waits for memory must do so in a call, \
+        "error: rank {rank} has made no call for {} s{place}; a rank must wait for memory in a call, \
          because ranks on a chip take turns; --watchdog sets the limit",
         limit.as_secs()
     ));

@@ -149,11 +149,13 @@ bounds! {
     /// implements it; it is the bound of a type parameter whose values a body takes along.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot travel to another place",
-        label = "this body takes a `{Self}` along",
-        note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and take a handle along (`Replicated`, `PlaceLocal`, `Global`)",
+        label = "this body captures a `{Self}`",
+        note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and \
+             capture a handle (`Replicated`, `PlaceLocal`, `Global`)",
         note = "a type parameter needs the bound `isles::CanTravel`, which every type with serde's traits fulfils",
         note = "to send something else instead, list what travels: `at!(place, [name = expression] body)`",
-        note = "references inside of structures, `&mut` references and functions that are named as values (write `|x| f(x)`) cannot travel"
+        note = "references inside structures, `&mut` references and functions named as values (write \
+             `|x| f(x)`) cannot travel"
     )]
     pub trait CanTravel: (Serialize + DeserializeOwned);
 
@@ -163,7 +165,7 @@ bounds! {
         message = "`{Self}` cannot be sent over a channel",
         label = "a channel carries values to other places, and a `{Self}` cannot go there",
         note = "derive `serde::Serialize` and `serde::Deserialize` for it, or keep it on its place and send a handle (`Replicated`, `PlaceLocal`, `Global`)",
-        note = "what is borrowed must be made owned (`String` instead of `&str`, `Vec<T>` instead of `&[T]`)",
+        note = "borrowed data must be made owned (`String` instead of `&str`, `Vec<T>` instead of `&[T]`)",
         note = "a type parameter needs the bound `isles::CanSend`, which every owned type with serde's traits fulfils"
     )]
     pub trait CanSend: (Serialize + DeserializeOwned + 'static);
@@ -173,9 +175,11 @@ bounds! {
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be an element of a window, an array, or a slice that a team moves",
         label = "elements are moved as bytes, and a `{Self}` may hold more than plain numbers",
-        note = "derive for it `Clone, Copy, bytemuck::NoUninit, bytemuck::AnyBitPattern`, and write `#[repr(C)]` above: all fields are numbers then, without gaps",
+        note = "derive `Clone, Copy, bytemuck::NoUninit, bytemuck::AnyBitPattern` for it, and add \
+             `#[repr(C)]`: all fields must be numbers, without padding",
         note = "the program needs `bytemuck = {{ version = \"1\", features = [\"derive\"] }}` for that",
-        note = "what holds pointers, such as `String` and `Vec`, is sent over a channel or with `send`",
+        note = "types that hold pointers, such as `String` and `Vec`, are sent over a channel or with \
+             `send`",
         note = "a type parameter needs the bound `isles::array::Element`"
     )]
     pub trait Element: (NoUninit + AnyBitPattern);
@@ -184,8 +188,9 @@ bounds! {
     /// bound of a type parameter whose values a body gives back.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot come back from another place",
-        label = "this body gives a `{Self}`",
-        note = "derive `serde::Serialize` and `serde::Deserialize` for it; what is borrowed must be made owned (`.clone()`, `.to_vec()`, `.to_string()`)",
+        label = "this body returns a `{Self}`",
+        note = "derive `serde::Serialize` and `serde::Deserialize` for it; borrowed data must be made \
+             owned (`.clone()`, `.to_vec()`, `.to_string()`)",
         note = "a type parameter needs the bound `isles::CanReturn`, which every type with serde's traits fulfils",
         note = "end the body with `;` if nobody needs its value"
     )]
@@ -195,15 +200,15 @@ bounds! {
 /// Targets of references that may come back: none. It exists for its message.
 #[diagnostic::on_unimplemented(
     message = "a reference to `{Self}` cannot come back from another place",
-    label = "this body gives a reference",
-    note = "give back something owned: `.clone()`, `.to_owned()`, `.to_vec()`, `.to_string()`"
+    label = "this body returns a reference",
+    note = "return something owned: `.clone()`, `.to_owned()`, `.to_vec()`, `.to_string()`"
 )]
 pub trait ReturnsByReference {}
 
 /// Targets of `&mut` references that may travel: none. It exists for its message.
 #[diagnostic::on_unimplemented(
     message = "`&mut {Self}` cannot travel to another place",
-    label = "this body takes a `&mut {Self}` along, and could only change a copy",
+    label = "this body captures a `&mut {Self}`, but could only change a copy",
     note = "to send the value as it is now, name it: `at!(place, [name = *reference] body)`"
 )]
 pub trait TravelsByMutableReference {}
@@ -242,9 +247,10 @@ changeable! {
 /// Changeable types that may travel: none. It exists for its message.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel to another place",
-    label = "this body takes a `{Self}` along, and could only change a copy of what it holds",
+    label = "this body captures a `{Self}`, but could only change a copy of what it holds",
     note = "to send what it holds, name it: `at!(place, [name = cell.get()] body)`, `counter.load(..)`, `mutex.lock()...clone()`",
-    note = "what several places change stays at one (`Global`, `Counter`) or has an instance at each (`PlaceLocal`)"
+    note = "data that several places change stays at one (`Global`, `Counter`) or has an instance at \
+         each (`PlaceLocal`)"
 )]
 pub trait TravelsWithInteriorMutability {}
 

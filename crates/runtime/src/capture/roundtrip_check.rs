@@ -72,9 +72,9 @@ fn run<T: Serialize + DeserializeOwned>(
     tried.unwrap_or_else(|payload| Err(Error::panicked(payload)))
 }
 
-const DIFFERENT: &str = "a value reads back as another one: the two directions of its serde code disagree \
-                         (`#[serde(with = ...)]` and its relatives, `skip_serializing` together with \
-                         `skip_deserializing`, or a `Serialize` of its own)";
+const DIFFERENT: &str = "a value reads back as a different one: its `Serialize` and `Deserialize` \
+     disagree (`#[serde(with = ...)]` and its relatives, `skip_serializing` together with \
+     `skip_deserializing`, or a hand-written `Serialize`)";
 
 fn unreadable(fault: DecodeError) -> Error {
     Error::undecodable("a copy of it", fault)

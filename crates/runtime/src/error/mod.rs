@@ -404,9 +404,7 @@ impl fmt::Display for BodyText<'_> {
             ErrorKind::DeadPlace(place) => write!(f, "DeadPlace: {place} is dead; {}", body.text)?,
             ErrorKind::Cancelled => write!(f, "cancelled: {}", body.text)?,
             ErrorKind::DeadlinePassed => write!(f, "the deadline passed: {}", body.text)?,
-            ErrorKind::TooLong { len, max } => {
-                write!(f, "a message of {len} bytes; at most {max} are allowed")?
-            }
+            ErrorKind::TooLong { len, max } => write!(f, "a message of {len} bytes; allowed: at most {max}")?,
             ErrorKind::Several => {
                 write!(f, "{} errors", body.causes.len() as u64 + body.uncounted)?;
                 group_similar(&body.causes).into_iter().try_for_each(|similar| write_similar(f, &similar))?;

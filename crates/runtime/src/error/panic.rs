@@ -154,7 +154,7 @@ pub(crate) fn describe(payload: Box<dyn Any + Send>) -> String {
         lock().set();
         "an unknown line".to_owned()
     });
-    let described = format!("at {site}: {}", text(&*payload).unwrap_or("the payload is no text"));
+    let described = format!("at {site}: {}", text(&*payload).unwrap_or("the payload is not text"));
     discard(payload);
     described
 }

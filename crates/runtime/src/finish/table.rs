@@ -318,7 +318,7 @@ impl FinishTable {
             entry.deadline = None;
             entry.deadline_passed = true;
         }
-        self.cancel(local, key, Reason::Requested("its tasks were not over in time".into()));
+        self.cancel(local, key, Reason::Requested("its tasks did not end in time".into()));
     }
 
     /// Returns, for each open finish here, the location at which the program called it and what it waits for.

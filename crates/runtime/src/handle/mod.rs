@@ -100,7 +100,7 @@ pub struct NotHome {
 impl fmt::Display for NotHome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a reference to a value of {} was opened at {}", self.home, self.here)?;
-        write!(f, "; what opens it belongs into `at!(reference.home(), ..)`")
+        write!(f, "; open it inside `at!(reference.home(), ..)`")
     }
 }
 

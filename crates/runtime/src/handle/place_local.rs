@@ -41,7 +41,8 @@ impl<T> Instance<T> {
         let line = self.line.get().map(|line| format!(" since {line}")).unwrap_or_default();
         match self.cell.try_borrow() {
             Ok(_) => format!(
-                "the instance is being read{line}: that guard of `read` was held across an `await`, or is still there"
+                "the instance is being read{line}: that guard of `read` was held across an `await`, or \
+                 is still alive"
             ),
             Err(_) => format!("the instance is locked{line}: that {LOCKED}"),
         }
@@ -60,8 +61,8 @@ fn everywhere() -> Members {
 }
 
 /// Message for an instance that is in use.
-const LOCKED: &str = "guard of `lock` was held across an `await`, or is still there; \
-     what tasks wait on, such as a `Monitor`, is reached by `read()`: `states.read().when(..).await`";
+const LOCKED: &str = "guard of `lock` was held across an `await`, or is still alive; to wait on a \
+     `Monitor` or the like, use `read()`: `states.read().when(..).await`";
 
 impl<T: 'static> PlaceLocal<T> {
     /// Makes one instance at every place with `make`; ends when all are there.

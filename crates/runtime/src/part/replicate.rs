@@ -82,7 +82,10 @@ where
     }
     let here = Local::with(Local::here);
     let root = members.rank_of(here).ok_or_else(|| {
-        let text = format!("{here} makes a part of a team of which it is no member; a member has to make it");
+        let text = format!(
+            "{here} cannot make a part of a team of which it is not a member; only a \
+             member can"
+        );
         Error::new(ErrorKind::Misused, text)
     })?;
     let share = PartRef::make(value as Rc<dyn Any>, Some(members.clone()));

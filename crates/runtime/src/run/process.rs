@@ -50,7 +50,7 @@ extern "C" fn note_child() {
 extern "C" fn note_exit() {
     let place = Local::leave_thread().filter(|place| *place != PlaceId(0));
     if let Some(place) = place {
-        notice(format_args!("error: {place} has ended by itself, and with it the process of all places"));
+        notice(format_args!("error: {place} exited, and with it the process of all places"));
         // NEED: the exit code is settled when this is called.
         // SOUND: the standard library has written out its buffers before; nothing else is pending at an exit.
         unsafe { libc::_exit(EXIT_FAILED) };
@@ -69,8 +69,8 @@ pub(crate) fn check_forked(here: PlaceId) {
 #[cold]
 fn end_forked(here: PlaceId) {
     notice(format_args!(
-        "isles: {here}: a process that was forked in a task is ended: it is no place. Let it call exec or _exit \
-         before the next await"
+        "isles: {here}: ending a process that was forked in a task, because it is not a place; it must \
+         call exec or _exit before the next await"
     ));
     // NEED: destructors and exit handlers of the place must not run in its copy.
     // SOUND: it ends the process and touches nothing.
@@ -82,9 +82,9 @@ fn end_forked(here: PlaceId) {
 pub(crate) fn why_no_place() -> &'static str {
     // Relaxed is enough: as above.
     if IS_FORKED.load(Ordering::Relaxed) {
-        return "a process that was forked in a task is no place: it can only call exec or _exit";
+        return "a process that was forked in a task is not a place: it can only call exec or _exit";
     }
-    "outside of a place: call this from #[isles::main], or from a task"
+    "outside a place: call this from #[isles::main], or from a task"
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     fn a_child_that_asks_something_of_its_place_is_told_that_it_has_none() {
         assert_eq!(exit_of_child(|| crate::spawn(async {})), EXIT_FAILED);
         let has_none = || {
-            let refused = Local::try_with(Local::here).is_none() && why_no_place().contains("is no place");
+            let refused = Local::try_with(Local::here).is_none() && why_no_place().contains("is not a place");
             // NEED: the child says what it found by its exit code.
             // SOUND: it ends the process.
             unsafe { libc::_exit(if refused { 3 } else { 4 }) };

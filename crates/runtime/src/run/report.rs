@@ -343,7 +343,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
 
 /// Describes the failures here, what this place waits for, and what of the `inquiry` it has not begun, one line each.
 fn explanation(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
-    let failures = local.failures().into_iter().map(|error| format!("this has failed: {error}"));
+    let failures = local.failures().into_iter().map(|error| format!("failed: {error}"));
     let causes = causes(local, inquiry);
     failures.chain(causes).map(|line| format!("{}: {line}", local.here())).collect()
 }
@@ -373,8 +373,8 @@ fn causes(local: &Local, inquiry: &Inquiry<'_>) -> Vec<String> {
 }
 
 /// Explanation if the first place waits for nothing that is known here.
-const OUTSIDE: &str = "the main task, and for nothing of Isles but perhaps a monitor: a thread or a timer of the \
-                       program wakes tasks on threads and processes only";
+const OUTSIDE: &str = "the main task, which waits for nothing of Isles except perhaps a monitor: a \
+     thread or a timer of the program wakes tasks on threads and processes only";
 
 /// Describes what a finish waits for, which the program called at `site`; `None` for the whole run while only its main
 /// task is left.
@@ -391,13 +391,13 @@ fn explain_finish(site: Option<&Location<'_>>, explanation: &Explanation) -> Opt
         groups.get_or_default((*tasks, u8::from(*asked))).insert(place.0);
     }
     let others = groups.into_iter().map(|((tasks, asked), places)| {
-        let asked = if asked > 0 { ", not said since whether they are over" } else { "" };
+        let asked = if asked > 0 { ", no report since whether they have ended" } else { "" };
         let each = if places.len() == 1 { "" } else { "each of " };
         format!("{tasks} at {each}{}{asked}", named(&places))
     });
     // The reports may be old: they come when the last task of a place has ended.
     let others: Vec<String> = others.collect();
-    let heard = if others.is_empty() { "" } else { ", as far as heard " };
+    let heard = if others.is_empty() { "" } else { ", as last reported " };
     Some(format!("{name}{cancelled}: {live} live here{heard}{}", others.join(", ")))
 }
 
@@ -451,7 +451,7 @@ pub(crate) fn outlived(local: &Local, after: Duration, fault: Option<String>) ->
     let (how, seconds) =
         (fault.map_or("panicked".to_owned(), |fault| format!("failed ({fault})")), after.as_secs_f64());
     let text = format!(
-        "`main` has {how}, and what it started goes on {seconds:.1} s later:\n  {}",
+        "`main` has {how}, but what it started still runs {seconds:.1} s later:\n  {}",
         own.join("\n  ")
     );
     Error::new(ErrorKind::Misused, text)

@@ -40,7 +40,7 @@ const LINE_BYTES: usize = 64;
 const DEPTH_MAX: u32 = 500;
 
 /// Says that a value was too deep.
-const NESTED_TOO_DEEP: &str = "values lie within each other more than 500 deep";
+const NESTED_TOO_DEEP: &str = "values are nested more than 500 deep";
 
 /// A byte that stands for the name of a variant: of its length and its ends, so that it costs next to nothing.
 #[inline]
@@ -92,7 +92,7 @@ impl fmt::Display for EncodeError {
             EncodeError::Unsupported(cause) => write!(f, "the value cannot be serialised: {cause}"),
             EncodeError::Panicked(text) => write!(f, "its `Serialize` panicked {text}"),
             EncodeError::Unsteady => {
-                write!(f, "the value cannot be serialised: its length is another one each time")
+                write!(f, "the value cannot be serialised: its length differs each time")
             }
         }
     }
@@ -135,7 +135,7 @@ impl fmt::Display for DecodeError {
             DecodeError::Truncated { needed, left } => {
                 write!(f, "the message ends too early: {needed} bytes needed, {left} left")
             }
-            DecodeError::LengthOutOfRange { len } => write!(f, "a length of {len} elements cannot be"),
+            DecodeError::LengthOutOfRange { len } => write!(f, "a length of {len} elements is impossible"),
             DecodeError::Refused(why) => write!(f, "a value cannot be read: {why}"),
             DecodeError::Malformed(cause) => write!(f, "a value cannot be read: {cause}"),
             DecodeError::Trailing { left } => write!(f, "{left} bytes are left after the end of the message"),

@@ -17,8 +17,9 @@ impl de::Error for DecodeError {
 }
 
 /// Says that a type asks the bytes what they are.
-const NOT_SAID: &str = "it is read by asking what follows, which a positional format does not say: \
-                        `#[serde(untagged)]`, `#[serde(tag = ...)]` and `#[serde(flatten)]` do not suit it";
+const NOT_SAID: &str = "its `Deserialize` asks for the type of what follows, but a positional format \
+     does not record it: `#[serde(untagged)]`, `#[serde(tag = ...)]` and `#[serde(flatten)]` do not suit \
+     it";
 
 /// A number that does not fit its type.
 const OUT_OF_RANGE: &str = "a number is out of the range of its type";
@@ -199,7 +200,7 @@ impl<'r, 'de> Values<'r, 'de> {
     /// Numbers of a block, one by one.
     fn numbers<V: Visitor<'de>>(&mut self, len: usize, visitor: V) -> Result<V::Value, DecodeError> {
         let kind = self.byte()?;
-        let width = numbers::width(kind).ok_or_else(|| refused("a list is of no known kind of numbers"))?;
+        let width = numbers::width(kind).ok_or_else(|| refused("a list has an unknown kind of numbers"))?;
         let bytes = self.block(len, width)?;
         let numbers = bytes.chunks_exact(width).map(|bytes| OneNumber { kind, bytes });
         let mut sequence = de::value::SeqDeserializer::<_, de::value::Error>::new(numbers);
@@ -289,7 +290,7 @@ impl<'de> Deserializer<'de> for &mut Values<'_, 'de> {
         match self.byte()? {
             0 => visitor.visit_bool(false),
             1 => visitor.visit_bool(true),
-            _ => Err(refused("a truth value is neither 0 nor 1")),
+            _ => Err(refused("a bool is neither 0 nor 1")),
         }
     }
 
@@ -310,8 +311,12 @@ impl<'de> Deserializer<'de> for &mut Values<'_, 'de> {
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         let number: u32 = narrow(self.number()?)?;
-        visitor
-            .visit_char(char::from_u32(number).ok_or_else(|| refused("a character is not one of Unicode"))?)
+        visitor.visit_char(char::from_u32(number).ok_or_else(|| {
+            refused(
+                "a char is not a Unicode scalar \
+                 value",
+            )
+        })?)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
@@ -335,7 +340,7 @@ impl<'de> Deserializer<'de> for &mut Values<'_, 'de> {
         match self.byte()? {
             0 => visitor.visit_none(),
             1 => self.within(|values| visitor.visit_some(values)),
-            _ => Err(refused("what may be absent is neither there nor absent")),
+            _ => Err(refused("an `Option` is neither `None` nor `Some`")),
         }
     }
 
@@ -424,8 +429,9 @@ impl<'de> Deserializer<'de> for &mut Values<'_, 'de> {
         let known = variants.get(index as usize..).unwrap_or_default();
         if !known.iter().any(|variant| name_mark(variant) == mark) {
             return Err(refused(format!(
-                "variant {index} of `{name}` has another name where it is written than where it is read: \
-                 `#[serde(skip)]` on a variant, and a variant with two names, do not suit a positional format"
+                "variant {index} of `{name}` is written under one name and read under another: \
+                 `#[serde(skip)]` on a variant, and a variant with two names, do not suit a positional \
+                 format"
             )));
         }
         self.within(|values| visitor.visit_enum(Variant { values, index, name }))

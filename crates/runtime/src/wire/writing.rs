@@ -16,8 +16,8 @@ impl ser::Error for EncodeError {
 }
 
 /// Says that a list or map does not know its length.
-const NO_LENGTH: &str = "it does not say how many entries follow: `#[serde(flatten)]`, or a list or map written without \
-                         its length, does not suit a positional format";
+const NO_LENGTH: &str = "it does not announce the number of entries: `#[serde(flatten)]`, or a list or \
+     map written without its length, does not suit a positional format";
 
 /// Writes values.
 pub(super) struct Values<'w, 'a> {
@@ -347,7 +347,11 @@ impl Parts<'_, '_, '_> {
 
 #[cold]
 fn wrong_length() -> EncodeError {
-    EncodeError::Refused("its `Serialize` says another number of elements or fields than it writes".into())
+    EncodeError::Refused(
+        "its `Serialize` announces a different number of elements or fields than it \
+         writes"
+            .into(),
+    )
 }
 
 /// Implements one of serde's traits for what has parts.

@@ -121,7 +121,7 @@ where
                 }
             });
             let count = asked.await?;
-            let text = || format!("{count} answers, and room for {len}");
+            let text = || format!("{count} answers, but room for only {len}");
             if count <= len { Ok(()) } else { Err(Error::new(ErrorKind::Misused, text())) }
         })
     }

@@ -80,7 +80,7 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
             local.add_count(CounterId::ItemsApplied, (count - left) as u64);
             local.add_count(CounterId::ItemsLost, left as u64);
         });
-        let lost = || format!("{left} of {count} items of a bucket are not applied, or not as a whole");
+        let lost = || format!("{left} of {count} items of a bucket were not applied, or only in part");
         applied.map_err(|payload| Error::panicked(payload).with(lost))
     }
 

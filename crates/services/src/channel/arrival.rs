@@ -25,7 +25,7 @@ use std::rc::Rc;
 const SLOT_VIOLATION: &str = "it uses slots of a channel that it was not given";
 
 /// The refusal of a place that has written more values than it may, or uses a ring that it does not have.
-const RING_VIOLATION: &str = "it uses a value ring of a channel as no place may";
+const RING_VIOLATION: &str = "it misuses the value ring of a channel";
 
 /// The refusal of a message that puts back more values than have gone to its sender.
 const PUT_BACK_VIOLATION: &str = "it puts back values of a channel that it does not have";

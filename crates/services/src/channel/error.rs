@@ -112,7 +112,7 @@ impl fmt::Display for RecvError {
                 f.write_str("the channel is closed, and all that was sent has been received")
             }
             RecvError::Empty => f.write_str("the channel is empty"),
-            RecvError::DeadlinePassed => f.write_str("nothing came before the deadline"),
+            RecvError::DeadlinePassed => f.write_str("nothing arrived before the deadline"),
             RecvError::DeadPlace(place) => write!(f, "{place}, where the channel is, is dead"),
             RecvError::Faulty(text) => write!(f, "a value cannot be received: {text}"),
             RecvError::Foreign => f.write_str(FOREIGN),

@@ -669,10 +669,10 @@ impl<T: CanSend> AnyChannel for LocalChannel<T> {
         let home = self.control.here;
         let line = |(place, holding): (PlaceId, HeldResource)| match holding {
             HeldResource::Room => format!(
-                "a task of {place} that was granted room in a channel of {home} and has not looked since"
+                "a task of {place} that was granted room in a channel of {home} and has not run since"
             ),
             HeldResource::Value => {
-                format!("a task of {place} to take a value that has come there over a channel of {home}")
+                format!("a task of {place} to take a value that arrived there over a channel of {home}")
             }
         };
         holders.into_iter().map(line).collect()

@@ -139,7 +139,7 @@ impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let (share, id, capacity) = <(PartRef, ChannelId, u32)>::deserialize(deserializer)?;
         let end = Local::try_with(|local| LocalChannel::of(local, id, capacity)).flatten();
-        let end = end.ok_or_else(|| serde::de::Error::custom("a handle of no channel of this run"))?;
+        let end = end.ok_or_else(|| serde::de::Error::custom("a handle of a channel of another run"))?;
         Ok(Handles { end, share })
     }
 }

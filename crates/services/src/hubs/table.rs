@@ -123,7 +123,7 @@ pub(crate) fn receive(local: &Local, _source: PlaceId, reader: &mut Reader<'_>) 
     let packet: HubPacket = reader.take_serde()?;
     let asker = if let PacketBody::Request(request) = &packet.body { request.id.place } else { packet.from };
     if [packet.to, packet.from, asker].iter().any(|place| place.0 >= local.places()) {
-        return Err(Refused::of_service("a packet of hubs is for a place that is not there"));
+        return Err(Refused::of_service("a packet of hubs is for a place that does not exist"));
     }
     let table = HubTable::of(local);
     // A system that is closed here has no tasks that wait.

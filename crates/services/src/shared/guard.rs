@@ -177,8 +177,8 @@ impl<'a, T: SharedValue> Acquire<'a, T> {
 
 #[cold]
 fn poisoned() -> Error {
-    let text = "a writer of the shared object died or panicked, or left a value that its home cannot have; `repair` takes \
-                the value that is left";
+    let text = "a writer of the shared object died or panicked, or left a value that its home cannot \
+         hold; `repair` accepts the remaining value";
     Error::new(ErrorKind::Poisoned, text)
 }
 

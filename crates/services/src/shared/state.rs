@@ -516,7 +516,7 @@ impl ObjectState {
         let InvalidationRange { root, first, end, token } = range;
         let size = self.members.len() as u32;
         if root >= size || end > size || first >= end {
-            return Err(Refused::of_service("it flags places that are none"));
+            return Err(Refused::of_service("it flags places that do not exist"));
         }
         self.is_old.set(true);
         self.send_invalidation(local, (root, first + 1..end), Some((source, token)));
@@ -560,8 +560,8 @@ impl ObjectState {
 
     /// Returns the error of a guard that another one excludes, if the program keeps them apart.
     pub(super) fn overlap() -> Error {
-        let text = "a guard of a shared object while another one of this place excludes it; the object was made with \
-                    `Exclusion::Program`, so the program keeps them apart";
+        let text = "a guard of a shared object conflicts with another one of this place; the object was \
+             made with `Exclusion::Program`, so the program must keep them apart";
         Error::new(ErrorKind::Misused, text)
     }
 }

@@ -118,8 +118,8 @@ impl ObjectTable {
             if other.object == object && (mode, other.mode) != (GuardMode::Read, GuardMode::Read) {
                 let line = other.line;
                 let text = format!(
-                    "a guard of a shared object of which the task has one already, taken at {line}; it would wait for \
-                     itself"
+                    "the task already has a guard of this shared object, taken at {line}; it would wait \
+                     for itself"
                 );
                 return Err(Error::new(ErrorKind::Misused, text));
             }
@@ -128,8 +128,8 @@ impl ObjectTable {
             } else if other.object > object {
                 let line = other.line;
                 let text = format!(
-                    "a guard of a shared object that comes before the one whose guard was taken at {line}, so tasks \
-                     could wait in a circle; take both with `acquire_all`"
+                    "a guard of a shared object that precedes the one whose guard was taken at {line}, \
+                     so tasks could deadlock; take both with `acquire_all`"
                 );
                 return Err(Error::new(ErrorKind::Misused, text));
             }
@@ -190,8 +190,7 @@ impl ObjectTable {
         first.finish = None;
         let line = first.line;
         left.for_each(|held| held.finish = None);
-        let text =
-            format!("a guard of a shared object, taken at {line}, was kept across the end of its finish");
+        let text = format!("a guard of a shared object, taken at {line}, outlived its finish");
         Err(Error::new(ErrorKind::Misused, text))
     }
 }

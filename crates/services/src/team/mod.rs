@@ -160,7 +160,7 @@ impl Team {
         let mut sorted = places.to_vec();
         sorted.sort_unstable();
         if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(misused(format_args!("{} is in the list of a team twice", twice[0])));
+            return Err(misused(format_args!("{} is listed twice in a team", twice[0])));
         }
         Ok(Team::of_members(Members::Listed(places.iter().map(|place| place.id()).collect())))
     }
@@ -269,7 +269,12 @@ impl<'de> Deserialize<'de> for Team {
                 sound.then(|| Team::land(local, share, id, members))
             }
         });
-        landed.flatten().ok_or_else(|| serde::de::Error::custom("a handle to no team of this run"))
+        landed.flatten().ok_or_else(|| {
+            serde::de::Error::custom(
+                "a handle to a team that this run does \
+             not have",
+            )
+        })
     }
 }
 

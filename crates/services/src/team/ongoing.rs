@@ -660,7 +660,8 @@ fn second_task_error(state: &TeamState) -> Error {
     Local::with(|local| {
         let (here, first) = (local.here(), state.description());
         let text = format!(
-            "two tasks of {here} are in collectives of the team at once: one began another while one was in {first}"
+            "two tasks of {here} are in collectives of the team at once: one began another collective \
+             while one was in {first}"
         );
         state.break_team(local, misused(text))
     })

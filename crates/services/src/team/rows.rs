@@ -307,7 +307,7 @@ fn with_elements<T: Element>(chunk: &[u8], take: impl FnOnce(&[T])) {
 fn equal_rows<'s, T>(ongoing: &OngoingCollective<'_>, slice: &'s [T]) -> Result<Vec<&'s [T]>> {
     if !slice.len().is_multiple_of(ongoing.size()) {
         let text =
-            format!("{} elements cannot be dealt out to {} members equally", slice.len(), ongoing.size());
+            format!("{} elements cannot be divided equally among {} members", slice.len(), ongoing.size());
         return Err(ongoing.misused(text));
     }
     let part = slice.len() / ongoing.size();

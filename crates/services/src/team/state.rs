@@ -443,7 +443,7 @@ fn team_name(id: TeamId, members: Option<&Members>) -> String {
     match members {
         _ if id == TeamId::WORLD => "the team of all places".to_owned(),
         Some(members) => format!("the team of {}", listed(members.iter())),
-        None => "a team of which no handle has come here".to_owned(),
+        None => "a team of which this place has no handle".to_owned(),
     }
 }
 

@@ -80,7 +80,7 @@ impl WindowState {
         }
         if let Err(fault) = self.epoch.borrow_mut().access(access.target) {
             let text = format!(
-                "{} at rank {} outside of its access epoch: {}",
+                "{} at rank {} outside its access epoch: {}",
                 access.name,
                 access.target,
                 describe(fault)
@@ -115,10 +115,13 @@ impl WindowState {
             return Ok(());
         }
         let text = match count {
-            1 => format!("{name} of {block} elements from {at} on at rank {target}, whose part has {len}"),
+            1 => format!(
+                "{name} of {block} elements from {at} on at rank {target}, but that part has \
+                 {len}"
+            ),
             _ => format!(
-                "{name} of {count} times {block} elements, {stride} apart, from {at} on at rank {target}, \
-                 whose part has {len}"
+                "{name} of {count} times {block} elements, {stride} apart, from {at} on at rank \
+                 {target}, but that part has {len}"
             ),
         };
         Err(Error::new(ErrorKind::Misused, text))
@@ -410,7 +413,7 @@ fn pieces(at: usize, block: usize, stride: usize, len: usize) -> Result<Elements
         return Ok(Elements::contiguous(at, 0));
     }
     if block == 0 || !len.is_multiple_of(block) {
-        let text = format!("{len} elements in pieces of {block}; they have to be a whole number of pieces");
+        let text = format!("{len} elements in pieces of {block}; allowed: a whole number of pieces");
         return Err(Error::new(ErrorKind::Misused, text));
     }
     if stride < block {

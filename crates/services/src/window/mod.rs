@@ -227,8 +227,10 @@ impl<T: Element> Window<T> {
             let element_bytes = size_of::<T>();
             let bytes = lens.longest().checked_mul(element_bytes as u64);
             if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
-                let text =
-                    format!("{} elements of {element_bytes} bytes; no memory has as many", lens.longest());
+                let text = format!(
+                    "{} elements of {element_bytes} bytes; allowed: what fits memory",
+                    lens.longest()
+                );
                 return Err(Error::new(ErrorKind::Misused, text));
             }
             let id = Local::with(|local| WindowTable::of(local).next_id(local.here()));
@@ -337,14 +339,14 @@ impl<T: Element> Window<T> {
 /// An epoch that something met, in words.
 fn describe(fault: EpochFault<Option<Line>>) -> String {
     let Some(line) = fault.since else {
-        return "the one that is open is that of a new window".to_owned();
+        return "the open epoch is that of a new window".to_owned();
     };
     match fault.epoch {
         EpochKind::Started if fault.is_pending => format!("the start at {line} still waits for posts"),
         EpochKind::Locked if fault.is_pending => format!("the lock asked for at {line} is not granted yet"),
-        EpochKind::Closed => format!("none is open since {line}"),
-        EpochKind::Fence => format!("the one that is open is of the fence at {line}"),
-        EpochKind::Started => format!("the one that is open is of the start at {line}"),
-        EpochKind::Locked => format!("the one that is open is of the lock at {line}"),
+        EpochKind::Closed => format!("no epoch is open since {line}"),
+        EpochKind::Fence => format!("the open epoch is that of the fence at {line}"),
+        EpochKind::Started => format!("the open epoch is that of the start at {line}"),
+        EpochKind::Locked => format!("the open epoch is that of the lock at {line}"),
     }
 }

@@ -249,7 +249,7 @@ async fn flush_messages(state: &Rc<WindowState>, target: u32) -> Result<()> {
 fn post(state: &Rc<WindowState>, group: &[usize]) -> Result<()> {
     let ranks = state.group(group)?;
     let opened = state.attachment.with(|_| state.exposure.borrow_mut().post(ranks.clone()))?;
-    opened.map_err(|_| Error::new(ErrorKind::Misused, "a post before the wait of the one before"))?;
+    opened.map_err(|_| Error::new(ErrorKind::Misused, "a post before the wait for the previous one"))?;
     Local::with(|local| {
         for rank in ranks {
             if rank == state.rank {
@@ -294,7 +294,7 @@ impl Drop for StartRequest<'_> {
 
 async fn complete(state: &Rc<WindowState>, line: Line) -> Result<()> {
     let ended = state.attachment.with(|_| state.epoch.borrow_mut().complete(Some(line)))?;
-    let targets = ended.map_err(|fault| misused("a complete without its start", fault))?;
+    let targets = ended.map_err(|fault| misused("a complete without a start", fault))?;
     let mut result = Ok(());
     for target in targets {
         result = result.and(complete_at(state, target).await);
@@ -422,7 +422,7 @@ async fn lock(state: &Rc<WindowState>, target: usize, mode: LockMode, line: Line
 async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()> {
     let target = state.check_rank(target)?;
     let ended = state.attachment.with(|_| state.epoch.borrow_mut().unlock(target, Some(line)))?;
-    ended.map_err(|fault| misused("an unlock without its lock", fault))?;
+    ended.map_err(|fault| misused("an unlock without a lock", fault))?;
     order_memory();
     if target == state.rank {
         return Local::with(|local| table::unlock(local, state, local.here()))

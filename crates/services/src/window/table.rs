@@ -209,7 +209,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     let Some(state) = WindowTable::of(local).find(head.window) else { return Ok(()) };
     let rank = state.members.rank_of(source);
     let rank =
-        rank.ok_or_else(|| Refused::of_service("it accesses a window of which it is no member"))? as u32;
+        rank.ok_or_else(|| Refused::of_service("it accesses a window of which it is not a member"))? as u32;
     match head.kind {
         MessageKind::Put | MessageKind::PutNotify | MessageKind::PutStrided => {
             put(local, &state, head, reader)?
@@ -297,7 +297,7 @@ fn put(
     check_range(state, layout)?;
     let data = reader.rest();
     if layout.bytes() != Some(data.len()) {
-        return Err(Refused::of_service("its data are not as long as it says"));
+        return Err(Refused::of_service("its data do not have the announced length"));
     }
     memory::store(state.own(local), layout, data);
     Ok(())
@@ -312,7 +312,7 @@ fn take_kinds(
     let [kind, how, ..] = reader.take_pod::<[u8; 8]>()?;
     let (kind, how) = (NumberKind::of(kind), Combine::of(how));
     let (Some(kind), Some(how)) = (kind, how) else {
-        return Err(Refused::of_service("it combines numbers of no kind"));
+        return Err(Refused::of_service("it combines numbers of an unknown kind"));
     };
     match kind.bytes() == state.element_bytes && (head.offset as usize).is_multiple_of(kind.bytes()) {
         true => Ok((kind, how)),

@@ -29,7 +29,7 @@ impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LogError::Unreadable(cause) => write!(f, "it cannot be read: {cause}"),
-            LogError::NotALog(why) => write!(f, "it is no event log of Isles: {why}"),
+            LogError::NotALog(why) => write!(f, "it is not an event log of Isles: {why}"),
         }
     }
 }
@@ -91,7 +91,7 @@ impl LogReader {
     /// As [`LogReader::open`].
     pub fn read(bytes: Vec<u8>) -> Result<RecordedRun, LogError> {
         if !bytes.starts_with(MAGIC) {
-            return Err(LogError::NotALog("its first bytes are others"));
+            return Err(LogError::NotALog("its first bytes are different"));
         }
         let mut frames = Frames { bytes: &bytes, at: MAGIC.len(), gaps: 0, is_behind_gap: false };
         let description = match frames.next() {
@@ -99,7 +99,7 @@ impl LogReader {
             _ => None,
         };
         let description = description.filter(|description| description.places <= crate::page::PLACES_MAX);
-        let description = description.ok_or(LogError::NotALog("the description of its run is not whole"))?;
+        let description = description.ok_or(LogError::NotALog("the description of its run is incomplete"))?;
         let (mut samples, mut end, mut output) = (Vec::new(), None, BTreeMap::new());
         let mut before = Sample::default();
         let mut unsound = 0;

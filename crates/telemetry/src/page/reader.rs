@@ -68,7 +68,8 @@ impl fmt::Display for PageError {
             ),
             PageError::OtherCounters(theirs) => write!(
                 f,
-                "the run has {theirs}; allowed: those of this program, {}; use the program of the run's version",
+                "the run has {theirs}; allowed: those of this program, {}; use the program of the run's \
+                 version",
                 CounterTable::OURS
             ),
         }
@@ -118,11 +119,11 @@ impl PagesReader {
     pub fn open(file: File) -> Result<PagesReader, PageError> {
         let size = file.metadata()?.len();
         if size < 8 * HEADER_WORDS {
-            return Err(PageError::NotCounters("it is shorter than its head"));
+            return Err(PageError::NotCounters("it is shorter than its header"));
         }
         let words = read_words(&file, 0, HEADER_WORDS)?;
         if words[header::MAGIC] != MAGIC {
-            return Err(PageError::NotCounters("its first word is another one"));
+            return Err(PageError::NotCounters("its first word is different"));
         }
         if words[header::VERSION] != VERSION {
             return Err(PageError::OtherLayout(words[header::VERSION]));
@@ -137,7 +138,7 @@ impl PagesReader {
         }
         let layout = PageLayout::new(places as u32, links as u32);
         if size < 8 * layout.words() {
-            return Err(PageError::NotCounters("it is shorter than its head says"));
+            return Err(PageError::NotCounters("it is shorter than its header says"));
         }
         Ok(PagesReader {
             file,

@@ -217,12 +217,12 @@ fn other_files_are_refused_with_what_is_wrong() {
     let layout = PageLayout::new(2, 0);
     let pages = Pages::new(layout);
     let refusal = |pages: &Pages| pages.reader().unwrap_err().to_string();
-    assert!(refusal(&pages).contains("its first word is another one"));
+    assert!(refusal(&pages).contains("its first word is different"));
     HeaderWriter::begin(pages.memory(), layout, 0);
     pages.words[header::PLACES].store(u64::MAX, Ordering::Relaxed);
     assert!(refusal(&pages).contains("are impossible"));
     pages.words[header::PLACES].store(30_000, Ordering::Relaxed);
-    assert!(refusal(&pages).contains("shorter than its head says"));
+    assert!(refusal(&pages).contains("shorter than its header says"));
     pages.words[header::NAMES].store(0x1f, Ordering::Relaxed);
     pages.words[header::COUNTERS].store(5, Ordering::Relaxed);
     let others = refusal(&pages);

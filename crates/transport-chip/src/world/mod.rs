@@ -382,14 +382,14 @@ impl fmt::Display for WorldError {
             WorldError::Cores { cores } => write!(f, "the chip has {cores} cores"),
             WorldError::Buffer { lines, needed } => {
                 let plural = if *lines == 1 { "line" } else { "lines" };
-                write!(f, "the message buffer of a core has {lines} {plural}, and {needed} are needed")
+                write!(f, "the message buffer of a core has {lines} {plural}, but {needed} are needed")
             }
             WorldError::Places { most } => {
-                write!(f, "the protocol keeps something for each pair of places, and may have {most} of them")
+                write!(f, "the protocol keeps state for each pair of places, for at most {most} places")
             }
             WorldError::NoBuffers => f.write_str("the cores have no message buffers"),
             WorldError::NoPackets => f.write_str("the hardware carries no packets"),
-            WorldError::NoRelays => f.write_str("asynchronous broadcasts are of the protocol doorbell"),
+            WorldError::NoRelays => f.write_str("asynchronous broadcasts need the protocol doorbell"),
             WorldError::NoInterrupts => f.write_str("asynchronous broadcasts need an interrupt controller"),
             WorldError::Unknown { key } => write!(f, "the chip's file does not give {key}"),
         }

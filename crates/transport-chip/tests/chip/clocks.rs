@@ -433,7 +433,7 @@ fn a_cap_is_put_on_a_run_under_way_and_taken_off() {
     work(480);
     let cap = |watts: &str| Policy::Capped(watts.parse().unwrap());
     let refused = world.change_governor(A, cap("10W")).unwrap_err().to_string();
-    assert!(refused.starts_with("the governor is not for this run; allowed: at least "), "{refused}");
+    assert!(refused.starts_with("the governor does not suit this run; allowed: at least "), "{refused}");
     assert_eq!(world.policy(), Policy::Fixed);
     world.change_governor(A, cap("27W")).unwrap();
     assert_eq!(world.policy(), cap("27W"));
@@ -465,7 +465,7 @@ fn a_governor_of_one_supply_leaves_the_others_as_they_are() {
     work(120);
     // What eight cores with all clocks at their slowest may draw is more; the whole chip draws 20 W besides.
     let refused = world.change_supply_governor(A, cap("500mW")).unwrap_err().to_string();
-    assert!(refused.starts_with("the governor is not for this run; allowed: at least "), "{refused}");
+    assert!(refused.starts_with("the governor does not suit this run; allowed: at least "), "{refused}");
     let before = rates();
     world.change_supply_governor(A, cap("3W")).unwrap();
     assert_eq!([A, other].map(|place| world.supply_policy(place)), [cap("3W"), Policy::Fixed]);
@@ -487,6 +487,6 @@ fn a_governor_of_one_supply_leaves_the_others_as_they_are() {
     assert_eq!(refused, Err(ClockError::ChipGoverned { policy: cap("60W") }));
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "the governor capped:60W is that of the whole chip; allowed: fixed for the chip first"
+        "the governor capped:60W is set for the whole chip; set fixed for the chip first"
     );
 }

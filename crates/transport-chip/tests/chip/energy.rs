@@ -224,7 +224,7 @@ fn a_chip_without_a_power_model_says_so_in_a_line() {
     let report = work(&chip, 2, 1_000, 3);
     assert_eq!(report.energy, None);
     let last = report.to_string().lines().last().unwrap().to_owned();
-    assert_eq!(last, "energy          not known: the chip's file has no power model");
+    assert_eq!(last, "energy          unknown: the chip's file has no power model");
 }
 
 #[test]

@@ -421,8 +421,12 @@ fn bands_are_those_of_what_a_run_has_used() {
     assert!(
         (found.joules[0] / joules[0] - 1.0).abs() < 1e-5 && (found.joules[1] / joules[1] - 1.0).abs() < 1e-5
     );
-    let besides =
-        ["what the program says of its work", "code that is charged nothing", "contention", "assumed powers"];
+    let besides = [
+        "the work that the program declares",
+        "code that is charged nothing",
+        "contention",
+        "assumed powers",
+    ];
     assert_eq!(bands.besides, besides);
 }
 
@@ -444,7 +448,7 @@ fn operations_and_lines_of_memory_have_the_errors_of_the_file_and_what_has_none_
     assert!(!bands.besides.contains(&"voltage changes".to_owned()), "{bands:?}");
     let text = bands.to_string();
     assert!(
-        text.contains(" by the errors that the chip's file states; ") && text.lines().count() == 3,
+        text.contains(" by the errors stated in the chip's file; ") && text.lines().count() == 3,
         "{text}"
     );
     assert!(text.contains("\n  error unknown second_cache; counted as a factor of 2\n"), "{text}");

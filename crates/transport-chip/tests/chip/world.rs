@@ -357,7 +357,7 @@ fn a_chip_that_is_too_small_says_what_is_missing() {
     let refused = |places, costs| ChipWorld::new(places, costs, 0).err().map(|misfit| misfit.to_string());
     assert_eq!(refused(49, costs()).as_deref(), Some("the chip has 48 cores"));
     let narrow = refused(48, costs().with_buffer_lines(100)).unwrap();
-    assert_eq!(narrow, "the message buffer of a core has 100 lines, and 156 are needed");
+    assert_eq!(narrow, "the message buffer of a core has 100 lines, but 156 are needed");
     assert_eq!(refused(48, costs().with_buffer_lines(156)), None);
     assert_eq!(ChipWorld::new(49, costs(), 0).err(), Some(WorldError::Cores { cores: 48 }));
 }

@@ -320,7 +320,7 @@ impl MpiEndpoint {
         let (mut barrier, start) = (None, Instant::now());
         loop {
             if self.end_limit.is_some_and(|limit| start.elapsed() > limit) {
-                self.library.abort(&"some other rank does not end, though the run is over");
+                self.library.abort(&"another rank does not end, although the run is over");
             }
             self.progress(Inbound::All, &mut |arrival| drop(arrival));
             if barrier.is_none() && !self.is_moving() && self.have_others_left() {

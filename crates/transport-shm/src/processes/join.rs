@@ -51,7 +51,7 @@ impl fmt::Display for JoinError {
             JoinError::NoSuchPlace { place, places } => {
                 write!(f, "{JOIN_VARIABLE} names {place} of {places} places")
             }
-            JoinError::NotWatched(cause) => write!(f, "the first process cannot be watched: {cause}"),
+            JoinError::NotWatched(cause) => write!(f, "cannot watch the first process: {cause}"),
         }
     }
 }

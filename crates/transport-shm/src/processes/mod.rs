@@ -76,7 +76,7 @@ impl fmt::Display for LaunchError {
             LaunchError::NotStarted { place, program, cause } => {
                 write!(f, "{} could not be started as {place}: {cause}", program.display())
             }
-            LaunchError::NotWatched(cause) => write!(f, "a started process cannot be watched: {cause}"),
+            LaunchError::NotWatched(cause) => write!(f, "cannot watch a started process: {cause}"),
             LaunchError::EndedEarly { place, exit } => {
                 write!(f, "the process of {place} {exit} before it joined")
             }

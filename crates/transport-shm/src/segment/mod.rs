@@ -78,7 +78,7 @@ impl fmt::Display for SegmentError {
                     "the segment belongs to program image {theirs:032x}; this program is image {ours:032x}"
                 )
             }
-            SegmentError::PlaceTaken(place) => write!(f, "{place} is attached already, or dead"),
+            SegmentError::PlaceTaken(place) => write!(f, "{place} is already attached, or dead"),
         }
     }
 }
@@ -447,7 +447,7 @@ fn read_header(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError>
     let first = Mapping::map(copy, PAGE_BYTES)?;
     let header = first.view::<SegmentHeader>(0);
     if header.magic != MAGIC {
-        return Err(bad("the first word is another one"));
+        return Err(bad("the first word is different"));
     }
     if header.version != VERSION {
         return Err(SegmentError::VersionMismatch { ours: VERSION, theirs: header.version });
@@ -458,7 +458,7 @@ fn read_header(file: &OwnedFd) -> Result<(Layout, Fencing, Image), SegmentError>
     let layout = Layout::of(geometry);
     if layout.total_bytes != size || header.total_bytes != size || header.processors as usize > PROCESSORS_MAX
     {
-        return Err(bad("the sizes in the header do not fit the file"));
+        return Err(bad("the sizes in the header do not match the file"));
     }
     let fencing = if header.fencing == 1 { Fencing::Sleeper } else { Fencing::Both };
     Ok((layout, fencing, header.image))

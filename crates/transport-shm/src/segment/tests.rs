@@ -75,9 +75,9 @@ fn a_file_that_is_no_segment_is_refused() {
     let short = refuse(forged(sealed(), 100, genuine));
     assert_eq!(short, "not a segment: the memory file is shorter than its header");
     let magic = refuse(forged(sealed(), total(), |page| page[0] ^= 1));
-    assert_eq!(magic, "not a segment: the first word is another one");
+    assert_eq!(magic, "not a segment: the first word is different");
     let sizes = refuse(forged(sealed(), total() - PAGE_BYTES, genuine));
-    assert_eq!(sizes, "not a segment: the sizes in the header do not fit the file");
+    assert_eq!(sizes, "not a segment: the sizes in the header do not match the file");
     let places = refuse(forged(sealed(), total(), |page| page[12..16].fill(0xFF)));
     assert_eq!(places, "no segment of these sizes: the number of places must be 1 to 256");
     let null = std::fs::File::open("/dev/null").unwrap();

@@ -77,7 +77,7 @@ fn a_row_with_more_words_than_its_form_is_refused() {
 
 #[test]
 fn what_is_malformed_is_named_with_its_line_and_what_was_expected() {
-    assert_eq!(message("# nothing\n"), "f: the text ends early, the first element is missing");
+    assert_eq!(message("# nothing\n"), "f: the text ends early: the first element is missing");
     assert!(message("H S\n1.0 1.0\nQ S\n").starts_with("f: line 3: found `Q S`, expected an element"));
     assert!(message("C F\n1.0 1.0\n").contains("line 1: found `C F`, expected a type of functions"));
     assert!(message("C S\n").contains("an exponent with its coefficients after line 1 is missing"));

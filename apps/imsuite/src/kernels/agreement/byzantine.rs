@@ -128,7 +128,7 @@ impl Kernel for Byzantine {
         }
         let is_voted = loyal.iter().any(|node| i64::from(input.votes[*node]) == decision);
         if !is_voted {
-            return Err(format!("all loyal nodes decide for {decision}, for which none of them has voted"));
+            return Err(format!("all loyal nodes decide for {decision}, but none of them voted for it"));
         }
         let (loyal, traitors) = (loyal.len(), input.traitors.len());
         Ok(format!("{loyal} loyal nodes decide for {decision}, among {traitors} traitors"))

@@ -153,24 +153,24 @@ impl Kernel for Committees {
             }
             let leader = usize::try_from(committee).ok().filter(|leader| *leader < input.size());
             let leader = leader
-                .ok_or_else(|| format!("node {node} is in committee {committee}, which has no leader"))?;
+                .ok_or_else(|| format!("node {node} is in committee {committee}, but that has no leader"))?;
             if committees[leader] != committee {
                 return Err(format!("the leader {leader} of node {node} is in another committee"));
             }
             let hops = input.hops(leader as u32)[node];
             if hops.is_none_or(|hops| hops as usize >= most) {
-                return Err(format!("node {node} is {hops:?} hops from its leader, and K is {most}"));
+                return Err(format!("node {node} is {hops:?} hops from its leader, but K is {most}"));
             }
             sizes[leader] += 1;
         }
         if let Some(leader) = sizes.iter().position(|size| *size > most) {
-            return Err(format!("committee {leader} has {} members, and K is {most}", sizes[leader]));
+            return Err(format!("committee {leader} has {} members, but K is {most}", sizes[leader]));
         }
         let alone = committees.iter().filter(|committee| **committee == ALONE).count();
         let count = sizes.iter().filter(|size| **size > 0).count() + alone;
         let is_connected = input.hops(0).iter().all(Option::is_some);
         if most >= input.size() && is_connected && count != 1 {
-            return Err(format!("{count} committees, and K allows a single one"));
+            return Err(format!("{count} committees, but K allows a single one"));
         }
         Ok(format!("{count} committees of at most {most} nodes, {alone} nodes left over alone"))
     }

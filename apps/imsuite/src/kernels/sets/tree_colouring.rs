@@ -90,10 +90,10 @@ impl Kernel for TreeColouring {
         let colours = single(answers)?;
         for (node, neighbours) in input.neighbours.iter().enumerate() {
             if !(0..i64::from(THREE)).contains(&colours[node]) {
-                return Err(format!("node {node} has the colour {}, none of three", colours[node]));
+                return Err(format!("node {node} has the colour {}, not one of three", colours[node]));
             }
             if let Some(other) = neighbours.iter().find(|other| colours[**other as usize] == colours[node]) {
-                return Err(format!("the neighbours {node} and {other} have one colour"));
+                return Err(format!("the neighbours {node} and {other} have the same colour"));
             }
         }
         let counts = [0, 1, 2].map(|colour| colours.iter().filter(|other| **other == colour).count());

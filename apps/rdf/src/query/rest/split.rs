@@ -230,7 +230,12 @@ impl Needs {
                 self.graphs = true;
                 self.add(inner);
             }
-            GraphPattern::Service { .. } => self.unsupported = Some("SERVICE: no other service is asked"),
+            GraphPattern::Service { .. } => {
+                self.unsupported = Some(
+                    "SERVICE: federated queries are not \
+                 supported",
+                )
+            }
             GraphPattern::Join { left, right }
             | GraphPattern::Lateral { left, right }
             | GraphPattern::Union { left, right }

@@ -143,7 +143,7 @@ fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option
         format!("{:?}", words.join(" "))
     };
     if tape.program != run.program {
-        return Some("a tape of this program (this one is of another, or of another build of it)".to_owned());
+        return Some("a tape of this program (this one is of another program or another build)".to_owned());
     }
     if tape.arguments != run.arguments {
         let (theirs, ours) = (words(&tape.arguments), words(&run.arguments));
@@ -163,7 +163,7 @@ fn difference(tape: &TapeHeader, run: &TapeHeader, chip: ModelledChip) -> Option
     }
     let (ours, theirs) = (&run.settings, &tape.settings);
     let (name, _) = ours.iter().chain(theirs).find(|(name, _)| value(ours, name) != value(theirs, name))?;
-    let [ours, theirs] = [ours, theirs].map(|settings| value(settings, name).unwrap_or("that there is not"));
+    let [ours, theirs] = [ours, theirs].map(|settings| value(settings, name).unwrap_or("that is not set"));
     Some(format!("a tape of the {name} {ours} (this one is of {theirs})"))
 }
 
@@ -208,9 +208,9 @@ pub(crate) fn warning(code: HostCode) -> Option<String> {
     let share = code.uncharged.as_secs_f64() / code.total.as_secs_f64().max(1e-9);
     (code.uncharged >= UNCHARGED_LEAST && share >= UNCHARGED_SHARE).then(|| {
         format!(
-            "warning: {:.0} % of the program's code ({:.3} s on this host) ran in turns that were charged nothing, so \
-             the prediction is too low: say with `work` what it costs, or measure it with --work host:RATIO \
-             (ISLES_CHIP_WORK)",
+            "warning: {:.0} % of the program's code ({:.3} s on this host) ran in turns that were \
+             charged nothing, so the prediction is too low: declare its cost with `work`, or measure it \
+             with --work host:RATIO (ISLES_CHIP_WORK)",
             share * 100.0,
             code.uncharged.as_secs_f64()
         )

@@ -63,11 +63,11 @@ pub(crate) enum TapeFault {
 impl fmt::Display for TapeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TapeFault::Foreign => write!(f, "a tape (this file is none)"),
+            TapeFault::Foreign => write!(f, "a tape (this file is not one)"),
             TapeFault::Version(found) => {
                 write!(f, "a tape of version {VERSION} (this one has version {found})")
             }
-            TapeFault::Damaged => write!(f, "a whole tape (this one is cut off, or has changed since)"),
+            TapeFault::Damaged => write!(f, "a complete tape (this one is truncated, or was changed)"),
         }
     }
 }

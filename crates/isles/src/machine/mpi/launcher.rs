@@ -73,9 +73,9 @@ pub(crate) fn warn_of_single_tasks() {
         let parent = format!("/proc/{}/comm", std::os::unix::process::parent_id());
         if fs::read_to_string(parent).is_ok_and(|name| name.trim() == "slurmstepd") {
             notice(format_args!(
-                "warning: Slurm has started {tasks} tasks and tells none of the others, so each does all alone; \
-                 `srun --mpi=pmix` makes them ranks of Open MPI, `srun --mpi=pmi2` of MPICH; if this is wanted, say \
-                 so by ISLES_MACHINE"
+                "warning: Slurm started {tasks} independent tasks, so each does the whole run alone; \
+                 `srun --mpi=pmix` makes them ranks of Open MPI, `srun --mpi=pmi2` of MPICH; if this is \
+                 intended, set ISLES_MACHINE"
             ));
         }
     });

@@ -156,8 +156,8 @@ fn begin(launcher: &Launcher) -> std::result::Result<MpiRank, String> {
     let library = Rc::new(Library::begin().map_err(|error| error.to_string())?);
     if let Some(size) = launcher.ranks.filter(|size| *size != library.size()) {
         return Err(format!(
-            "the launcher says {size} ranks, and the library of this program {}: they belong to different libraries; \
-             this program was built for {}; allowed: the launcher of that library{}",
+            "the launcher reports {size} ranks, the MPI library of this program {}: they are of \
+             different libraries; this program was built for {}; allowed: the launcher of that library{}",
             library.size(),
             Library::version(),
             names_of_launchers()
@@ -187,8 +187,8 @@ fn watch_meeting(launcher: &Launcher) -> mpsc::Sender<()> {
     let rank = launcher.rank();
     let watch = move || {
         let is_late = |limit| connected.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-        let causes = "a host, or a link to one, may be down, or a rank may run alone, because it has another \
-                      ISLES_MACHINE or is another program";
+        let causes = "a host, or a link to one, may be down, or a rank may run alone, with another \
+             ISLES_MACHINE or another program";
         if is_late(LATE) {
             if rank < 2 {
                 let seconds = LATE.as_secs();
@@ -307,9 +307,9 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchR
     let ranks = RANKS.get().ok_or_else(|| unable(none.to_owned()))?;
     let size = ranks.library.size();
     if launch.places != size {
-        return Err(unable(format!("{} places of {size} ranks; allowed: a place a rank", launch.places)));
+        return Err(unable(format!("{} places on {size} ranks; allowed: one place per rank", launch.places)));
     }
-    let once = "one run a process: its ranks have ended with the first";
+    let once = "only one run per process is possible: its ranks ended with the first run";
     let host_of = match &*ranks.connected.borrow() {
         Some(connected) => observed::host_of(&connected.hosts),
         None => return Err(unable(once.to_owned())),

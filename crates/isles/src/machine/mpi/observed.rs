@@ -62,7 +62,8 @@ fn unseen_warning(unseen: &[usize]) -> Option<String> {
         others => format!("places {} and {last} are", others.join(", ")),
     };
     Some(format!(
-        "isles: {places} missing in what is recorded and shown: only ranks that share memory with rank 0 are seen"
+        "isles: {places} missing from the recording and the page: only ranks that share memory with rank \
+         0 are seen"
     ))
 }
 

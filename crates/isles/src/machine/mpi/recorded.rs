@@ -67,7 +67,7 @@ impl RecordedRun {
         if firsts.len() > 1 {
             let (hosts, error) = (firsts.len(), error as f64 / 1e3);
             notice(format_args!(
-                "isles: in the trace, the clocks of {hosts} hosts are one within {error:.1} us"
+                "isles: in the trace, the clocks of {hosts} hosts agree within {error:.1} us"
             ));
         }
     }

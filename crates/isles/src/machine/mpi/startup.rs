@@ -117,7 +117,7 @@ pub(in crate::machine) fn connect(library: &Rc<Library>) -> Result<ConnectedRank
         let run = hellos.iter().flat_map(Hello::to_bytes).collect::<Vec<u8>>();
         let (run, _) = split::<8>(&digest_bytes(&run));
         bell.start_detector(FailureDetector::new(library.rank(), u64::from_le_bytes(run), &hosts, limit))
-            .map_err(|error| format!("other hosts cannot be watched: {error}"))?;
+            .map_err(|error| format!("cannot watch other hosts: {error}"))?;
     }
     let (segment, hosts) = share(library, &hellos, &hosts)?;
     let neighbours: Vec<usize> = (0..hosts.len()).filter(|rank| hosts[*rank] == hosts[here]).collect();
@@ -133,7 +133,7 @@ pub(in crate::machine) fn connect(library: &Rc<Library>) -> Result<ConnectedRank
     let siblings = siblings.map(|(number, rank)| (PlaceId(number as u32), hellos[*rank].process));
     segment
         .watch_siblings(siblings.collect())
-        .map_err(|error| format!("other ranks cannot be watched: {error}"))?;
+        .map_err(|error| format!("cannot watch other ranks: {error}"))?;
     // Nobody sends to a place that has not joined yet.
     library.gather_all(&[1]);
     let places = library.size();
@@ -178,12 +178,12 @@ fn check_equal(hellos: &[Hello]) -> Result<(), String> {
     let other = |differs: &dyn Fn(&Hello) -> bool| hellos.iter().position(differs);
     if let Some(rank) = other(&|hello| hello.program != first.program) {
         return Err(format!(
-            "rank {rank} runs another program than rank 0; allowed: the same file on all hosts"
+            "rank {rank} runs a different program from rank 0; allowed: the same file on all hosts"
         ));
     }
     if let Some(rank) = other(&|hello| hello.settings != first.settings) {
         return Err(format!(
-            "rank {rank} has other variables ISLES_* than rank 0; allowed: the same at all ranks"
+            "rank {rank} has different ISLES_* variables from rank 0; allowed: the same at all ranks"
         ));
     }
     Ok(())

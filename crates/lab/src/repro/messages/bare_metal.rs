@@ -70,7 +70,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&folders).any(|folder| folder.join(QEMU).is_file()) {
         return Err(Failure::Usage(format!(
-            "there is no {QEMU} on PATH, which runs bare cores; on Debian: apt-get install qemu-system-x86"
+            "{QEMU}, needed to run bare cores, is not on PATH; on Debian: apt-get install qemu-system-x86"
         )));
     }
     let programs = Programs::build()?;
@@ -160,7 +160,7 @@ fn checkout() -> Result<PathBuf, Failure> {
     let starts = [std::env::current_dir(), std::env::current_exe()];
     let mut folders = starts.iter().flatten().flat_map(|start| start.ancestors());
     let found = folders.find(|folder| folder.join("bare-metal/link.x").is_file()).map(Path::to_path_buf);
-    found.ok_or_else(|| Failure::Usage("images are built inside the sources of Isles; start it there".into()))
+    found.ok_or_else(|| Failure::Usage("images are built inside the Isles sources; run this there".into()))
 }
 
 fn no_time(program: &str, printed: &str) -> Failure {

@@ -446,6 +446,6 @@ impl<'t> Tagged<'t> {
 
     fn rank_of(&self, source: PlaceId) -> Result<usize> {
         let rank = self.team.state.members().rank_of(source);
-        rank.ok_or_else(|| misused(format_args!("{source} sent a message and is not a member of the team")))
+        rank.ok_or_else(|| misused(format_args!("{source} sent a message but is not a member of the team")))
     }
 }

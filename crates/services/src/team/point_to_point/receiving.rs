@@ -479,7 +479,7 @@ fn send_control(
 fn take_chunk(left: &mut [u8], chunk: Payload, source: PlaceId) -> Result<&mut [u8]> {
     let chunk = chunk_of(chunk.bytes());
     let Some((now, later)) = left.split_at_mut_checked(chunk.len()) else {
-        return Err(misused(format_args!("{source} sent more than its request to send said")));
+        return Err(misused(format_args!("{source} sent more than its request to send announced")));
     };
     now.copy_from_slice(chunk);
     Ok(later)

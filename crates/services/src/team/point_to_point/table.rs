@@ -431,7 +431,8 @@ impl Service for RefCell<MessageTable> {
         let credits = peers.into_iter().flat_map(|(to, peer)| {
             peer.waiting.values().map(move |(_, caller)| {
                 format!(
-                    "{to} to receive some of the {UNACKNOWLEDGED_MAX} messages that lie there, to send one at {caller}"
+                    "{to} to receive some of its {UNACKNOWLEDGED_MAX} pending messages, to send one at \
+                     {caller}"
                 )
             })
         });
