@@ -27,18 +27,18 @@ const SHOWN_ROWS: usize = 20;
 /// The arguments of `isles run rdf`.
 #[derive(Args, Clone, Debug)]
 pub struct Rdf {
-    /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), or a
+    /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), a
     /// snapshot (.snap), or lubm:N for N universities; lubm-plain:N leaves out what the ontology implies; debian is
     /// what apt-cache lists on this host
     #[arg(long, value_name = "FILE|NAME", num_args = 1.., default_value = "lubm:1")]
     #[arg(default_value_if("named_graph", ArgPredicate::IsPresent, None))]
     data: Vec<String>,
 
-    /// Files whose triples form a named graph each, with the IRI of the file as its name
+    /// Files that become a named graph each, named by the IRI of the file
     #[arg(long, value_name = "FILE", num_args = 1..)]
     named_graph: Vec<String>,
 
-    /// Writes a snapshot of the loaded data, which --data FILE.snap maps on as many places
+    /// Write a snapshot of the loaded data, which --data FILE.snap maps on the same number of places
     #[arg(long, value_name = "FILE")]
     save: Option<String>,
 

@@ -111,8 +111,10 @@ impl SnapshotHead {
         let bytes = file.get(range.clone()).ok_or("cut since its head was read")?;
         let mut reader = ArrayReader::new(bytes);
         let mut read = || {
-            let part =
-                Part { dictionary: Dictionary::read(&mut reader)?, graphs: GraphStore::read(&mut reader)? };
+            let part = SnapshotPart {
+                dictionary: Dictionary::read(&mut reader)?,
+                graphs: GraphStore::read(&mut reader)?,
+            };
             reader.is_at_end().then_some(part)
         };
         if term::hash(bytes) != *checksum {
