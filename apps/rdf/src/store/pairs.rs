@@ -1,20 +1,43 @@
 //! Sorted pairs of numbers with their keys once each: one direction of the triples of a predicate.
 //!
 //! [`Pairs::cursor`] finds the values of a key. Where the keys that are asked for rise it walks along, which makes a
-//! merge join of a loop; else it goes by a table of the upper bits, to a few keys among which it searches. Invariant:
-//! keys rise, and the values of each key rise.
+//! merge join of a loop. Else it goes by an index of the keys: their ranks in a set of bits if they are dense, else a
+//! table of the upper bits. Invariant: keys rise, and the values of each key rise.
+
+use super::arrays::{ArrayReader, ArrayWriter, Words};
 
 /// Pairs of a key and a value, sorted, without repetition.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pairs {
-    keys: Box<[u32]>,
-    /// Start of the values of each key, followed by the end of the last.
-    starts: Box<[u32]>,
-    values: Box<[u32]>,
-    /// Keys that are `bucket << shift` or more start at this position.
-    buckets: Box<[u32]>,
-    shift: u32,
+    keys: Words,
+    /// Start of the values of each key, followed by the end of the last; empty if each key has one value.
+    starts: Words,
+    values: Words,
+    index: Words,
+    form: IndexForm,
 }
+
+/// Form of the index by which a key is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IndexForm {
+    /// For each bucket the position of its first key: a key is in the bucket `key >> shift`.
+    Buckets { shift: u32 },
+    /// For each 64 numbers three words: two of bits, set for those that are keys, and the number of keys before
+    /// (Jacobson, "Space-efficient static trees and graphs", 1989).
+    Ranks,
+}
+
+impl Default for IndexForm {
+    fn default() -> IndexForm {
+        IndexForm::Buckets { shift: 0 }
+    }
+}
+
+/// Words of [`IndexForm::Ranks`] for each 64 numbers.
+const RANK_WORDS: usize = 3;
+
+/// The number of [`IndexForm::Ranks`] in a snapshot, which is no shift.
+const RANKS: u64 = 64;
 
 impl Pairs {
     /// Pairs out of words whose upper half is the key; they are sorted, and what repeats counts once.
@@ -31,8 +54,30 @@ impl Pairs {
             values.push(*word as u32);
         }
         starts.push(values.len() as u32);
-        let (buckets, shift) = buckets(&keys);
-        Pairs { keys: keys.into(), starts: starts.into(), values: values.into(), buckets, shift }
+        if keys.len() == values.len() {
+            starts = Vec::new();
+        }
+        let (index, form) = index(&keys);
+        Pairs { keys: keys.into(), starts: starts.into(), values: values.into(), index: index.into(), form }
+    }
+
+    /// Writes them as part of a snapshot.
+    pub fn write(&self, out: &mut ArrayWriter) {
+        out.number(match self.form {
+            IndexForm::Buckets { shift } => u64::from(shift),
+            IndexForm::Ranks => RANKS,
+        });
+        [&self.keys, &self.starts, &self.values, &self.index].into_iter().for_each(|array| out.array(array));
+    }
+
+    /// Reads what [`Pairs::write`] wrote; `None` if the bytes end before.
+    pub fn read(from: &mut ArrayReader) -> Option<Pairs> {
+        let form = match from.number()? {
+            RANKS => IndexForm::Ranks,
+            shift => IndexForm::Buckets { shift: u32::try_from(shift).ok().filter(|shift| *shift < 32)? },
+        };
+        let [keys, starts, values, index] = [from.words()?, from.words()?, from.words()?, from.words()?];
+        Some(Pairs { keys, starts, values, index, form })
     }
 
     /// Returns the number of pairs.
@@ -57,7 +102,7 @@ impl Pairs {
 
     /// Bytes of memory that they hold.
     pub fn memory(&self) -> u64 {
-        4 * (self.keys.len() + self.starts.len() + self.values.len() + self.buckets.len()) as u64
+        4 * (self.keys.len() + self.starts.len() + self.values.len() + self.index.len()) as u64
     }
 
     /// The values of `key`.
@@ -80,19 +125,38 @@ impl Pairs {
 
     /// Returns a cursor that finds the values of one key after the other.
     pub fn cursor(&self) -> PairCursor<'_> {
-        PairCursor { pairs: self, position: 0 }
+        PairCursor { pairs: self, keys: &self.keys, starts: &self.starts, values: &self.values, position: 0 }
     }
 
     fn at(&self, position: usize) -> &[u32] {
-        &self.values[self.starts[position] as usize..self.starts[position + 1] as usize]
+        values_at(&self.starts, &self.values, position)
     }
 
     /// The position of `key`.
     fn search(&self, key: u32) -> Option<usize> {
-        let bucket = (key >> self.shift) as usize;
-        let (low, high) = (*self.buckets.get(bucket)?, *self.buckets.get(bucket + 1)?);
-        let within = &self.keys[low as usize..high as usize];
-        within.binary_search(&key).ok().map(|position| low as usize + position)
+        match self.form {
+            IndexForm::Ranks => {
+                let block = (key / 64) as usize * RANK_WORDS;
+                let [low, high, before] = self.index.get(block..)?.first_chunk()?;
+                let (bits, bit) = (u64::from(*high) << 32 | u64::from(*low), key % 64);
+                let is_key = bits >> bit & 1 == 1;
+                is_key.then(|| (before + (bits & !(u64::MAX << bit)).count_ones()) as usize)
+            }
+            IndexForm::Buckets { shift } => {
+                let bucket = (key >> shift) as usize;
+                let [low, high, ..] = self.index.get(bucket..)? else { return None };
+                let within = &self.keys[*low as usize..*high as usize];
+                within.binary_search(&key).ok().map(|position| *low as usize + position)
+            }
+        }
+    }
+}
+
+/// The values of the key at this position.
+fn values_at<'a>(starts: &[u32], values: &'a [u32], position: usize) -> &'a [u32] {
+    match starts.get(position..) {
+        Some([start, end, ..]) => &values[*start as usize..*end as usize],
+        _ => &values[position..=position],
     }
 }
 
@@ -106,9 +170,14 @@ pub fn has(values: &[u32], value: u32) -> bool {
     }
 }
 
-/// Returns up to twice as many buckets as keys, over the range of the keys, and the shift from a key to its bucket.
-fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
-    let Some(last) = keys.last() else { return (Box::default(), 0) };
+/// Returns the smaller of the two forms: ranks if at least three of 64 numbers are keys, else up to twice as many
+/// buckets as keys.
+fn index(keys: &[u32]) -> (Vec<u32>, IndexForm) {
+    let Some(last) = keys.last() else { return (Vec::new(), IndexForm::default()) };
+    let blocks = *last as usize / 64 + 1;
+    if blocks * RANK_WORDS <= keys.len() {
+        return (ranks(keys, blocks), IndexForm::Ranks);
+    }
     let mut shift = 0;
     while (last >> shift) as usize > 2 * keys.len() {
         shift += 1;
@@ -120,13 +189,30 @@ fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
         }
     }
     buckets.push(keys.len() as u32);
-    (buckets.into(), shift)
+    (buckets, IndexForm::Buckets { shift })
+}
+
+fn ranks(keys: &[u32], blocks: usize) -> Vec<u32> {
+    let mut words = vec![0_u32; blocks * RANK_WORDS];
+    for key in keys {
+        let block = (*key / 64) as usize * RANK_WORDS;
+        words[block + (key % 64 / 32) as usize] |= 1 << (key % 32);
+    }
+    let mut before = 0;
+    for block in words.chunks_exact_mut(RANK_WORDS) {
+        block[2] = before;
+        before += block[0].count_ones() + block[1].count_ones();
+    }
+    words
 }
 
 /// Finds values of keys; cheapest for keys that rise.
 #[derive(Debug)]
 pub struct PairCursor<'a> {
     pairs: &'a Pairs,
+    keys: &'a [u32],
+    starts: &'a [u32],
+    values: &'a [u32],
     /// Position of the key last asked for, or at which it would be.
     position: usize,
 }
@@ -135,13 +221,17 @@ pub struct PairCursor<'a> {
 const STEPS: usize = 4;
 
 impl<'a> PairCursor<'a> {
+    fn at(&self, position: usize) -> &'a [u32] {
+        values_at(self.starts, self.values, position)
+    }
+
     /// The values of `key`.
     pub fn get(&mut self, key: u32) -> &'a [u32] {
-        let next = self.pairs.keys.get(self.position..).unwrap_or_default();
+        let next = self.keys.get(self.position..).unwrap_or_default();
         for (step, found) in next.iter().take(STEPS).enumerate() {
             if *found == key {
                 self.position += step;
-                return self.pairs.at(self.position);
+                return self.at(self.position);
             }
             if *found > key {
                 if step == 0 {
@@ -153,7 +243,7 @@ impl<'a> PairCursor<'a> {
         match self.pairs.search(key) {
             Some(position) => {
                 self.position = position;
-                self.pairs.at(position)
+                self.at(position)
             }
             None => &[],
         }
@@ -172,9 +262,14 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
-        for (count, keys, values) in
-            [(0, 1, 1), (1, 1, 1), (300, 40, 5), (5_000, 4_000_000_000, 9), (4_000, 900, 50)]
-        {
+        for (count, keys, values) in [
+            (0, 1, 1),
+            (1, 1, 1),
+            (300, 40, 5),
+            (5_000, 4_000_000_000, 9),
+            (4_000, 900, 50),
+            (4_000, 60_000, 2),
+        ] {
             let all: BTreeSet<(u32, u32)> =
                 (0..count).map(|_| (1 + random(keys) as u32, 1 + random(values) as u32)).collect();
             let mut words: Vec<u64> = all
