@@ -8,6 +8,8 @@
 
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;
+use crate::vector::row_kernels;
+use std::ops::Range;
 
 /// The constant fields of a tile, halo included.
 #[derive(Clone, Debug, Default)]
@@ -74,84 +76,122 @@ impl External<'_> {
     /// Transports through the faces of the tile and of a ring around it.
     fn sum_transports(&self, [surface, u, v]: [&[f64]; 3], transports: &mut Transports) {
         let Statics { depth, .. } = self.statics;
-        let stride = self.tile.stride();
+        let Transports { u: flow_u, v: flow_v, sum_u, sum_v } = transports;
         for line in self.tile.lines_with([1, 2, 1, 2]) {
-            let (n, left, below) = (line.len(), line.start - 1, line.start - stride);
-            let (here, here_depth) = (&surface[line.clone()], &depth[line.clone()]);
-            let (west, west_depth) = (&surface[left..left + n], &depth[left..left + n]);
-            let (south, south_depth) = (&surface[below..below + n], &depth[below..below + n]);
-            let (u, v) = (&u[line.clone()], &v[line.clone()]);
-            let flow = &mut transports.u[line.clone()];
-            for i in 0..n {
-                flow[i] = 0.5 * ((here[i] + here_depth[i]) + (west[i] + west_depth[i])) * u[i];
-            }
-            let sum = &mut transports.sum_u[line.clone()];
-            for i in 0..n {
-                sum[i] += flow[i];
-            }
-            let flow = &mut transports.v[line.clone()];
-            for i in 0..n {
-                flow[i] = 0.5 * ((here[i] + here_depth[i]) + (south[i] + south_depth[i])) * v[i];
-            }
-            let sum = &mut transports.sum_v[line];
-            for i in 0..n {
-                sum[i] += flow[i];
-            }
+            let sum = |along: usize, velocity: &[f64], flow: &mut [f64], sum: &mut [f64]| {
+                let there = line.start - along..line.end - along;
+                let water =
+                    [&surface[line.clone()], &depth[line.clone()], &surface[there.clone()], &depth[there]];
+                add_transport(
+                    &mut flow[line.clone()],
+                    &mut sum[line.clone()],
+                    (water, &velocity[line.clone()]),
+                );
+            };
+            sum(1, u, flow_u, sum_u);
+            sum(self.tile.stride(), v, flow_v, sum_v);
         }
     }
 
     /// The surface of the tile and of a ring around it: what flows in raises it.
     fn move_surface(&self, surface: &mut [f64], transports: &Transports) {
-        let (by_x, by_y) = (self.step / self.grid.dx, self.step / self.grid.dy);
+        let factors = [self.step / self.grid.dx, self.step / self.grid.dy];
         let stride = self.tile.stride();
         for line in self.tile.lines(1) {
             let n = line.len();
             let (west, east) = (&transports.u[line.clone()], &transports.u[line.start + 1..][..n]);
             let (south, north) = (&transports.v[line.clone()], &transports.v[line.start + stride..][..n]);
-            let surface = &mut surface[line];
-            for i in 0..n {
-                surface[i] -= by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]);
-            }
+            raise(&mut surface[line], ([west, east, south, north], factors));
         }
     }
 
     /// Mean velocities eastward, of the tile and what is said around it.
     fn push_u(&self, [surface, v]: [&[f64]; 2], u: &mut [f64], around: [usize; 4]) {
-        let Statics { coriolis, mask_u, .. } = self.statics;
-        let (step, by_x) = (self.step, self.step * self.physics.gravity / self.grid.dx);
         let stride = self.tile.stride();
         for line in self.tile.lines_with(around) {
-            let (n, left, above) = (line.len(), line.start - 1, line.start + stride);
-            let (here, west) = (&surface[line.clone()], &surface[left..left + n]);
-            let (turn, turn_west) = (&coriolis[line.clone()], &coriolis[left..left + n]);
-            let (v, v_west) = (&v[left..left + n + 1], &v[above - 1..above + n]);
-            let (slow, mask) = (&self.slow[0][line.clone()], &mask_u[line.clone()]);
-            let u = &mut u[line];
-            for i in 0..n {
-                let across = 0.25 * ((v[i] + v[i + 1]) + (v_west[i] + v_west[i + 1]));
-                let turned = 0.5 * (turn[i] + turn_west[i]) * across;
-                u[i] = (u[i] + step * (turned + slow[i]) - by_x * (here[i] - west[i])) * mask[i];
-            }
+            let beside = [line.start - 1, line.start, line.start + stride - 1, line.start + stride];
+            let factors = [self.step, self.step * self.physics.gravity / self.grid.dx, 1.0];
+            let (mask, slow) = (&self.statics.mask_u, self.slow[0]);
+            self.push_row(line, 1, [surface, v, slow, mask], beside, factors, u);
         }
     }
 
     /// Mean velocities northward.
     fn push_v(&self, [surface, u]: [&[f64]; 2], v: &mut [f64], around: [usize; 4]) {
-        let Statics { coriolis, mask_v, .. } = self.statics;
-        let (step, by_y) = (self.step, self.step * self.physics.gravity / self.grid.dy);
         let stride = self.tile.stride();
         for line in self.tile.lines_with(around) {
-            let (n, below) = (line.len(), line.start - stride);
-            let (here, south) = (&surface[line.clone()], &surface[below..below + n]);
-            let (turn, turn_south) = (&coriolis[line.clone()], &coriolis[below..below + n]);
-            let (u, u_south) = (&u[line.start..line.start + n + 1], &u[below..below + n + 1]);
-            let (slow, mask) = (&self.slow[1][line.clone()], &mask_v[line.clone()]);
-            let v = &mut v[line];
-            for i in 0..n {
-                let across = 0.25 * ((u[i] + u[i + 1]) + (u_south[i] + u_south[i + 1]));
-                let turned = 0.5 * (turn[i] + turn_south[i]) * across;
-                v[i] = (v[i] + step * (slow[i] - turned) - by_y * (here[i] - south[i])) * mask[i];
-            }
+            let beside = [line.start, line.start + 1, line.start - stride, line.start - stride + 1];
+            let factors = [self.step, self.step * self.physics.gravity / self.grid.dy, -1.0];
+            let (mask, slow) = (&self.statics.mask_v, self.slow[1]);
+            self.push_row(line, stride, [surface, u, slow, mask], beside, factors, v);
+        }
+    }
+
+    /// The mean velocities of a row; `along` is the distance to the cell behind a face, and the four faces of the other
+    /// velocity around the first one are at `beside`.
+    fn push_row(
+        &self,
+        line: Range<usize>,
+        along: usize,
+        [surface, other, slow, mask]: [&[f64]; 4],
+        beside: [usize; 4],
+        factors: [f64; 3],
+        own: &mut [f64],
+    ) {
+        let there = line.start - along..line.end - along;
+        let beside = beside.map(|start| &other[start..start + line.len()]);
+        let turn = &self.statics.coriolis;
+        let here = [&surface[line.clone()], &turn[line.clone()], &slow[line.clone()], &mask[line.clone()]];
+        let there = [&surface[there.clone()], &turn[there]];
+        push_faces(&mut own[line], &FacesAround { here, there, beside, factors });
+    }
+}
+
+/// A row of faces of the mean velocity, and what is around them.
+struct FacesAround<'a> {
+    /// Surface, Coriolis parameter, forcing and mask in front of the faces.
+    here: [&'a [f64]; 4],
+    /// Surface and Coriolis parameter behind them.
+    there: [&'a [f64]; 2],
+    /// The faces of the other velocity.
+    beside: [&'a [f64]; 4],
+    /// The step, the factor of the slope, and the sign of the Coriolis force.
+    factors: [f64; 3],
+}
+
+row_kernels! {
+    /// Transports through a row of faces, and their sums.
+    fn add_transport(flow: &mut [f64], sum: &mut [f64]; (water, velocity): ([&[f64]; 4], &[f64])) {
+        let n = flow.len();
+        let [surface, depth, surface_there, depth_there] = water.map(|values| &values[..n]);
+        let (sum, velocity) = (&mut sum[..n], &velocity[..n]);
+        for i in 0..n {
+            let thick = 0.5 * ((surface[i] + depth[i]) + (surface_there[i] + depth_there[i]));
+            flow[i] = thick * velocity[i];
+            sum[i] += flow[i];
+        }
+    }
+
+    fn raise(surface: &mut [f64]; (flows, [by_x, by_y]): ([&[f64]; 4], [f64; 2])) {
+        let n = surface.len();
+        let [west, east, south, north] = flows.map(|values| &values[..n]);
+        for i in 0..n {
+            surface[i] -= by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]);
+        }
+    }
+
+    /// Mean velocities through a row of faces.
+    fn push_faces(own: &mut [f64]; around: &FacesAround<'_>) {
+        let n = own.len();
+        let FacesAround { here, there, beside, factors } = *around;
+        let [surface, turn, slow, mask] = here.map(|values| &values[..n]);
+        let [surface_there, turn_there] = there.map(|values| &values[..n]);
+        let [one, two, three, four] = beside.map(|values| &values[..n]);
+        let [step, by, sign] = factors;
+        for i in 0..n {
+            let across = 0.25 * ((one[i] + two[i]) + (three[i] + four[i]));
+            let turned = 0.5 * (turn[i] + turn_there[i]) * across;
+            own[i] = (own[i] + step * (slow[i] + sign * turned) - by * (surface[i] - surface_there[i])) * mask[i];
         }
     }
 }

@@ -6,10 +6,10 @@
 //! computed from the same numbers at any tiling.
 
 use crate::external::{External, Statics, Transports};
-use crate::momentum::Component;
+use crate::momentum::{Ahead, Component, Factors, LevelFields, RowBuffers};
 use crate::setup::Setup;
 use crate::tile::{HALO, Tile};
-use crate::tracer::{Advection, TracerScratch};
+use crate::tracer::{Advection, TracerFields, TracerScratch};
 use isles::array::{DistArray, Distribution, Halo};
 use isles::measured;
 use isles::prelude::*;
@@ -58,7 +58,8 @@ pub struct Fields {
     fast: DistArray<f64, 3>,
     /// Means of the tendencies of both velocities.
     slow: DistArray<f64, 3>,
-    velocities: [DistArray<f64, 3>; 2],
+    /// Both velocities before and after a step, in turn.
+    velocities: [[DistArray<f64, 3>; 2]; 2],
     /// Tracers before and after a step, in turn.
     tracers: [DistArray<f64, 3>; 2],
     /// Content, tracer at the surface, hash.
@@ -85,7 +86,10 @@ impl Fields {
         Ok(Fields {
             fast: array(3, halo).await?,
             slow: array(2, halo).await?,
-            velocities: [array(grid.levels, halo).await?, array(grid.levels, halo).await?],
+            velocities: [
+                [array(grid.levels, halo).await?, array(grid.levels, halo).await?],
+                [array(grid.levels, halo).await?, array(grid.levels, halo).await?],
+            ],
             tracers: [array(grid.levels, halo).await?, array(grid.levels, halo).await?],
             columns: array(3, Halo::default()).await?,
         })
@@ -100,6 +104,16 @@ impl Fields {
     }
 }
 
+/// Index of the fields before step `number`.
+fn now(number: u64) -> usize {
+    (number % 2) as usize
+}
+
+/// Index of the fields after it.
+fn after(number: u64) -> usize {
+    now(number + 1)
+}
+
 /// The part of the model at one place.
 struct TileState<'a> {
     fields: &'a Fields,
@@ -107,11 +121,11 @@ struct TileState<'a> {
     tile: Tile,
     statics: Statics,
     transports: Transports,
-    /// Tendencies of the step before, of both velocities, and what is carried ahead.
+    /// Tendencies of the step before, of both velocities.
     tendencies: [Vec<f64>; 2],
-    ahead: Vec<f64>,
-    /// The extrapolated tendencies of the first velocity.
-    ahead_first: Vec<f64>,
+    /// Means of the columns of the velocities after a step, before they are shifted.
+    next_means: [Vec<f64>; 2],
+    rows: RowBuffers,
     /// Vertical velocities at the bottoms of levels and at the surface.
     rise: Vec<f64>,
     /// The surface before the step.
@@ -148,8 +162,8 @@ impl<'a> TileState<'a> {
             tile,
             transports: Transports::new(&tile),
             tendencies: [zeros(volume), zeros(volume)],
-            ahead: zeros(volume),
-            ahead_first: zeros(volume),
+            next_means: [zeros(plane), zeros(plane)],
+            rows: RowBuffers::new(&tile),
             rise: zeros(volume + plane),
             before: zeros(plane),
             scratch: TracerScratch::new(&tile),
@@ -170,8 +184,8 @@ impl<'a> TileState<'a> {
         let u = masked(mask_u, tile.fill(|row, column| setup.velocity_east(row, column)));
         let v = masked(mask_v, tile.fill(|row, column| setup.velocity_north(row, column)));
         let levels = |values: &[f64]| values.repeat(tile.levels);
-        self.fields.velocities[0].lock().values_mut().copy_from_slice(&levels(&u));
-        self.fields.velocities[1].lock().values_mut().copy_from_slice(&levels(&v));
+        self.fields.velocities[0][0].lock().values_mut().copy_from_slice(&levels(&u));
+        self.fields.velocities[0][1].lock().values_mut().copy_from_slice(&levels(&v));
         self.fields.fast.lock().values_mut().copy_from_slice(&[surface, u, v].concat());
         let tracer = |level| masked(depth, tile.fill(|row, column| setup.tracer(row, column, level)));
         let tracer: Vec<f64> = (0..tile.levels).flat_map(tracer).collect();
@@ -180,20 +194,20 @@ impl<'a> TileState<'a> {
 
     /// Does step `number`, counted from 0.
     async fn advance(&mut self, number: u64) -> isles::Result<()> {
-        self.compute_tendency(number == 0);
+        self.compute_tendency(number);
         self.fields.slow.exchange().await?;
         self.run_external(number).await?;
-        self.push();
-        for velocity in &self.fields.velocities {
+        self.shift(number);
+        for velocity in &self.fields.velocities[after(number)] {
             velocity.exchange().await?;
         }
         self.advect(number);
-        self.fields.tracers[(number as usize + 1) % 2].exchange().await
+        self.fields.tracers[after(number)].exchange().await
     }
 
-    fn compute_tendency(&mut self, is_first: bool) {
-        let TileState { fields, setup, tile, statics, tendencies, ahead, ahead_first, rise, before, .. } =
-            self;
+    /// Tendencies of step `number`, and the velocities after it, but for the means of columns.
+    fn compute_tendency(&mut self, number: u64) {
+        let TileState { fields, setup, tile, statics, tendencies, next_means, rise, before, rows, .. } = self;
         let plane = tile.plane();
         let fast = fields.fast.read();
         let (surface, means) = fast.values().split_at(plane);
@@ -201,22 +215,40 @@ impl<'a> TileState<'a> {
         before.copy_from_slice(surface);
         let mut slow = fields.slow.lock();
         let (slow_u, slow_v) = slow.values_mut().split_at_mut(plane);
-        let [u, v] = [fields.velocities[0].read(), fields.velocities[1].read()];
+        let [u, v] = [0, 1].map(|direction| fields.velocities[now(number)][direction].read());
+        let [mut next_u, mut next_v] =
+            [0, 1].map(|direction| fields.velocities[after(number)][direction].lock());
+        let (u, v, rise) = (u.values(), v.values(), &rise[..]);
         let [east, north] = Component::both(tile, &setup.grid, &setup.physics, statics);
         let [tendency_u, tendency_v] = tendencies;
-        east.compute_tendency(
-            (u.values(), v.values()),
-            (rise, surface, v_mean),
-            [tendency_u, ahead_first, slow_u],
-            is_first,
-        );
-        north.compute_tendency(
-            (v.values(), u.values()),
-            (rise, surface, u_mean),
-            [tendency_v, ahead, slow_v],
-            is_first,
-        );
-        work(self.work_of_levels(102, 96));
+        let [mean_u, mean_v] = next_means;
+        let factors = || Factors::new(tile, setup.stepping.step, number == 0);
+        let seen = [
+            LevelFields { own: u, other: v, rise, surface, other_mean: v_mean },
+            LevelFields { own: v, other: u, rise, surface, other_mean: u_mean },
+        ];
+        let mut ahead = [
+            Ahead {
+                tendency: tendency_u,
+                next: next_u.values_mut(),
+                next_mean: mean_u,
+                slow: slow_u,
+                factors: factors(),
+            },
+            Ahead {
+                tendency: tendency_v,
+                next: next_v.values_mut(),
+                next_mean: mean_v,
+                slow: slow_v,
+                factors: factors(),
+            },
+        ];
+        // Row by row, so that what both components read is read from memory once.
+        for line in tile.lines(0) {
+            east.compute_tendency(&line, &seen[0], &mut ahead[0], rows);
+            north.compute_tendency(&line, &seen[1], &mut ahead[1], rows);
+        }
+        work(self.work_of_levels(110, 72));
     }
 
     async fn run_external(&mut self, number: u64) -> isles::Result<()> {
@@ -247,18 +279,18 @@ impl<'a> TileState<'a> {
         Ok(())
     }
 
-    /// New velocities of the levels.
-    fn push(&mut self) {
+    /// Gives the columns of the new velocities the means of the external mode.
+    fn shift(&mut self, number: u64) {
         let fast = self.fields.fast.read();
-        let means = fast.values()[self.tile.plane()..].chunks(self.tile.plane());
+        let wanted = fast.values()[self.tile.plane()..].chunks(self.tile.plane());
         let both = Component::both(&self.tile, &self.setup.grid, &self.setup.physics, &self.statics);
-        let ahead = [&self.ahead_first, &self.ahead];
-        for (((component, velocity), mean), ahead) in
-            both.iter().zip(&self.fields.velocities).zip(means).zip(ahead)
+        let velocities = &self.fields.velocities[after(number)];
+        for (((component, velocity), wanted), mean) in
+            both.iter().zip(velocities).zip(wanted).zip(&self.next_means)
         {
-            component.push(velocity.lock().values_mut(), ahead, mean, self.setup.stepping.step);
+            component.shift(velocity.lock().values_mut(), mean, wanted);
         }
-        work(self.work_of_levels(10, 48));
+        work(self.work_of_levels(6, 32));
     }
 
     /// The tracer after step `number`.
@@ -278,11 +310,15 @@ impl<'a> TileState<'a> {
             step: setup.stepping.step,
             substeps: setup.stepping.substeps,
         };
-        let [u, v] = [fields.velocities[0].read(), fields.velocities[1].read()];
-        let old = fields.tracers[number as usize % 2].read();
-        let mut new = fields.tracers[(number as usize + 1) % 2].lock();
-        let three = (old.values(), new.values_mut(), &mut rise[..]);
-        advection.advance((u.values(), v.values()), three, transports, scratch);
+        let [u, v] = [0, 1].map(|direction| fields.velocities[after(number)][direction].read());
+        let old = fields.tracers[now(number)].read();
+        let mut new = fields.tracers[after(number)].lock();
+        let seen = TracerFields {
+            velocities: [u.values(), v.values()],
+            sums: [&transports.sum_u, &transports.sum_v],
+            tracer: old.values(),
+        };
+        advection.advance(&seen, new.values_mut(), rise, scratch);
         work(self.work_of_levels(106, 48));
     }
 
@@ -321,7 +357,7 @@ impl<'a> TileState<'a> {
         let columns = self.fields.columns.gather(0).await?;
         let mut levels = [None, None];
         if recording.has_levels {
-            for (velocity, levels) in self.fields.velocities.iter().zip(&mut levels) {
+            for (velocity, levels) in self.fields.velocities[now(step)].iter().zip(&mut levels) {
                 *levels = velocity.gather(0).await?;
             }
         }
@@ -346,9 +382,9 @@ impl<'a> TileState<'a> {
     fn sum_columns(&self, step: u64) {
         let (tile, plane) = (&self.tile, self.tile.plane());
         let fast = self.fields.fast.read();
-        let tracer = self.fields.tracers[step as usize % 2].read();
+        let tracer = self.fields.tracers[now(step)].read();
         let (surface, tracer) = (&fast.values()[..plane], tracer.values());
-        let [u, v] = [self.fields.velocities[0].read(), self.fields.velocities[1].read()];
+        let [u, v] = [0, 1].map(|direction| self.fields.velocities[now(step)][direction].read());
         let mut columns = self.fields.columns.lock();
         for row in 0..tile.rows as isize {
             for column in 0..tile.columns as isize {

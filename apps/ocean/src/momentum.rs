@@ -9,6 +9,8 @@
 use crate::external::Statics;
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;
+use crate::vector::row_kernels;
+use std::ops::Range;
 
 /// The weight of the newest tendency in the Adams-Bashforth rule: 1.5 is second order without damping.
 const AHEAD: f64 = 1.6;
@@ -64,49 +66,41 @@ impl<'a> Component<'a> {
         [east, north]
     }
 
-    /// Computes the tendency of `own`, given the velocities of the other component, the vertical velocities at the
-    /// bottoms of all levels, the surface, and the mean of the other component over the column.
-    ///
-    /// `tendency` has the one of the step before, and gets this one; `mean` gets the mean of what is carried ahead.
+    /// Computes the velocities of `own` after a long step, but for the mean of each column, in the row of faces `line`.
     pub fn compute_tendency(
         &self,
-        (own, other): (&[f64], &[f64]),
-        (rise, surface, other_mean): (&[f64], &[f64], &[f64]),
-        [tendency, ahead, mean]: [&mut [f64]; 3],
-        is_first: bool,
+        line: &Range<usize>,
+        seen: &LevelFields<'_>,
+        ahead: &mut Ahead<'_>,
+        rows: &mut RowBuffers,
     ) {
-        let (plane, levels) = (self.tile.plane(), self.tile.levels);
-        let part = 1.0 / levels as f64;
-        let (ahead_by, back_by) = if is_first { (1.0, 0.0) } else { (AHEAD, AHEAD - 1.0) };
-        let mut inverse = vec![0.0; self.tile.columns];
-        for line in self.tile.lines(0) {
-            let n = line.len();
-            self.invert_thickness(surface, line.start, &mut inverse);
-            mean[line.clone()].fill(0.0);
-            for level in 0..levels {
-                let start = level * plane + line.start;
-                let below = if level > 0 { start - plane } else { start };
-                let above = if level + 1 < levels { start + plane } else { start };
-                let row = LevelRow { own, other, rise, other_mean, inverse: &inverse };
-                let now = &mut ahead[start..start + n];
-                self.compute_row(&row, [start, below, above, line.start], now);
-                if level + 1 == levels
-                    && let Some(wind) = self.wind
-                {
-                    let wind = &wind[line.clone()];
-                    for i in 0..n {
-                        now[i] += wind[i] * inverse[i];
-                    }
+        let (plane, levels, n) = (self.tile.plane(), self.tile.levels, line.len());
+        let RowBuffers { now, inverse } = rows;
+        self.invert_thickness(seen.surface, line.start, inverse);
+        ahead.slow[line.clone()].fill(0.0);
+        ahead.next_mean[line.clone()].fill(0.0);
+        for level in 0..levels {
+            let start = level * plane + line.start;
+            let below = if level > 0 { start - plane } else { start };
+            let above = if level + 1 < levels { start + plane } else { start };
+            self.compute_row(seen, [start, below, above, line.start], inverse, now);
+            let own = &seen.own[start..start + n];
+            if level + 1 == levels
+                && let Some(wind) = self.wind
+            {
+                let wind = &wind[line.clone()];
+                for i in 0..n {
+                    now[i] += wind[i] * inverse[i];
                 }
-                if level == 0 {
-                    let own = &own[start..start + n];
-                    for i in 0..n {
-                        now[i] -= self.physics.drag * own[i] * inverse[i];
-                    }
-                }
-                let before = &mut tendency[start..start + n];
-                extrapolate(now, before, &mut mean[line.clone()], [ahead_by, back_by, part]);
             }
+            if level == 0 {
+                for i in 0..n {
+                    now[i] -= self.physics.drag * own[i] * inverse[i];
+                }
+            }
+            let (slow, next_mean) = (&mut ahead.slow[line.clone()], &mut ahead.next_mean[line.clone()]);
+            let (tendency, next) = (&mut ahead.tendency[start..start + n], &mut ahead.next[start..start + n]);
+            extrapolate(tendency, next, slow, next_mean, ([&now[..], own], &ahead.factors));
         }
     }
 
@@ -127,13 +121,19 @@ impl<'a> Component<'a> {
 
     /// The tendency of a row of a level: its faces begin at `start`, those below and above in the column at `below` and
     /// `above`, and the columns at `flat`.
-    fn compute_row(&self, row: &LevelRow<'_>, [start, below, above, flat]: [usize; 4], now: &mut [f64]) {
+    fn compute_row(
+        &self,
+        seen: &LevelFields<'_>,
+        [start, below, above, flat]: [usize; 4],
+        inverse: &[f64],
+        now: &mut [f64],
+    ) {
         let (n, along, across, plane) = (now.len(), self.along, self.across, self.tile.plane());
         let take = |values: &'a [f64], start: usize| &values[start..start + n];
-        let own = |start: usize| &row.own[start..start + n];
-        let other = |start: usize| &row.other[start..start + n];
-        let even = |start: usize| &row.other_mean[start..start + n];
-        let rise = |start: usize| &row.rise[start..start + n];
+        let own = |start: usize| &seen.own[start..start + n];
+        let other = |start: usize| &seen.other[start..start + n];
+        let even = |start: usize| &seen.other_mean[start..start + n];
+        let rise = |start: usize| &seen.rise[start..start + n];
         let around = Around {
             here: own(start),
             ahead: own(start + along),
@@ -147,7 +147,7 @@ impl<'a> Component<'a> {
             rise: [start, start - along, start + plane, start + plane - along].map(rise),
             turn: [flat, flat - along].map(|start| take(&self.statics.coriolis, start)),
             mask: take(self.mask, flat),
-            inverse: &row.inverse[..n],
+            inverse: &inverse[..n],
         };
         let [by_along, by_across] = self.spacing.map(|spacing| 0.5 / spacing);
         let [spread_along, spread_across] =
@@ -160,38 +160,76 @@ impl<'a> Component<'a> {
             mix: self.physics.vertical_viscosity,
             turn: 0.5 * self.sign,
         };
-        compute_faces(now, &around, &rates);
+        compute_faces(now, (&around, &rates));
     }
 
-    /// Adds `ahead` times `step` to the velocities of the tile, and gives each column the mean `wanted`.
-    pub fn push(&self, own: &mut [f64], ahead: &[f64], wanted: &[f64], step: f64) {
-        let (plane, levels) = (self.tile.plane(), self.tile.levels);
-        let part = 1.0 / levels as f64;
-        let mut mean = vec![0.0; self.tile.columns];
+    /// Gives each column of the velocities `next`, whose means are `mean`, the mean `wanted`.
+    pub fn shift(&self, next: &mut [f64], mean: &[f64], wanted: &[f64]) {
+        let plane = self.tile.plane();
         for line in self.tile.lines(0) {
-            let n = line.len();
-            mean.fill(0.0);
-            for level in 0..levels {
+            let (wanted, mean, mask) = (&wanted[line.clone()], &mean[line.clone()], &self.mask[line.clone()]);
+            for level in 0..self.tile.levels {
                 let start = level * plane + line.start;
-                add_ahead(&mut own[start..start + n], &ahead[start..start + n], &mut mean, [step, part]);
-            }
-            let (wanted, mask) = (&wanted[line.clone()], &self.mask[line.clone()]);
-            for level in 0..levels {
-                let start = level * plane + line.start;
-                shift(&mut own[start..start + n], wanted, &mean, mask);
+                shift_row(&mut next[start..start + line.len()], [wanted, mean, mask]);
             }
         }
     }
 }
 
-/// The inputs of a row of tendencies.
-struct LevelRow<'a> {
-    own: &'a [f64],
-    other: &'a [f64],
-    /// Vertical velocities at the bottoms of levels; one level more than there are.
-    rise: &'a [f64],
-    other_mean: &'a [f64],
-    inverse: &'a [f64],
+/// The inputs of the tendencies of a component.
+pub struct LevelFields<'a> {
+    pub own: &'a [f64],
+    pub other: &'a [f64],
+    /// Vertical velocities at the bottoms of levels and at the surface.
+    pub rise: &'a [f64],
+    pub surface: &'a [f64],
+    /// Mean of the other component over the column.
+    pub other_mean: &'a [f64],
+}
+
+/// The results of the tendencies of a component.
+pub struct Ahead<'a> {
+    /// The tendencies of the step before, which become those of this one.
+    pub tendency: &'a mut [f64],
+    /// The velocities after the step, but for the mean of the column, and their mean.
+    pub next: &'a mut [f64],
+    pub next_mean: &'a mut [f64],
+    /// The mean over the column of the extrapolated tendencies.
+    pub slow: &'a mut [f64],
+    pub factors: Factors,
+}
+
+/// Factors of the extrapolation.
+pub struct Factors {
+    /// Weights of the newest tendency, and of the one before.
+    ahead: f64,
+    back: f64,
+    /// The part of the column that a level is.
+    part: f64,
+    /// Seconds of a step.
+    step: f64,
+}
+
+impl Factors {
+    /// The factors for this step; the first one has no tendency before it.
+    pub fn new(tile: &Tile, step: f64, is_first: bool) -> Factors {
+        let (ahead, back) = if is_first { (1.0, 0.0) } else { (AHEAD, AHEAD - 1.0) };
+        Factors { ahead, back, part: 1.0 / tile.levels as f64, step }
+    }
+}
+
+/// Memory of a row.
+#[derive(Clone, Debug, Default)]
+pub struct RowBuffers {
+    now: Vec<f64>,
+    /// One over the thickness of a layer at faces.
+    inverse: Vec<f64>,
+}
+
+impl RowBuffers {
+    pub fn new(tile: &Tile) -> RowBuffers {
+        RowBuffers { now: vec![0.0; tile.columns], inverse: vec![0.0; tile.columns] }
+    }
 }
 
 /// A row of faces and its neighbours, each as long as the row.
@@ -223,64 +261,60 @@ struct Rates {
     turn: f64,
 }
 
-/// The tendencies of a row of faces. A function of its own, so that the compiler knows that `now` overlaps nothing.
-#[inline(never)]
-fn compute_faces(now: &mut [f64], around: &Around<'_>, rates: &Rates) {
-    let n = now.len();
-    let Around { here, ahead, behind, left, right, under, over, beside, even, rise, turn, mask, inverse } =
-        around;
-    let (here, ahead, behind, left, right) = (&here[..n], &ahead[..n], &behind[..n], &left[..n], &right[..n]);
-    let (under, over, mask, inverse) = (&under[..n], &over[..n], &mask[..n], &inverse[..n]);
-    let [one, two, three, four] = beside.map(|values| &values[..n]);
-    let [mean_one, mean_two, mean_three, mean_four] = even.map(|values| &values[..n]);
-    let [bottom, bottom_behind, top, top_behind] = rise.map(|values| &values[..n]);
-    let [turn, turn_behind] = turn.map(|values| &values[..n]);
-    for i in 0..n {
-        let side = 0.25 * ((one[i] + two[i]) + (three[i] + four[i]));
-        let mean_side = 0.25 * ((mean_one[i] + mean_two[i]) + (mean_three[i] + mean_four[i]));
-        let advected =
-            here[i] * rates.by_along * (ahead[i] - behind[i]) + side * rates.by_across * (right[i] - left[i]);
-        let spread = rates.spread_along * ((ahead[i] - here[i]) - (here[i] - behind[i]))
-            + rates.spread_across * ((right[i] - here[i]) - (here[i] - left[i]));
-        let (up, down) = (over[i] - here[i], here[i] - under[i]);
-        let lifted =
-            0.25 * inverse[i] * ((top[i] + top_behind[i]) * up + (bottom[i] + bottom_behind[i]) * down);
-        let mixed = rates.mix * inverse[i] * inverse[i] * (up - down);
-        let turned = rates.turn * (turn[i] + turn_behind[i]) * (side - mean_side);
-        now[i] = (spread + mixed + turned - advected - lifted) * mask[i];
+row_kernels! {
+    /// The tendencies of a row of faces.
+    fn compute_faces(now: &mut [f64]; (around, rates): (&Around<'_>, &Rates)) {
+        let n = now.len();
+        let Around { here, ahead, behind, left, right, under, over, beside, even, rise, turn, mask, inverse } = around;
+        let (here, ahead, behind, left, right) = (&here[..n], &ahead[..n], &behind[..n], &left[..n], &right[..n]);
+        let (under, over, mask, inverse) = (&under[..n], &over[..n], &mask[..n], &inverse[..n]);
+        let [one, two, three, four] = beside.map(|values| &values[..n]);
+        let [mean_one, mean_two, mean_three, mean_four] = even.map(|values| &values[..n]);
+        let [bottom, bottom_behind, top, top_behind] = rise.map(|values| &values[..n]);
+        let [turn, turn_behind] = turn.map(|values| &values[..n]);
+        let Rates { by_along, by_across, spread_along, spread_across, mix, turn: turn_by } = *rates;
+        for i in 0..n {
+            let side = 0.25 * ((one[i] + two[i]) + (three[i] + four[i]));
+            let mean_side = 0.25 * ((mean_one[i] + mean_two[i]) + (mean_three[i] + mean_four[i]));
+            let advected = here[i] * by_along * (ahead[i] - behind[i]) + side * by_across * (right[i] - left[i]);
+            let spread = spread_along * ((ahead[i] - here[i]) - (here[i] - behind[i]))
+                + spread_across * ((right[i] - here[i]) - (here[i] - left[i]));
+            let (up, down) = (over[i] - here[i], here[i] - under[i]);
+            let lifted = 0.25 * inverse[i] * ((top[i] + top_behind[i]) * up + (bottom[i] + bottom_behind[i]) * down);
+            let mixed = mix * inverse[i] * inverse[i] * (up - down);
+            let turned = turn_by * (turn[i] + turn_behind[i]) * (side - mean_side);
+            now[i] = (spread + mixed + turned - advected - lifted) * mask[i];
+        }
     }
-}
 
-/// Replaces tendencies by what is carried ahead, keeps them in `before`, and adds to the mean of the column.
-#[inline(never)]
-fn extrapolate(now: &mut [f64], before: &mut [f64], mean: &mut [f64], [ahead, back, part]: [f64; 3]) {
-    let n = now.len();
-    let (before, mean) = (&mut before[..n], &mut mean[..n]);
-    for i in 0..n {
-        let carried = ahead * now[i] - back * before[i];
-        before[i] = now[i];
-        now[i] = carried;
-        mean[i] += part * carried;
+    /// Extrapolates tendencies, adds them to the velocities `own`, and adds both to the means of the column.
+    fn extrapolate(
+        before: &mut [f64],
+        next: &mut [f64],
+        slow: &mut [f64],
+        next_mean: &mut [f64];
+        (seen, factors): ([&[f64]; 2], &Factors)
+    ) {
+        let n = before.len();
+        let [now, own] = seen.map(|values| &values[..n]);
+        let (next, slow, next_mean) = (&mut next[..n], &mut slow[..n], &mut next_mean[..n]);
+        let Factors { ahead, back, part, step } = *factors;
+        for i in 0..n {
+            let carried = ahead * now[i] - back * before[i];
+            before[i] = now[i];
+            slow[i] += part * carried;
+            let after = own[i] + step * carried;
+            next[i] = after;
+            next_mean[i] += part * after;
+        }
     }
-}
 
-/// Adds `step` times `ahead` to velocities, and these to the mean of the column.
-#[inline(never)]
-fn add_ahead(own: &mut [f64], ahead: &[f64], mean: &mut [f64], [step, part]: [f64; 2]) {
-    let n = own.len();
-    let (ahead, mean) = (&ahead[..n], &mut mean[..n]);
-    for i in 0..n {
-        own[i] += step * ahead[i];
-        mean[i] += part * own[i];
-    }
-}
-
-/// Shifts velocities so that the mean of the column becomes `wanted`.
-#[inline(never)]
-fn shift(own: &mut [f64], wanted: &[f64], mean: &[f64], mask: &[f64]) {
-    let n = own.len();
-    let (wanted, mean, mask) = (&wanted[..n], &mean[..n], &mask[..n]);
-    for i in 0..n {
-        own[i] = (own[i] + (wanted[i] - mean[i])) * mask[i];
+    /// Shifts velocities so that the mean of the column becomes the wanted one.
+    fn shift_row(next: &mut [f64]; values: [&[f64]; 3]) {
+        let n = next.len();
+        let [wanted, mean, mask] = values.map(|values| &values[..n]);
+        for i in 0..n {
+            next[i] = (next[i] + (wanted[i] - mean[i])) * mask[i];
+        }
     }
 }

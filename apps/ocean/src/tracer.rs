@@ -4,11 +4,15 @@
 //! (Lax and Wendroff), which the limiter of van Leer (Towards the ultimate conservative difference scheme IV, 1977, the
 //! monotonised central one) keeps from making new extremes. What rises through the bottom of a layer follows from
 //! continuity, with the layers moving as the surface does. Invariants: what leaves a cell enters its neighbour, and a
-//! tracer that is the same everywhere stays so, both to rounding.
+//! tracer that is the same everywhere stays so, both to rounding. Rows are done from the south, each with all its
+//! levels, so that a row is met again while it is in a cache: what passes its northern faces is kept for the row after
+//! it.
 
-use crate::external::{Statics, Transports};
+use crate::external::Statics;
 use crate::setup::{Grid, Physics};
-use crate::tile::Tile;
+use crate::tile::{HALO, Tile};
+use crate::vector::row_kernels;
+use std::ops::Range;
 
 /// The input of a step of the tracer.
 pub struct Advection<'a> {
@@ -25,16 +29,36 @@ pub struct Advection<'a> {
     pub substeps: u32,
 }
 
-/// Memory of a step: planes with halos.
+/// The fields that move the tracer, and the tracer before the step; all with halos.
+pub struct TracerFields<'a> {
+    /// Velocities of the levels after the step.
+    pub velocities: [&'a [f64]; 2],
+    /// Sums of the transports of the short steps.
+    pub sums: [&'a [f64]; 2],
+    pub tracer: &'a [f64],
+}
+
+/// Memory of a row with its halo.
+#[derive(Clone, Debug, Default)]
+struct FaceRow {
+    /// Mean thickness of the water at faces.
+    wet: Vec<f64>,
+    /// Factors by which a transport through a face becomes the part of a cell that it empties.
+    courant: Vec<f64>,
+    /// Transports of a level, and of the tracer in it.
+    flow: Vec<f64>,
+    carried: Vec<f64>,
+}
+
+/// Memory of a step: rows with halos.
 #[derive(Clone, Debug, Default)]
 pub struct TracerScratch {
-    /// Mean thickness of the water at faces.
-    wet: [Vec<f64>; 2],
-    /// Factors by which a transport through a face becomes the part of a cell that it empties.
-    courant: [Vec<f64>; 2],
-    /// Transports of a level, and of the tracer in it.
-    flow: [Vec<f64>; 2],
-    carried: [Vec<f64>; 2],
+    /// The western faces of a row, and its northern ones.
+    west: FaceRow,
+    north: FaceRow,
+    /// Transports through the southern faces of a row, and of the tracer in it, of each level.
+    south_flow: Vec<Vec<f64>>,
+    south_carried: Vec<Vec<f64>>,
     /// One over the thickness of a layer after the step; 0 on land.
     inverse: Vec<f64>,
     /// The amounts of tracer that rise through the bottom and the top of a level.
@@ -44,16 +68,16 @@ pub struct TracerScratch {
 
 impl TracerScratch {
     pub fn new(tile: &Tile) -> TracerScratch {
-        let plane = || vec![0.0; tile.plane()];
-        let pair = || [plane(), plane()];
+        let row = || vec![0.0; tile.stride()];
+        let faces = || FaceRow { wet: row(), courant: row(), flow: row(), carried: row() };
         TracerScratch {
-            wet: pair(),
-            courant: pair(),
-            flow: pair(),
-            carried: pair(),
-            inverse: plane(),
-            below: plane(),
-            above: plane(),
+            west: faces(),
+            north: faces(),
+            south_flow: vec![row(); tile.levels],
+            south_carried: vec![row(); tile.levels],
+            inverse: row(),
+            below: row(),
+            above: row(),
         }
     }
 }
@@ -69,34 +93,63 @@ pub(crate) fn at_face(upstream: f64, before: f64, rise: f64, courant: f64) -> f6
     upstream + 0.5 * (1.0 - courant) * slope
 }
 
+/// A row of the tile or of its halo: the index of its first own column, and how many columns are its own.
+#[derive(Clone, Copy, Debug)]
+struct GridRow {
+    start: usize,
+    columns: usize,
+}
+
+impl GridRow {
+    /// The indices of its columns, with some more at the left and the right.
+    fn with(&self, left: usize, right: usize) -> Range<usize> {
+        self.start - left..self.start + self.columns + right
+    }
+
+    /// The same in a row of its own.
+    fn alone(&self, left: usize, right: usize) -> Range<usize> {
+        HALO - left..HALO + self.columns + right
+    }
+}
+
 impl Advection<'_> {
     /// Computes the tracer after the step, and the vertical velocities at the bottoms of all levels and at the surface.
     pub fn advance(
         &self,
-        (east, north): (&[f64], &[f64]),
-        (tracer, next, rise): (&[f64], &mut [f64], &mut [f64]),
-        transports: &Transports,
+        seen: &TracerFields<'_>,
+        next: &mut [f64],
+        rise: &mut [f64],
         scratch: &mut TracerScratch,
     ) {
         let (tile, plane) = (self.tile, self.tile.plane());
-        self.measure_faces(scratch);
-        self.invert_thickness(scratch);
-        rise[..plane].fill(0.0);
-        scratch.below.fill(0.0);
-        for level in 0..tile.levels {
-            let here = level * plane;
-            let sums = [&transports.sum_u, &transports.sum_v];
-            for (direction, velocity) in [east, north].into_iter().enumerate() {
-                self.flow(direction, &velocity[here..here + plane], sums[direction], scratch);
+        // The first row has no more than northern faces, the next one and the last one no tracer.
+        for number in -2..=tile.rows as isize {
+            let row = GridRow { start: tile.at(number, 0), columns: tile.columns };
+            self.measure_row(row, number >= -1, scratch);
+            if number >= -1 {
+                rise[row.with(1, 1)].fill(0.0);
+                scratch.below.fill(0.0);
             }
-            let (under, over) = rise.split_at_mut(here + plane);
-            self.rise(&under[here..], &mut over[..plane], scratch);
-            for direction in 0..2 {
-                self.advect(direction, &tracer[here..here + plane], scratch);
+            for level in 0..tile.levels {
+                self.flow(row, level, 1, seen, scratch);
+                if number >= -1 {
+                    self.flow(row, level, 0, seen, scratch);
+                    let (under, over) = rise.split_at_mut((level + 1) * plane);
+                    self.lift(row, &under[level * plane..], &mut over[..plane], level, scratch);
+                }
+                if number >= -1 && number < tile.rows as isize {
+                    self.advect(row, level, 1, seen, scratch);
+                }
+                if (0..tile.rows as isize).contains(&number) {
+                    self.advect(row, level, 0, seen, scratch);
+                    self.advect_up(row, level, seen.tracer, &rise[(level + 1) * plane..], scratch);
+                    let here = level * plane..(level + 1) * plane;
+                    self.collect(row, level, &seen.tracer[here.clone()], &mut next[here], scratch);
+                    std::mem::swap(&mut scratch.below, &mut scratch.above);
+                }
+                std::mem::swap(&mut scratch.south_flow[level], &mut scratch.north.flow);
+                std::mem::swap(&mut scratch.south_carried[level], &mut scratch.north.carried);
             }
-            self.advect_up(tracer, level, &over[..plane], scratch);
-            self.collect(&tracer[here..here + plane], &mut next[here..here + plane], scratch);
-            std::mem::swap(&mut scratch.below, &mut scratch.above);
         }
     }
 
@@ -109,128 +162,138 @@ impl Advection<'_> {
         if direction == 0 { &self.statics.mask_u } else { &self.statics.mask_v }
     }
 
-    fn measure_faces(&self, scratch: &mut TracerScratch) {
-        let (levels, surface) = (self.tile.levels as f64, self.surface[1]);
-        for direction in 0..2 {
+    /// The faces of a direction that belong to a row: its western ones, or its northern ones, which lie in the next row.
+    fn faces(&self, row: GridRow, direction: usize) -> GridRow {
+        GridRow { start: row.start + direction * self.tile.stride(), ..row }
+    }
+
+    /// What is the same on all levels of a row; its western faces and its layers only if it has them.
+    fn measure_row(&self, row: GridRow, has_layers: bool, scratch: &mut TracerScratch) {
+        let (levels, surface, depth) = (self.tile.levels as f64, self.surface[1], &self.statics.depth);
+        let directions = if has_layers { 0..2 } else { 1..2 };
+        for direction in directions {
             let (along, spacing) = self.direction(direction);
+            let line = self.faces(row, direction).with(1, 2);
+            let there = line.start - along..line.end - along;
+            let values =
+                [&surface[line.clone()], &depth[line.clone()], &surface[there.clone()], &depth[there]];
+            let mask = &self.mask(direction)[line];
+            let faces = if direction == 0 { &mut scratch.west } else { &mut scratch.north };
+            let own = row.alone(1, 2);
+            thicken_faces(&mut faces.wet[own.clone()], values);
             let by = self.step * levels / spacing;
-            for line in self.tile.lines_with([1, 2, 1, 2]) {
-                let n = line.len();
-                let depth = &self.statics.depth;
-                let (here, there) = (line.start, line.start - along);
-                let (surface_here, surface_there) = (&surface[here..here + n], &surface[there..there + n]);
-                let (depth_here, depth_there) = (&depth[here..here + n], &depth[there..there + n]);
-                let mask = &self.mask(direction)[line.clone()];
-                let wet = &mut scratch.wet[direction][line.clone()];
-                let courant = &mut scratch.courant[direction][line];
-                for i in 0..n {
-                    wet[i] = 0.5 * ((surface_here[i] + depth_here[i]) + (surface_there[i] + depth_there[i]));
-                    courant[i] = if mask[i] > 0.0 { by / wet[i] } else { 0.0 };
-                }
-            }
+            rate_faces(&mut faces.courant[own.clone()], (&faces.wet[own], mask, by));
+        }
+        if has_layers {
+            let (line, own) = (row.with(0, 0), row.alone(0, 0));
+            invert(&mut scratch.inverse[own], ([&depth[line.clone()], &surface[line]], levels));
         }
     }
 
-    fn invert_thickness(&self, scratch: &mut TracerScratch) {
-        let levels = self.tile.levels as f64;
-        for line in self.tile.lines(0) {
-            let (depth, surface) = (&self.statics.depth[line.clone()], &self.surface[1][line.clone()]);
-            let inverse = &mut scratch.inverse[line];
-            for i in 0..inverse.len() {
-                inverse[i] = if depth[i] > 0.0 { levels / (depth[i] + surface[i]) } else { 0.0 };
-            }
-        }
-    }
-
-    /// Transports of a level through the faces of the tile and of a ring around it.
-    fn flow(&self, direction: usize, velocity: &[f64], sums: &[f64], scratch: &mut TracerScratch) {
+    /// Transports of a level through the faces of a row.
+    fn flow(
+        &self,
+        row: GridRow,
+        level: usize,
+        direction: usize,
+        seen: &TracerFields<'_>,
+        scratch: &mut TracerScratch,
+    ) {
         let part = 1.0 / self.tile.levels as f64;
         let share = 1.0 / f64::from(self.substeps);
-        for line in self.tile.lines_with([1, 2, 1, 2]) {
-            let (velocity, sum) = (&velocity[line.clone()], &sums[line.clone()]);
-            let (mean, wet) = (&self.mean[direction][line.clone()], &scratch.wet[direction][line.clone()]);
-            let flow = &mut scratch.flow[direction][line];
-            mix_flow(flow, [velocity, sum, mean, wet], [part, share]);
-        }
+        let (line, own) = (self.faces(row, direction).with(1, 2), row.alone(1, 2));
+        let velocity = &seen.velocities[direction][level * self.tile.plane()..][line.clone()];
+        let (sum, mean) = (&seen.sums[direction][line.clone()], &self.mean[direction][line]);
+        let FaceRow { wet, flow, .. } = if direction == 0 { &mut scratch.west } else { &mut scratch.north };
+        mix_flow(&mut flow[own.clone()], ([velocity, sum, mean, &wet[own]], [part, share]));
     }
 
     /// The vertical velocities at the top of a level from those at its bottom, by continuity.
-    fn rise(&self, under: &[f64], over: &mut [f64], scratch: &TracerScratch) {
+    fn lift(&self, row: GridRow, under: &[f64], over: &mut [f64], level: usize, scratch: &TracerScratch) {
         let part = 1.0 / (self.tile.levels as f64 * self.step);
         let (by_x, by_y) = (1.0 / self.grid.dx, 1.0 / self.grid.dy);
-        let stride = self.tile.stride();
-        for line in self.tile.lines(1) {
-            let n = line.len();
-            let [u, v] = &scratch.flow;
-            let (west, east) = (&u[line.clone()], &u[line.start + 1..][..n]);
-            let (south, north) = (&v[line.clone()], &v[line.start + stride..][..n]);
-            let (before, after) = (&self.surface[0][line.clone()], &self.surface[1][line.clone()]);
-            let (under, over) = (&under[line.clone()], &mut over[line]);
-            lift(over, [under, west, east, south, north, before, after], [by_x, by_y, part]);
-        }
+        let (line, own) = (row.with(1, 1), row.alone(1, 1));
+        let (west, east) = (&scratch.west.flow[own.clone()], &scratch.west.flow[own.start + 1..=own.end]);
+        let (south, north) = (&scratch.south_flow[level][own.clone()], &scratch.north.flow[own]);
+        let (before, after) = (&self.surface[0][line.clone()], &self.surface[1][line.clone()]);
+        let values = [&under[line.clone()], west, east, south, north, before, after];
+        lift_row(&mut over[line], (values, [by_x, by_y, part]));
     }
 
-    /// The amount of tracer that passes each face of the tile.
-    fn advect(&self, direction: usize, tracer: &[f64], scratch: &mut TracerScratch) {
+    /// The amount of tracer of a level that passes each face of a row.
+    fn advect(
+        &self,
+        row: GridRow,
+        level: usize,
+        direction: usize,
+        seen: &TracerFields<'_>,
+        scratch: &mut TracerScratch,
+    ) {
         let (along, spacing) = self.direction(direction);
         let spread = self.physics.diffusivity / (spacing * self.tile.levels as f64);
-        let around = if direction == 0 { [0, 0, 0, 1] } else { [0, 1, 0, 0] };
+        let right = 1 - direction;
+        let (line, own) = (self.faces(row, direction).with(0, right), row.alone(0, right));
+        let (start, n) = (line.start, line.len());
+        let tracer = &seen.tracer[level * self.tile.plane()..][..self.tile.plane()];
         let mask = self.mask(direction);
-        for line in self.tile.lines_with(around) {
-            let (n, start) = (line.len(), line.start);
-            let faces = Faces {
-                second: &tracer[start - 2 * along..][..n],
-                first: &tracer[start - along..][..n],
-                here: &tracer[start..][..n],
-                beyond: &tracer[start + along..][..n],
-                mask_before: &mask[start - along..][..n],
-                mask_beyond: &mask[start + along..][..n],
-                mask: &mask[start..][..n],
-                flow: &scratch.flow[direction][line.clone()],
-                courant: &scratch.courant[direction][line.clone()],
-                wet: &scratch.wet[direction][line.clone()],
-            };
-            advect_faces(&mut scratch.carried[direction][line], &faces, spread);
-        }
+        let FaceRow { wet, courant, flow, carried } =
+            if direction == 0 { &mut scratch.west } else { &mut scratch.north };
+        let faces = Faces {
+            second: &tracer[start - 2 * along..][..n],
+            first: &tracer[start - along..][..n],
+            here: &tracer[start..][..n],
+            beyond: &tracer[start + along..][..n],
+            mask_before: &mask[start - along..][..n],
+            mask_beyond: &mask[start + along..][..n],
+            mask: &mask[start..][..n],
+            flow: &flow[own.clone()],
+            courant: &courant[own.clone()],
+            wet: &wet[own.clone()],
+        };
+        advect_faces(&mut carried[own], (&faces, spread));
     }
 
     /// The amount of tracer that rises through the top of a level; none through the surface.
-    fn advect_up(&self, tracer: &[f64], level: usize, rise: &[f64], scratch: &mut TracerScratch) {
+    fn advect_up(
+        &self,
+        row: GridRow,
+        level: usize,
+        tracer: &[f64],
+        rise: &[f64],
+        scratch: &mut TracerScratch,
+    ) {
         let (plane, levels) = (self.tile.plane(), self.tile.levels);
         if level + 1 == levels {
             scratch.above.fill(0.0);
             return;
         }
-        let plane_of = |level: usize| &tracer[level * plane..][..plane];
-        let (second, first) = (plane_of(level.saturating_sub(1)), plane_of(level));
-        let (here, beyond) = (plane_of(level + 1), plane_of((level + 2).min(levels - 1)));
-        let mixed = self.physics.vertical_diffusivity;
-        for line in self.tile.lines(0) {
-            let (second, first) = (&second[line.clone()], &first[line.clone()]);
-            let (here, beyond) = (&here[line.clone()], &beyond[line.clone()]);
-            let inverse = &scratch.inverse[line.clone()];
-            let (rise, above) = (&rise[line.clone()], &mut scratch.above[line]);
-            advect_tops(above, [second, first, here, beyond, inverse, rise], [self.step, mixed]);
-        }
+        let (line, own) = (row.with(0, 0), row.alone(0, 0));
+        let row_of = |level: usize| &tracer[level * plane..][line.clone()];
+        let (second, first) = (row_of(level.saturating_sub(1)), row_of(level));
+        let (here, beyond) = (row_of(level + 1), row_of((level + 2).min(levels - 1)));
+        let values = [second, first, here, beyond, &scratch.inverse[own.clone()], &rise[line]];
+        let factors = [self.step, self.physics.vertical_diffusivity];
+        advect_tops(&mut scratch.above[own], (values, factors));
     }
 
     /// The tracer of a level after the step.
-    fn collect(&self, tracer: &[f64], next: &mut [f64], scratch: &TracerScratch) {
+    fn collect(&self, row: GridRow, level: usize, tracer: &[f64], next: &mut [f64], scratch: &TracerScratch) {
         let part = 1.0 / self.tile.levels as f64;
         let (by_x, by_y) = (self.step / self.grid.dx, self.step / self.grid.dy);
-        let (stride, depth) = (self.tile.stride(), &self.statics.depth);
-        for line in self.tile.lines(0) {
-            let n = line.len();
-            let [u, v] = &scratch.carried;
-            let (west, east) = (&u[line.clone()], &u[line.start + 1..][..n]);
-            let (south, north) = (&v[line.clone()], &v[line.start + stride..][..n]);
-            let (under, over) = (&scratch.below[line.clone()], &scratch.above[line.clone()]);
-            let (before, inverse) = (&self.surface[0][line.clone()], &scratch.inverse[line.clone()]);
-            let (depth, tracer) = (&depth[line.clone()], &tracer[line.clone()]);
-            let next = &mut next[line];
-            let sides = [west, east, south, north, under, over];
-            collect_row(next, sides, [depth, before, inverse, tracer], [by_x, by_y, self.step, part]);
-        }
+        let (line, own) = (row.with(0, 0), row.alone(0, 0));
+        let west = &scratch.west.carried;
+        let (south, north) = (&scratch.south_carried[level], &scratch.north.carried);
+        let sides = [
+            &west[own.clone()],
+            &west[own.start + 1..=own.end],
+            &south[own.clone()],
+            &north[own.clone()],
+            &scratch.below[own.clone()],
+            &scratch.above[own.clone()],
+        ];
+        let (depth, before) = (&self.statics.depth[line.clone()], &self.surface[0][line.clone()]);
+        let values = [depth, before, &scratch.inverse[own], &tracer[line.clone()]];
+        collect_row(&mut next[line], (sides, values, [by_x, by_y, self.step, part]));
     }
 }
 
@@ -249,75 +312,94 @@ struct Faces<'a> {
     wet: &'a [f64],
 }
 
-// Functions of their own, so that the compiler knows that what they write overlaps nothing.
-
-#[inline(never)]
-fn mix_flow(flow: &mut [f64], values: [&[f64]; 4], [part, share]: [f64; 2]) {
-    let n = flow.len();
-    let [velocity, sum, mean, wet] = values.map(|values| &values[..n]);
-    for i in 0..n {
-        flow[i] = part * (share * sum[i] + wet[i] * (velocity[i] - mean[i]));
+row_kernels! {
+    /// Mean thickness of the water at faces.
+    fn thicken_faces(wet: &mut [f64]; values: [&[f64]; 4]) {
+        let n = wet.len();
+        let [surface, depth, surface_there, depth_there] = values.map(|values| &values[..n]);
+        for i in 0..n {
+            wet[i] = 0.5 * ((surface[i] + depth[i]) + (surface_there[i] + depth_there[i]));
+        }
     }
-}
 
-#[inline(never)]
-fn lift(over: &mut [f64], values: [&[f64]; 7], [by_x, by_y, part]: [f64; 3]) {
-    let n = over.len();
-    let [under, west, east, south, north, before, after] = values.map(|values| &values[..n]);
-    for i in 0..n {
-        let flows_out = by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]);
-        over[i] = under[i] - (flows_out + part * (after[i] - before[i]));
+    fn rate_faces(courant: &mut [f64]; (wet, mask, by): (&[f64], &[f64], f64)) {
+        let n = courant.len();
+        let (wet, mask) = (&wet[..n], &mask[..n]);
+        for i in 0..n {
+            courant[i] = if mask[i] > 0.0 { by / wet[i] } else { 0.0 };
+        }
     }
-}
 
-#[inline(never)]
-fn advect_faces(carried: &mut [f64], faces: &Faces<'_>, spread: f64) {
-    let n = carried.len();
-    let Faces { second, first, here, beyond, mask_before, mask_beyond, mask, flow, courant, wet } = faces;
-    let (second, first, here, beyond) = (&second[..n], &first[..n], &here[..n], &beyond[..n]);
-    let (mask_before, mask_beyond, mask) = (&mask_before[..n], &mask_beyond[..n], &mask[..n]);
-    let (flow, courant, wet) = (&flow[..n], &courant[..n], &wet[..n]);
-    for i in 0..n {
-        let rise = here[i] - first[i];
-        let is_forward = flow[i] >= 0.0;
-        let from_west = (first[i] - second[i]) * mask_before[i];
-        let from_east = (here[i] - beyond[i]) * mask_beyond[i];
-        let upstream = if is_forward { first[i] } else { here[i] };
-        let before = if is_forward { from_west } else { from_east };
-        let downstream = if is_forward { rise } else { -rise };
-        let at = at_face(upstream, before, downstream, flow[i].abs() * courant[i]);
-        carried[i] = flow[i] * at - spread * wet[i] * rise * mask[i];
+    /// One over the thickness of a layer.
+    fn invert(inverse: &mut [f64]; (values, levels): ([&[f64]; 2], f64)) {
+        let n = inverse.len();
+        let [depth, surface] = values.map(|values| &values[..n]);
+        for i in 0..n {
+            inverse[i] = if depth[i] > 0.0 { levels / (depth[i] + surface[i]) } else { 0.0 };
+        }
     }
-}
 
-#[inline(never)]
-fn advect_tops(above: &mut [f64], values: [&[f64]; 6], [step, mixed]: [f64; 2]) {
-    let n = above.len();
-    let [second, first, here, beyond, inverse, rise] = values.map(|values| &values[..n]);
-    for i in 0..n {
-        let up = here[i] - first[i];
-        let is_upward = rise[i] >= 0.0;
-        let upstream = if is_upward { first[i] } else { here[i] };
-        let (from_below, from_above) = (first[i] - second[i], here[i] - beyond[i]);
-        let before = if is_upward { from_below } else { from_above };
-        let downstream = if is_upward { up } else { -up };
-        let at = at_face(upstream, before, downstream, rise[i].abs() * step * inverse[i]);
-        above[i] = rise[i] * at - mixed * inverse[i] * up;
+    fn mix_flow(flow: &mut [f64]; (values, [part, share]): ([&[f64]; 4], [f64; 2])) {
+        let n = flow.len();
+        let [velocity, sum, mean, wet] = values.map(|values| &values[..n]);
+        for i in 0..n {
+            flow[i] = part * (share * sum[i] + wet[i] * (velocity[i] - mean[i]));
+        }
     }
-}
 
-#[inline(never)]
-fn collect_row(
-    next: &mut [f64],
-    sides: [&[f64]; 6],
-    values: [&[f64]; 4],
-    [by_x, by_y, step, part]: [f64; 4],
-) {
-    let n = next.len();
-    let [west, east, south, north, under, over] = sides.map(|values| &values[..n]);
-    let [depth, before, inverse, tracer] = values.map(|values| &values[..n]);
-    for i in 0..n {
-        let left = by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]) + step * (over[i] - under[i]);
-        next[i] = (tracer[i] * (part * (depth[i] + before[i])) - left) * inverse[i];
+    fn lift_row(over: &mut [f64]; (values, [by_x, by_y, part]): ([&[f64]; 7], [f64; 3])) {
+        let n = over.len();
+        let [under, west, east, south, north, before, after] = values.map(|values| &values[..n]);
+        for i in 0..n {
+            let flows_out = by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]);
+            over[i] = under[i] - (flows_out + part * (after[i] - before[i]));
+        }
+    }
+
+    fn advect_faces(carried: &mut [f64]; (faces, spread): (&Faces<'_>, f64)) {
+        let n = carried.len();
+        let Faces { second, first, here, beyond, mask_before, mask_beyond, mask, flow, courant, wet } = faces;
+        let (second, first, here, beyond) = (&second[..n], &first[..n], &here[..n], &beyond[..n]);
+        let (mask_before, mask_beyond, mask) = (&mask_before[..n], &mask_beyond[..n], &mask[..n]);
+        let (flow, courant, wet) = (&flow[..n], &courant[..n], &wet[..n]);
+        for i in 0..n {
+            let rise = here[i] - first[i];
+            let is_forward = flow[i] >= 0.0;
+            let from_west = (first[i] - second[i]) * mask_before[i];
+            let from_east = (here[i] - beyond[i]) * mask_beyond[i];
+            let upstream = if is_forward { first[i] } else { here[i] };
+            let before = if is_forward { from_west } else { from_east };
+            let downstream = if is_forward { rise } else { -rise };
+            let at = at_face(upstream, before, downstream, flow[i].abs() * courant[i]);
+            carried[i] = flow[i] * at - spread * wet[i] * rise * mask[i];
+        }
+    }
+
+    fn advect_tops(above: &mut [f64]; (values, [step, mixed]): ([&[f64]; 6], [f64; 2])) {
+        let n = above.len();
+        let [second, first, here, beyond, inverse, rise] = values.map(|values| &values[..n]);
+        for i in 0..n {
+            let up = here[i] - first[i];
+            let is_upward = rise[i] >= 0.0;
+            let upstream = if is_upward { first[i] } else { here[i] };
+            let (from_below, from_above) = (first[i] - second[i], here[i] - beyond[i]);
+            let before = if is_upward { from_below } else { from_above };
+            let downstream = if is_upward { up } else { -up };
+            let at = at_face(upstream, before, downstream, rise[i].abs() * step * inverse[i]);
+            above[i] = rise[i] * at - mixed * inverse[i] * up;
+        }
+    }
+
+    fn collect_row(
+        next: &mut [f64];
+        (sides, values, [by_x, by_y, step, part]): ([&[f64]; 6], [&[f64]; 4], [f64; 4])
+    ) {
+        let n = next.len();
+        let [west, east, south, north, under, over] = sides.map(|values| &values[..n]);
+        let [depth, before, inverse, tracer] = values.map(|values| &values[..n]);
+        for i in 0..n {
+            let left = by_x * (east[i] - west[i]) + by_y * (north[i] - south[i]) + step * (over[i] - under[i]);
+            next[i] = (tracer[i] * (part * (depth[i] + before[i])) - left) * inverse[i];
+        }
     }
 }

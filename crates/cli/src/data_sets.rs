@@ -1,4 +1,4 @@
-//! `isles data`: the graphs that Isles knows by name.
+//! `isles data`: the graphs and other files of data that Isles knows by name.
 
 use clap::Subcommand;
 use isles_app::Failure;
@@ -9,11 +9,11 @@ use isles_graph::rmat;
 /// Commands for data sets.
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Lists the graphs and where each one is
+    /// Lists the graphs and other files, and where each one is
     List,
-    /// Extracts a graph from its Debian package into the cache: ISLES_CACHE, or ~/.cache/isles
+    /// Extracts a graph or another file from its Debian package into the cache: ISLES_CACHE, or ~/.cache/isles
     Fetch {
-        /// The name of the graph
+        /// The name of the graph or file
         name: String,
     },
 }
@@ -41,6 +41,8 @@ fn list(width: Option<usize>) -> String {
     let mut text = wrapped(&heading, "about", width);
     text.extend(dataset::list().iter().map(|known| wrapped(&facts(known), &known.about, width)));
     text += "\n";
+    text.extend(dataset::files().iter().map(|known| wrapped(&file_facts(known), &known.about, width)));
+    text += "\n";
     text += &wrapped("Generated on demand:", &generated, width);
     text + &wrapped("Triples, for isles run rdf --data:", TRIPLES, width)
 }
@@ -64,9 +66,15 @@ fn wrapped(start: &str, rest: &str, width: Option<usize>) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Fetches a graph; where it is.
+/// Fetches a graph or another file; where it is.
 fn fetch(name: &str) -> Result<String, DatasetError> {
     let bytes = dataset::fetch(name)?.len();
+    if let Some(path) = dataset::find_file(name).and_then(Dataset::path_here) {
+        return Ok(format!(
+            "{name}: {bytes} bytes in {}, the SHA-256 is that of the catalogue\n",
+            path.display()
+        ));
+    }
     let known = dataset::find(name).map(Dataset::presence);
     let place = match known {
         Some(Presence::BuiltIn) => "in the program itself".to_owned(),
@@ -75,14 +83,24 @@ fn fetch(name: &str) -> Result<String, DatasetError> {
     Ok(format!("{name}: {bytes} bytes {place}, SHA-256 as in the catalogue\n"))
 }
 
-fn facts(dataset: &Dataset) -> String {
-    let Dataset { name, vertices, edges, .. } = dataset;
-    let kind = if dataset.directed { "directed" } else { "undirected" };
-    let place = match dataset.presence() {
+fn place_of(dataset: &Dataset) -> &'static str {
+    match dataset.presence() {
         Presence::BuiltIn => "built in",
         Presence::Local => "cache",
         Presence::Remote => "package",
-    };
+    }
+}
+
+/// The same of a file that is no graph.
+fn file_facts(dataset: &Dataset) -> String {
+    let ending = dataset.path.rsplit('.').next().unwrap_or_default();
+    format!("{:<18} {:>9} {:>9}  {ending:<10} {:<9}", dataset.name, "", "", place_of(dataset))
+}
+
+fn facts(dataset: &Dataset) -> String {
+    let Dataset { name, vertices, edges, .. } = dataset;
+    let kind = if dataset.directed { "directed" } else { "undirected" };
+    let place = place_of(dataset);
     format!("{name:<18} {vertices:>9} {edges:>9}  {kind:<10} {place:<9}")
 }
 
@@ -94,7 +112,7 @@ mod tests {
     fn the_list_fits_the_width_there_is_and_says_the_same_at_each() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let whole = list(None);
-        assert_eq!(whole.lines().count(), dataset::list().len() + 4);
+        assert_eq!(whole.lines().count(), dataset::list().len() + dataset::files().len() + 5);
         for width in [64, 80, 120, 200] {
             let list = list(Some(width));
             assert!(list.lines().all(|line| line.chars().count() < width), "{width}: {list}");

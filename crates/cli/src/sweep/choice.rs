@@ -172,6 +172,7 @@ mod tests {
             peak_watts,
             models: Vec::new(),
             region: None,
+            times: 1,
         }
     }
 

@@ -50,6 +50,7 @@ mod tests {
             peak_watts: 1.0,
             models: Vec::new(),
             region: None,
+            times: 1,
         };
         times.iter().map(point).collect()
     }

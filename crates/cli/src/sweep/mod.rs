@@ -25,6 +25,9 @@ use isles_chip::gear::Gears;
 use point::{Point, Runner, Setting, Subject};
 use std::path::Path;
 
+/// The most times that a task can run its region.
+const TIMES_MAX: u32 = 1_000_000;
+
 /// The settings that a sweep looks at itself.
 const GOVERNOR: &SettingRow = setting("governor");
 const WORK: &SettingRow = setting("work");
@@ -80,6 +83,11 @@ struct Arguments {
     /// Marked region to judge by, or none for the whole run [default: the region, if the program marks one]
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
+
+    /// How many times the task runs the region: time and energy are those of one run, times this. A few steps of a long
+    /// computation then stand for all
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    times: Option<String>,
 
     /// Print all settings, not only those that no other beats in both time and energy
     #[arg(long)]
@@ -145,6 +153,7 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     let [cap, deadline, battery] =
         [&arguments.cap, &arguments.deadline, &arguments.battery].map(Option::as_deref);
     let limits = Limits::read(cap, deadline, battery)?;
+    let times = read_times(arguments.times.as_deref())?;
     let chip = arguments.machine.strip_prefix("chip:").and_then(crate::chip::read);
     let mut claims: Vec<Claim> = chip.into_iter().chain(subject.reads()?).collect();
     let csv = arguments.csv.as_deref();
@@ -157,12 +166,19 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     let context = SweepContext::of(&arguments)?;
     let settings = context.settings(&arguments, &limits)?;
     let region = arguments.region.as_deref();
-    let points = Runner { subject: &subject, context: &context, region }.run(&settings)?;
+    let points = Runner { subject: &subject, context: &context, region, times }.run(&settings)?;
     let flags: Vec<String> =
         context.said.iter().map(|flag| format!("{} {}", flag.name, flag.value)).collect();
     let origin =
         [("program", subject.words()), ("machine", arguments.machine.clone()), ("flags", flags.join(" "))];
     print_sweep((&arguments, &origin), &limits, &points, [csv, svg])
+}
+
+/// Reads how many times the task runs the region; 1 if it was not said.
+fn read_times(said: Option<&str>) -> Result<u32, Failure> {
+    let Some(said) = said else { return Ok(1) };
+    let times = said.parse().ok().filter(|times| (1..=TIMES_MAX).contains(times));
+    times.ok_or_else(|| refusal("--times", said, &format!("a whole number from 1 to {TIMES_MAX}")))
 }
 
 /// Prints the table, the choice and the reason; if there is none it says so and writes nothing.

@@ -45,6 +45,8 @@ pub struct Point {
     pub models: Vec<(String, f64)>,
     /// Marked region to which time, energy and mean power belong; `None` if they are of the whole run.
     pub region: Option<String>,
+    /// Number of times the task runs the region; time and energy are those of all of them.
+    pub times: u32,
 }
 
 impl Point {
@@ -130,6 +132,8 @@ pub struct Runner<'a> {
     pub context: &'a SweepContext<'a>,
     /// The marked region by which to judge, as it was said.
     pub region: Option<&'a str>,
+    /// Number of times the task runs the region.
+    pub times: u32,
 }
 
 impl Runner<'_> {
@@ -177,6 +181,9 @@ impl Runner<'_> {
         let summary = self.subject.summary(number, &flags)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
         let region = self.region_of(&summary)?;
+        if region.is_none() && self.times > 1 {
+            return Err(refusal("--times", &self.times.to_string(), "1, for runs judged as a whole"));
+        }
         self.point(setting, &summary, region).ok_or_else(lacking)
     }
 
@@ -222,12 +229,13 @@ impl Runner<'_> {
         Some(Point {
             setting: setting.clone(),
             clock,
-            seconds: seconds as f64 / 1e12,
-            joules,
+            seconds: seconds as f64 / 1e12 * f64::from(self.times),
+            joules: joules * f64::from(self.times),
             mean_watts,
             peak_watts: energy["peak_w"].as_f64()?,
             models: models.iter().map(name).collect::<Option<_>>()?,
             region: region.and_then(|region| Some(region["name"].as_str()?.to_owned())),
+            times: self.times,
         })
     }
 }

@@ -72,9 +72,13 @@ fn note_of_battery(limits: &Limits, chosen: &Point) -> String {
 
 /// Returns the note on the region that time and energy are of; empty if they are of the whole run.
 fn note_of_region(points: &[Point]) -> String {
-    let region = points.iter().find_map(|point| point.region.as_deref());
-    let note = |region| {
-        format!("time, energy and mean are those of the region {region}, peaks those of the whole run\n")
+    let region = points.iter().find_map(|point| Some((point.region.as_deref()?, point.times)));
+    let note = |(region, times)| {
+        let what = match times {
+            1 => "time, energy and mean are those".to_owned(),
+            _ => format!("time and energy are {times} times those, and mean is that,"),
+        };
+        format!("{what} of the region {region}, peaks those of the whole run\n")
     };
     region.map_or(String::new(), note)
 }
@@ -129,7 +133,7 @@ pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: 
     let keys: String = keys.map(|constant| format!(",{}", cell(&constant.key))).collect();
     writeln!(
         out,
-        "{names}places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,jump,region,efficient,under_cap,in_time{keys}"
+        "{names}places,governor,clock_mhz,voltage_v,time_s,energy_j,mean_w,peak_w,energy_delay_js,jump,region,times,efficient,under_cap,in_time{keys}"
     )?;
     for (point, jumps) in points.iter().zip(jumps(points)) {
         let governor = point.setting.policy;
@@ -140,10 +144,11 @@ pub fn write_csv(out: &mut dyn Write, origin: &Origin, limits: &Limits, points: 
         let Point { seconds, joules, mean_watts, peak_watts, .. } = point;
         writeln!(
             out,
-            "{origin}{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{jumps},{},{},{},{}{values}",
+            "{origin}{},{governor},{clock},{seconds},{joules},{mean_watts},{peak_watts},{},{jumps},{},{},{},{},{}{values}",
             point.setting.places,
             point.energy_delay(),
             cell(point.region.as_deref().unwrap_or_default()),
+            point.times,
             is_efficient(point, points),
             limits.is_under_cap(point),
             limits.is_in_time(point)

@@ -68,6 +68,34 @@ fn the_choice_without_a_limit_is_the_least_product_of_energy_and_time_of_all_tha
 }
 
 #[test]
+fn a_few_steps_stand_for_all_of_them() {
+    let scene = Scene::new("sweep");
+    let sweep = |more: &str, csv: &str| {
+        let small = "sweep ocean --case basin --rows 8 --columns 8 --levels 2 --steps 2 --places 2";
+        let ended = scene.run(&words(&format!("{small} --dividers 2,4 --csv {csv} {more}")));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended
+    };
+    sweep("", "once.csv");
+    let all = sweep("--times 100", "all.csv");
+    for name in ["time_s", "energy_j"] {
+        let (once, all) = (numbers(&scene.result("once.csv"), name), numbers(&scene.result("all.csv"), name));
+        let expected: Vec<f64> = once.iter().map(|value| value * 100.0).collect();
+        assert_eq!(all, expected, "{name}");
+    }
+    assert_eq!(numbers(&scene.result("all.csv"), "times"), [100.0, 100.0]);
+    assert!(all.stdout.contains("100 times those, and mean is that, of the region steps"), "{all:?}");
+    for (flags, allowed) in [
+        ("--times 0", "a whole number from 1 to 1000000"),
+        ("--times 2 --region none", "1, for runs judged as a whole"),
+    ] {
+        let refused = scene.run(&words(&format!("{SMALL} {flags}")));
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(allowed), "{refused:?}");
+    }
+}
+
+#[test]
 fn the_flags_behind_the_choice_repeat_it_to_the_joule() {
     let scene = Scene::new("sweep");
     let bc = "bc --graph karate --machine chip:mesh";

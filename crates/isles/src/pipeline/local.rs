@@ -10,11 +10,18 @@ use super::{Pipeline, StageFault, misused};
 use crate::Result;
 use crate::prelude::*;
 use isles_protocol::pipeline::CostMonitor;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Stages on their way to another place: the number of each, and its state, if it has one.
-pub(super) type SavedStages = Vec<(usize, Option<Vec<u8>>)>;
+/// A stage on its way to another place.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedStage {
+    pub(super) stage: usize,
+    /// `None` if it has none.
+    #[serde(with = "crate::plain::optional")]
+    pub(super) state: Option<Vec<u8>>,
+}
 
 /// The part of a pipeline at one place.
 pub(super) struct LocalPipeline<P: Pipeline> {
@@ -57,15 +64,20 @@ enum ArrivalForm {
 }
 
 impl Arrivals {
-    fn has_all(&self, epoch: u64, stages: usize) -> bool {
-        self.arrived_stages.iter().filter(|arrival| arrival.epoch == epoch).count() == stages
+    /// Returns `true` if the groups of `epoch` are given up.
+    pub(super) fn has_aborted(&self, epoch: u64) -> bool {
+        epoch < self.aborted_before
     }
 
-    fn take(&mut self, epoch: u64) -> Vec<StageArrival> {
-        let mut taken: Vec<StageArrival> =
-            self.arrived_stages.extract_if(.., |arrival| arrival.epoch == epoch).collect();
-        taken.sort_unstable_by_key(|arrival| arrival.stage);
-        taken
+    fn has(&self, epoch: u64, stage: usize) -> bool {
+        self.arrived_stages.iter().any(|arrival| (arrival.epoch, arrival.stage) == (epoch, stage))
+    }
+
+    /// Takes a stage; `None` if its group is given up.
+    fn take(&mut self, epoch: u64, stage: usize) -> Option<ArrivalForm> {
+        let is_it = |arrival: &StageArrival| (arrival.epoch, arrival.stage) == (epoch, stage);
+        let at = self.arrived_stages.iter().position(is_it).filter(|_| !self.has_aborted(epoch))?;
+        Some(self.arrived_stages.swap_remove(at).form)
     }
 }
 
@@ -107,10 +119,10 @@ impl<P: Pipeline> LocalPipeline<P> {
     }
 
     /// Takes in states of the checkpoint before the item `number`; at the first place.
-    pub(super) fn add_to_checkpoint(&mut self, number: u64, states: SavedStages) {
+    pub(super) fn add_to_checkpoint(&mut self, number: u64, states: Vec<SavedStage>) {
         let empty = || vec![None; self.stages.len()];
         let checkpoint = self.checkpoints.entry(number).or_insert_with(empty);
-        states.into_iter().for_each(|(stage, state)| checkpoint[stage] = Some(state));
+        states.into_iter().for_each(|saved| checkpoint[saved.stage] = Some(saved.state));
     }
 
     /// The states of a checkpoint, if all are here; those before are forgotten.
@@ -156,7 +168,7 @@ impl<P: Pipeline> LocalPipeline<P> {
     pub(super) fn keep(&mut self, epoch: u64, stage: usize, idle: Box<dyn AnyStage>) {
         let arrival = StageArrival { epoch, stage, form: ArrivalForm::Stayed(idle) };
         let refused = self.arrivals.atomic(|arrivals| {
-            if epoch < arrivals.aborted_before {
+            if arrivals.has_aborted(epoch) {
                 return Some(arrival);
             }
             arrivals.arrived_stages.push(arrival);
@@ -173,10 +185,10 @@ impl<P: Pipeline> LocalPipeline<P> {
         }
     }
 
-    /// Takes in states from another place, for the group of `epoch`.
-    pub(super) fn deliver(&self, epoch: u64, states: SavedStages) {
-        let arrival = |(stage, state)| StageArrival { epoch, stage, form: ArrivalForm::State(state) };
-        self.arrivals.atomic(|arrivals| arrivals.arrived_stages.extend(states.into_iter().map(arrival)));
+    /// Takes in a stage from another place, for the group of `epoch`.
+    pub(super) fn deliver(&self, epoch: u64, SavedStage { stage, state }: SavedStage) {
+        let arrival = StageArrival { epoch, stage, form: ArrivalForm::State(state) };
+        self.arrivals.atomic(|arrivals| arrivals.arrived_stages.push(arrival));
     }
 
     /// Gives up the groups of epochs before `epoch`.
@@ -189,28 +201,26 @@ impl<P: Pipeline> LocalPipeline<P> {
     }
 }
 
-/// Waits for the stages of the group of `epoch`, which has `count` of them; returns them in order, `None` if the group
-/// is given up.
+/// Waits for a stage of the group of `epoch`; returns it as it is to go on, `None` if the group is given up.
 pub(super) async fn arrived<P: Pipeline>(
     local: &PlaceLocal<LocalPipeline<P>>,
     epoch: u64,
-    count: usize,
-) -> Result<Option<Vec<Box<dyn AnyStage>>>> {
+    stage: usize,
+) -> Result<Option<Box<dyn AnyStage>>> {
     let arrivals = Rc::clone(&local.lock().arrivals);
-    let is_ready = |arrivals: &Arrivals| epoch < arrivals.aborted_before || arrivals.has_all(epoch, count);
-    let take = |arrivals: &mut Arrivals| (epoch >= arrivals.aborted_before).then(|| arrivals.take(epoch));
-    let Some(arrived_stages) = arrivals.when(is_ready, take).await else { return Ok(None) };
-    let mut local = local.lock();
-    let restored = arrived_stages.into_iter().map(|StageArrival { stage, form, .. }| match form {
-        ArrivalForm::Stayed(idle) => Ok(idle),
-        ArrivalForm::State(state) => {
+    let is_ready = |arrivals: &Arrivals| arrivals.has_aborted(epoch) || arrivals.has(epoch, stage);
+    let take = |arrivals: &mut Arrivals| arrivals.take(epoch, stage);
+    match arrivals.when(is_ready, take).await {
+        None => Ok(None),
+        Some(ArrivalForm::Stayed(idle)) => Ok(Some(idle)),
+        Some(ArrivalForm::State(state)) => {
+            let mut local = local.lock();
             let mut idle = local.take(stage);
             if let Some(state) = state {
                 let name = local.names[stage];
                 idle.restore(&state).map_err(|error| StageFault { name }.in_error(&error))?;
             }
-            Ok(idle)
+            Ok(Some(idle))
         }
-    });
-    restored.collect::<Result<_>>().map(Some)
+    }
 }

@@ -43,10 +43,18 @@ impl EpochPlan {
     }
 }
 
+/// Bytes that travel as one block; serde would write a `Vec<u8>` as numbers, one by one.
+#[derive(Serialize, Deserialize)]
+struct Block(#[serde(with = "crate::plain")] Vec<u8>);
+
+/// The same, of bytes that stay where they are.
+#[derive(Serialize)]
+struct BlockRef<'a>(#[serde(with = "crate::plain")] &'a [u8]);
+
 impl Serialize for PortValues {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            PortValues::Bytes(values) => values.serialize(serializer),
+            PortValues::Bytes(values) => serializer.collect_seq(values.iter().map(|value| BlockRef(value))),
             PortValues::Here(_) => Err(serde::ser::Error::custom("a payload of one place leaves it")),
         }
     }
@@ -54,6 +62,7 @@ impl Serialize for PortValues {
 
 impl<'de> Deserialize<'de> for PortValues {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer).map(PortValues::Bytes)
+        let blocks = Vec::<Block>::deserialize(deserializer)?;
+        Ok(PortValues::Bytes(blocks.into_iter().map(|block| block.0).collect()))
     }
 }

@@ -8,6 +8,7 @@
 use super::Pipeline;
 use super::flow::{PipelineState, partition_of};
 use super::group_starter::{Command, command, outcome};
+use super::local::SavedStage;
 use super::packet::StageMessage;
 use super::source::SendPermit;
 use super::stage::ports::PortValues;
@@ -197,15 +198,16 @@ impl<P: Pipeline> PipelineState<P> {
         };
         let prepared = self.prepare(&partition, false).await?;
         for group in &prepared.groups {
-            let states: Vec<_> = match &*self.replay.borrow() {
-                Some(replay) => {
-                    group.stages.clone().map(|stage| (stage, replay.states[stage].clone())).collect()
-                }
-                None => Vec::new(),
-            };
             let (place, local, epoch) = (Place::new(group.place), &self.local, prepared.epoch);
             let place = place.expect("it is a place of the run");
-            finish(async { at!(place, local.lock().deliver(epoch, states)).await }).await?;
+            for stage in group.stages.clone() {
+                let Some(state) = self.replay.borrow().as_ref().map(|replay| replay.states[stage].clone())
+                else {
+                    continue;
+                };
+                let saved = SavedStage { stage, state };
+                finish(async { at!(place, local.lock().deliver(epoch, saved)).await }).await?;
+            }
         }
         let entry = prepared.entry.clone();
         self.spawn_group_starter();

@@ -3,7 +3,7 @@
 //! Neighbouring stages of a group are called one after the other, with no message between them. Invariant: a group
 //! handles its packets in order, and after a change or the end handles none.
 
-use super::local::{LocalPipeline, SavedStages, arrived};
+use super::local::{LocalPipeline, SavedStage, arrived};
 use super::packet::{EpochPlan, StageMessage};
 use super::stage::AnyStage;
 use super::stage::ports::{PortValues, Ports, live_at};
@@ -14,7 +14,9 @@ use isles_runtime::catch_panic;
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
 use std::ops::Range;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Every stage of the first items is measured, and of one in this many items later.
@@ -25,6 +27,9 @@ const LONG_ITEM: Duration = Duration::from_micros(20);
 
 /// Items of a group of short stages between which it gives way.
 const YIELDS_APART: u64 = 16;
+
+/// Time between two lines about a group for those who watch the run.
+const SHOWN_APART: Duration = Duration::from_secs(1);
 
 /// A group that is to run at a place.
 #[derive(Serialize, Deserialize)]
@@ -43,7 +48,11 @@ pub(super) struct GroupTask {
 struct StageGroup<P: Pipeline> {
     local: PlaceLocal<LocalPipeline<P>>,
     names: Rc<[&'static str]>,
+    epoch: u64,
     first: usize,
+    /// Number of its stages.
+    count: usize,
+    /// Those that have come; the others are on their way from other groups.
     stages: Vec<Box<dyn AnyStage>>,
     ports: Ports,
     enters: Vec<usize>,
@@ -55,29 +64,38 @@ struct StageGroup<P: Pipeline> {
     next_is_here: bool,
     items: u64,
     is_long: bool,
+    /// The moment of the last line about the group, and its items then.
+    shown: (Duration, u64),
 }
 
 /// Runs a group until a change or the end has come through it, or the pipeline is given up.
 pub(super) async fn work<P: Pipeline>(local: PlaceLocal<LocalPipeline<P>>, task: GroupTask) -> Result<()> {
-    let GroupTask { epoch, stages, is_first, keeper, input, output } = task;
-    let idle = if is_first {
-        let mut local = local.lock();
-        Some(stages.clone().map(|stage| local.take(stage)).collect())
-    } else {
-        arrived(&local, epoch, stages.len()).await?
-    };
-    let Some(idle) = idle else { return Ok(()) };
-    let mut group = StageGroup::new(local, stages, idle, keeper, output);
+    let (input, epoch) = (task.input.clone(), task.epoch);
+    let arrivals = Rc::clone(&local.lock().arrivals);
+    let mut aborted = pin!(arrivals.when(|arrivals| arrivals.has_aborted(epoch), |_| ()));
+    let mut group = StageGroup::new(local, task);
     loop {
-        let packet = match input.recv().await {
+        let mut received = pin!(input.recv());
+        // The group before may have been lost with a place before it began, so that nothing closes the channel.
+        let packet = poll_fn(|context| match received.as_mut().poll(context) {
+            Poll::Pending => aborted.as_mut().poll(context).map(|()| Err(RecvError::Closed)),
+            ready => ready,
+        });
+        let packet = match packet.await {
             Ok(packet) => packet,
             // Whoever is to blame says so.
             Err(RecvError::Closed) => return group.end(),
             Err(error) => return Err(error.into()),
         };
+        // An item passes the stages that are here, whether or not the others have come.
+        let is_item = matches!(packet, StageMessage::Item { .. });
+        if !is_item && !group.has_arrived(group.count).await? {
+            return group.end();
+        }
         match packet {
             StageMessage::Item { number, payload } => {
-                let payload = group.process(payload).await?;
+                let Some(payload) = group.process(payload).await? else { return group.end() };
+                group.show_if_due(input.buffered().unwrap_or(0), input.capacity());
                 if group.output.send(StageMessage::Item { number, payload }).await.is_err() {
                     return group.end();
                 }
@@ -93,40 +111,52 @@ pub(super) async fn work<P: Pipeline>(local: PlaceLocal<LocalPipeline<P>>, task:
 }
 
 impl<P: Pipeline> StageGroup<P> {
-    fn new(
-        local: PlaceLocal<LocalPipeline<P>>,
-        stages: Range<usize>,
-        idle: Vec<Box<dyn AnyStage>>,
-        keeper: Place,
-        output: Sender<StageMessage>,
-    ) -> Self {
-        let (names, plans) = {
-            let local = local.lock();
-            (Rc::clone(&local.names), Rc::clone(&local.ports))
+    fn new(local: PlaceLocal<LocalPipeline<P>>, task: GroupTask) -> Self {
+        let GroupTask { epoch, stages: range, is_first, keeper, output, .. } = task;
+        let (names, plans, stages) = {
+            let mut local = local.lock();
+            let own = if is_first { range.clone() } else { 0..0 };
+            let stages = own.map(|stage| local.take(stage)).collect();
+            (Rc::clone(&local.names), Rc::clone(&local.ports), stages)
         };
         StageGroup {
             local,
             names,
-            first: stages.start,
-            stages: idle,
+            epoch,
+            first: range.start,
+            count: range.len(),
+            stages,
             ports: Ports::new(&plans),
-            enters: live_at(&plans, stages.start),
-            leaves: live_at(&plans, stages.end),
+            enters: live_at(&plans, range.start),
+            leaves: live_at(&plans, range.end),
             next_is_here: output.home() == here(),
             output,
             keeper,
             items: 0,
             is_long: false,
+            shown: (now(), 0),
         }
     }
 
-    /// Runs all stages on one item.
-    async fn process(&mut self, payload: PortValues) -> Result<PortValues> {
+    /// Waits until the first `count` stages are here; returns `false` if the group is given up.
+    async fn has_arrived(&mut self, count: usize) -> Result<bool> {
+        while self.stages.len() < count {
+            let stage = self.first + self.stages.len();
+            let Some(idle) = arrived(&self.local, self.epoch, stage).await? else { return Ok(false) };
+            self.stages.push(idle);
+        }
+        Ok(true)
+    }
+
+    /// Runs all stages on one item; `None` if the group is given up.
+    async fn process(&mut self, payload: PortValues) -> Result<Option<PortValues>> {
         self.ports.load(&self.enters, payload)?;
         let is_measured =
             self.is_long || self.items < MEASURED_APART || self.items.is_multiple_of(MEASURED_APART);
-        if is_measured {
-            self.step_measured().await?;
+        if is_measured || self.stages.len() < self.count {
+            if !self.step_measured().await? {
+                return Ok(None);
+            }
         } else {
             for (stage, name) in self.stages.iter_mut().zip(&self.names[self.first..]) {
                 step(&mut **stage, name, &mut self.ports).await?;
@@ -136,48 +166,61 @@ impl<P: Pipeline> StageGroup<P> {
         if self.is_long || self.items.is_multiple_of(YIELDS_APART) {
             yield_now().await;
         }
-        self.ports.unload(&self.leaves, self.next_is_here)
+        self.ports.unload(&self.leaves, self.next_is_here).map(Some)
     }
 
-    async fn step_measured(&mut self) -> Result<()> {
-        let mut costs = Vec::with_capacity(self.stages.len());
-        let begun = now();
-        let mut last = begun;
-        for (stage, name) in self.stages.iter_mut().zip(&self.names[self.first..]) {
-            step(&mut **stage, name, &mut self.ports).await?;
-            let now = now();
-            costs.push((now - last).as_nanos() as u64);
-            last = now;
+    /// Shows the stages with their rate and their queue to those who watch the run, once in a while.
+    fn show_if_due(&mut self, waiting: usize, queue: usize) {
+        if !self.items.is_multiple_of(MEASURED_APART) && !self.is_long {
+            return;
         }
-        self.is_long = last - begun > LONG_ITEM;
+        let (last, before) = self.shown;
+        let since = now() - last;
+        if since < SHOWN_APART {
+            return;
+        }
+        self.shown = (last + since, self.items);
+        let rate = (self.items - before) as f64 / since.as_secs_f64();
+        let names = self.names[self.first..self.first + self.stages.len()].join(", ");
+        crate::show(&format!("pipeline: {names}: {rate:.0} items/s, {waiting} of {queue} waiting"));
+    }
+
+    /// Runs all stages on one item, each as soon as it is here, and measures them; returns `false` if the group is given
+    /// up.
+    async fn step_measured(&mut self) -> Result<bool> {
+        let mut costs = Vec::with_capacity(self.count);
+        for index in 0..self.count {
+            if !self.has_arrived(index + 1).await? {
+                return Ok(false);
+            }
+            let begun = now();
+            step(&mut *self.stages[index], self.names[self.first + index], &mut self.ports).await?;
+            costs.push((now() - begun).as_nanos() as u64);
+        }
+        self.is_long = costs.iter().sum::<u64>() > LONG_ITEM.as_nanos() as u64;
         let monitor = &mut self.local.lock().monitor;
         costs.into_iter().enumerate().for_each(|(index, cost)| monitor.measured(self.first + index, cost));
-        Ok(())
+        Ok(true)
     }
 
     /// Hands each stage to the group of the plan that runs it next. Those at other places get the state only.
     async fn transfer_stages(self, plan: EpochPlan) -> Result<()> {
         let StageGroup { local, first, stages, output, .. } = self;
-        let mut leaving: Vec<(usize, SavedStages)> = Vec::new();
         for (stage, idle) in (first..).zip(stages) {
-            let place = plan.place_of(stage);
-            let mut local = local.lock();
+            let (epoch, place) = (plan.epoch, plan.place_of(stage));
+            let mut own = local.lock();
             if place == here().index() {
-                local.keep(plan.epoch, stage, idle);
+                own.keep(epoch, stage, idle);
                 continue;
             }
-            let state = local.save(stage, &*idle)?;
-            local.moved_bytes += state.as_ref().map_or(0, Vec::len) as u64;
-            local.put(stage, idle);
-            match leaving.last_mut().filter(|(last, _)| *last == place) {
-                Some((_, states)) => states.push((stage, state)),
-                None => leaving.push((place, vec![(stage, state)])),
-            }
-        }
-        let epoch = plan.epoch;
-        for (place, states) in leaving {
-            let place = Place::new(place).expect("a plan has places of the run");
-            spawn_at!(place, local.lock().deliver(epoch, states));
+            let state = own.save(stage, &*idle)?;
+            own.moved_bytes += state.as_ref().map_or(0, Vec::len) as u64;
+            own.put(stage, idle);
+            drop(own);
+            let (place, saved) = (Place::new(place), SavedStage { stage, state });
+            let place = place.expect("a plan has places of the run");
+            // Each by itself, so that the next one is saved while it travels.
+            spawn_at!(place, local.lock().deliver(epoch, saved));
         }
         let _ = output.send(StageMessage::Change(plan)).await;
         Ok(())
@@ -187,7 +230,8 @@ impl<P: Pipeline> StageGroup<P> {
     async fn checkpoint(&mut self, number: u64) -> Result<()> {
         let mut states = Vec::new();
         for (stage, idle) in (self.first..).zip(&self.stages) {
-            states.push((stage, self.local.lock().save(stage, &**idle)?));
+            let state = self.local.lock().save(stage, &**idle)?;
+            states.push(SavedStage { stage, state });
         }
         let (local, keeper) = (&self.local, self.keeper);
         at!(keeper, local.lock().add_to_checkpoint(number, states)).await?;
@@ -213,7 +257,7 @@ async fn step(stage: &mut dyn AnyStage, name: &'static str, ports: &mut Ports) -
     let mut rest = rest;
     let ended = poll_fn(|context| match catch_panic(|| rest.as_mut().poll(context)) {
         Ok(polled) => polled,
-        Err(error) => std::task::Poll::Ready(Err(error)),
+        Err(error) => Poll::Ready(Err(error)),
     });
     ended.await.map_err(|error| StageFault { name }.in_error(&error))
 }

@@ -273,6 +273,11 @@ impl<T: CanSend> Receiver<T> {
         Values { receiver: self, next: None, caller: Location::caller() }
     }
 
+    /// Returns the number of values in the buffer; `None` at another place than that of the buffer.
+    pub fn buffered(&self) -> Option<usize> {
+        self.0.end.home.as_ref().map(|home| home.borrow().len())
+    }
+
     /// Closes the channel, as [`Sender::close`].
     pub fn close(&self) {
         self.0.end.close();

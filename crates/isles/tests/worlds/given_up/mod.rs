@@ -13,6 +13,7 @@ mod messages;
 mod phasers;
 mod shared;
 mod table;
+mod tasks;
 mod teams;
 mod windows;
 

@@ -19,6 +19,11 @@ pub const OPERATIONS: &[Row] = &[
     ("isles/glb/mod", "handles", &["run", "run_with"]),
     ("services/aggregation/aggregator", "aggregation", &["new", "with", "batched", "addressed", "push", "push_all"]),
     ("services/aggregation/gatherer", "aggregation", &["new", "gather", "gather_into"]),
+    ("isles/pipeline/flow", "pipelines",
+        &["send", "recv", "resize", "resize_to", "move_to", "measured_costs", "rebalance"]),
+    ("isles/pipeline/mod", "pipelines", &["run", "process"]),
+    ("services/hubs/task", "hubs", &["yield_now"]),
+    ("services/hubs/worker", "hubs", &["run", "run_here"]),
     ("runtime/call/mod", "handles", &["at_there"]),
     ("services/channel/mod", "channels",
         &["channel_at", "send", "try_send", "send_timeout", "recv", "try_recv", "recv_timeout", "next"]),
@@ -73,14 +78,9 @@ const NOT_GIVEN_UP: &[Row] = &[
     ("runtime/task/coop", "over at once on the loopback, where nothing is sent piece by piece", &["sent"]),
     ("isles/hub/mod", "makes handles at all places, as those of other handles, which are given up", &["open"]),
     ("services/hubs/mod", "makes handles at all places, as those of other handles, which are given up", &["open"]),
-    ("services/hubs/worker", "not yet: what the program does in it can be given up only with the whole", &["run", "run_here"]),
-    ("services/hubs/task", "not yet: requests are given up in the tests of `protocol`", &["allocate", "yield_now"]),
-    ("isles/pipeline/flow", "in the tests of pipelines", &["send"]),
+    ("services/hubs/task", "not yet: a block given to a request that was given up is lost", &["allocate"]),
     ("isles/svm", "not of the loopback; what it awaits are collectives of teams, which are given up",
         &["new", "barrier", "close"]),
-    ("isles/pipeline/flow", "not yet",
-        &["recv", "resize", "resize_to", "move_to", "measured_costs", "rebalance"]),
-    ("isles/pipeline/mod", "not yet: what the program does in it can be given up only with the whole", &["run", "process"]),
 ];
 
 /// Functions that never wait on the loopback, so that they cannot be given up while they do.

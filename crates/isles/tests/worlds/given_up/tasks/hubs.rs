@@ -1,0 +1,91 @@
+//! Hubs whose tasks are given up while they hold memory of a pool, and while they yield: all blocks come back.
+
+use super::super::{attempt, interrupt, run_worlds};
+use isles::hub::{HubDescription, HubKind, HubMap, HubSystem, HubTask, KernelCosts, Status, Wait};
+use isles::prelude::*;
+use isles::{Random, Result};
+
+/// Blocks of a pool, which a task takes all in the end; fewer than tasks of its place, which therefore wait for each other.
+const BLOCKS: u32 = 2;
+
+/// Tasks of each place.
+const TASKS: u32 = 4;
+
+/// Bytes of a block.
+const BYTES: u32 = 8;
+
+fn pool_of(place: u32) -> String {
+    format!("pool {place}")
+}
+
+fn task_of(place: u32, number: u32) -> String {
+    format!("task {place} {number}")
+}
+
+/// A pool and some tasks at each place; no task waits for those of other places.
+fn describe(places: u32) -> HubDescription {
+    (0..places).fold(HubDescription::new(), |description, place| {
+        let kind = HubKind::MemoryPool { blocks: BLOCKS, block_bytes: BYTES };
+        let description = description.hub(pool_of(place), kind);
+        (0..TASKS).fold(description, |description, number| {
+            // Of one priority, so that they take turns.
+            description.task(task_of(place, number), 10)
+        })
+    })
+}
+
+async fn open() -> Result<HubSystem> {
+    let places = place_count() as u32;
+    let tasks = (0..places).flat_map(|place| (0..TASKS).map(move |number| (task_of(place, number), place)));
+    let map = HubMap::of((0..places).map(|place| (pool_of(place), place)).chain(tasks));
+    HubSystem::open(places, describe, map, KernelCosts::default()).await
+}
+
+/// Takes blocks for some time; returns how often it had one. In the end it
+/// takes all blocks of the pool.
+async fn use_blocks(task: HubTask, seed: u64) -> Result<u32> {
+    let here = here().index() as u32;
+    let pool = task.memory_pool(&pool_of(here))?;
+    let mut random =
+        Random::stream(seed, task.name().bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte)));
+    let mut had = 0;
+    for _ in 0..4 {
+        let mut block = task.allocate(pool, BYTES, Wait::Forever).await?;
+        assert_eq!(block[..], [0; BYTES as usize]);
+        block[0] = 1;
+        had += 1;
+        let _ = interrupt("services/hubs/task yield_now", &mut random, task.yield_now()).await;
+    }
+    // It gets all blocks at once only if none is lost.
+    loop {
+        let first = task.allocate(pool, BYTES, Wait::Forever).await?;
+        match task.allocate(pool, BYTES, Wait::No).await {
+            Ok(_second) => return Ok(had),
+            Err(Status::Failed) => {}
+            Err(status) => return Err(status.into()),
+        }
+        drop(first);
+        task.yield_now().await;
+    }
+}
+
+async fn program(seed: u64) -> Result<()> {
+    let mut random = Random::stream(seed, 0);
+    let system = open().await?;
+    attempt("services/hubs/worker run", &mut random, system.run(seed, use_blocks)).await?;
+    let (values, _) = open().await?.run(seed, use_blocks).await?;
+    assert_eq!(values.len(), place_count() * TASKS as usize);
+    let system = open().await?;
+    let at_each = everywhere!({
+        let mut random = Random::stream(seed, 50 + here().index() as u64);
+        let ran = system.run_here(|task| use_blocks(task, seed));
+        attempt("services/hubs/worker run_here", &mut random, ran).await?.map(|values| values.len())
+    });
+    assert!(at_each.await?.into_iter().flatten().all(|tasks| tasks == TASKS as usize));
+    Ok(())
+}
+
+#[test]
+fn blocks_of_tasks_that_give_up_come_back() {
+    run_worlds("hubs", program);
+}
