@@ -159,18 +159,6 @@ int RCCE_acquire_lock(int);
 int RCCE_release_lock(int);
 
 #ifdef GORY
-t_vcharp RCCE_malloc(size_t);
-t_vcharp RCCE_malloc_request(size_t, size_t *);
-void RCCE_free(t_vcharp);
-int RCCE_put(t_vcharp, t_vcharp, int, int);
-int RCCE_get(t_vcharp, t_vcharp, int, int);
-int RCCE_put_char(t_vcharp, t_vcharp, int);
-int RCCE_get_char(t_vcharp, t_vcharp, int);
-int RCCE_flag_alloc(RCCE_FLAG *);
-int RCCE_flag_free(RCCE_FLAG *);
-int RCCE_flag_write(RCCE_FLAG *, RCCE_FLAG_STATUS, int);
-int RCCE_flag_read(RCCE_FLAG, RCCE_FLAG_STATUS *, int);
-int RCCE_wait_until(RCCE_FLAG, RCCE_FLAG_STATUS);
 int RCCE_send(char *, t_vcharp, size_t, RCCE_FLAG *, RCCE_FLAG *, size_t, int) __asm__("RCCE_send_gory");
 int RCCE_recv(char *, t_vcharp, size_t, RCCE_FLAG *, RCCE_FLAG *, size_t, int) __asm__("RCCE_recv_gory");
 int RCCE_recv_test(char *, t_vcharp, size_t, RCCE_FLAG *, RCCE_FLAG *, size_t, int, int *)
@@ -195,5 +183,9 @@ int RCCE_set_frequency_divider(int, int *);
 
 #ifdef __cplusplus
 }
+#endif
+
+#ifdef GORY
+#include "RCCE_gory.h"
 #endif
 #endif

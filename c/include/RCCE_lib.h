@@ -4,7 +4,7 @@
 #ifndef RCCE_LIB_H
 #define RCCE_LIB_H
 
-#include "RCCE.h"
+#include "RCCE_gory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,20 +22,6 @@ extern t_vcharp RCCE_buff_ptr; /* where messages of simple mode lie in the own b
 extern size_t RCCE_chunk;      /* and their longest part, in bytes */
 extern RCCE_FLAG RCCE_sent_flag[RCCE_MAXNP], RCCE_ready_flag[RCCE_MAXNP];
 
-#ifndef GORY
-t_vcharp RCCE_malloc(size_t);
-t_vcharp RCCE_malloc_request(size_t, size_t *);
-void RCCE_free(t_vcharp);
-int RCCE_put(t_vcharp, t_vcharp, int, int);
-int RCCE_get(t_vcharp, t_vcharp, int, int);
-int RCCE_put_char(t_vcharp, t_vcharp, int);
-int RCCE_get_char(t_vcharp, t_vcharp, int);
-int RCCE_flag_alloc(RCCE_FLAG *);
-int RCCE_flag_free(RCCE_FLAG *);
-int RCCE_flag_write(RCCE_FLAG *, RCCE_FLAG_STATUS, int);
-int RCCE_flag_read(RCCE_FLAG, RCCE_FLAG_STATUS *, int);
-int RCCE_wait_until(RCCE_FLAG, RCCE_FLAG_STATUS);
-#endif
 int RCCE_test_flag(RCCE_FLAG, RCCE_FLAG_STATUS, int *); /* whether the own copy has that value */
 int RCCE_probe(RCCE_FLAG);
 int RCCE_error_return(int, int); /* prints the error if the first argument is not 0; returns the second */

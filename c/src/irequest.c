@@ -4,7 +4,7 @@
  * and one for receives from anybody, which takes a message only if no request for its source waits. */
 #include "library.h"
 
-#include "iRCCE.h"
+#include "irequest.h"
 
 const int iRCCE_ANY_SOURCE = -1;
 const int iRCCE_ANY_LENGTH = -1;
@@ -15,17 +15,20 @@ enum { REQUEST_NEW, REQUEST_WAITS_FOR_READY, REQUEST_DONE, REQUEST_CANCELLED };
 
 static iRCCE_SEND_REQUEST *sends;
 static iRCCE_RECV_REQUEST *receives[RCCE_MAXNP], *receives_from_any;
+static int receive_count; /* in all queues of receives */
 static int last_length;
 
 int iRCCE_init(void) {
     sends = NULL;
     receives_from_any = NULL;
+    receive_count = 0;
     for (int rank = 0; rank < RCCE_MAXNP; rank++)
         receives[rank] = NULL;
     return iRCCE_SUCCESS;
 }
 
 static int is_over(const iRCCE_SEND_REQUEST *request) { return request->state >= REQUEST_DONE; }
+int isles_request_is_over(const iRCCE_SEND_REQUEST *request) { return is_over(request); }
 
 static void enqueue(iRCCE_SEND_REQUEST **queue, iRCCE_SEND_REQUEST *request) {
     while (*queue)
@@ -55,11 +58,12 @@ static void push_first_send(int may_wait) {
     while (!is_over(request)) {
         if (request->state == REQUEST_NEW)
             fill(request);
-        if (may_wait)
-            isles_flag_wait(*ready, RCCE_FLAG_SET, COSTS_IRCCE);
-        else if (!isles_flag_test(*ready, RCCE_FLAG_SET, COSTS_IRCCE))
+        if (!may_wait && !isles_flag_test(*ready, RCCE_FLAG_SET, COSTS_IRCCE))
             return;
-        isles_flag_write(ready, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_IRCCE);
+        if (may_wait)
+            isles_flag_take(ready, COSTS_IRCCE);
+        else
+            isles_flag_write(ready, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_IRCCE);
         request->moved += request->part;
         request->state = request->moved < request->size ? REQUEST_NEW : REQUEST_DONE;
     }
@@ -105,15 +109,6 @@ int iRCCE_isend_test(iRCCE_SEND_REQUEST *request, int *test) {
     return over ? iRCCE_SUCCESS : request && request != sends ? iRCCE_RESERVED : iRCCE_PENDING;
 }
 
-int iRCCE_isend_wait(iRCCE_SEND_REQUEST *request) {
-    while (request ? !is_over(request) : sends != NULL) {
-        enum call before = isles_enter(CALL_ISEND_WAIT, sends->peer);
-        push_first_send(1);
-        isles_leave(before);
-    }
-    return iRCCE_SUCCESS;
-}
-
 /* Takes a part of a receive whose sent flag is set. */
 static void take(iRCCE_RECV_REQUEST *request, int source) {
     RCCE_FLAG *sent = &RCCE_sent_flag[source];
@@ -139,7 +134,9 @@ static int push_from_any(void) {
         receives_from_any = request->next;
         request->next = NULL;
         take(request, source);
-        if (!is_over(request))
+        if (is_over(request))
+            receive_count--;
+        else
             receives[source] = request;
     }
     return receives_from_any == NULL;
@@ -155,6 +152,7 @@ static void push_from(int source, int may_wait) {
         take(request, source);
         if (is_over(request)) {
             receives[source] = request->next;
+            receive_count--;
             if (may_wait)
                 return;
         }
@@ -187,6 +185,7 @@ int iRCCE_irecv(char *data, ssize_t size, int source, iRCCE_RECV_REQUEST *reques
     iRCCE_RECV_REQUEST **queue = source == iRCCE_ANY_SOURCE ? &receives_from_any : &receives[source];
     int is_first = !*queue;
     enqueue(queue, used);
+    receive_count++;
     if (!request)
         return iRCCE_irecv_wait(used);
     return is_first ? iRCCE_PENDING : iRCCE_RESERVED;
@@ -204,20 +203,58 @@ int iRCCE_irecv_test(iRCCE_RECV_REQUEST *request, int *test) {
     return over ? iRCCE_SUCCESS : request && is_reserved(request) ? iRCCE_RESERVED : iRCCE_PENDING;
 }
 
+void isles_push_requests(void) {
+    iRCCE_isend_push();
+    iRCCE_irecv_push();
+}
+
+static int nothing_is_pending(void *unused) {
+    (void)unused;
+    isles_push_requests();
+    return !sends && !receive_count;
+}
+
+void isles_finish_requests(void) {
+    if (sends || receive_count)
+        isles_wait_any(nothing_is_pending, NULL);
+}
+
+/* Waiting for one request goes on with all others, too: their peers may wait for them, and this one for those. */
+static int send_is_over(void *request) {
+    iRCCE_irecv_push();
+    return iRCCE_isend_test(request, NULL) == iRCCE_SUCCESS;
+}
+
 static int receive_is_over(void *request) {
-    int over;
-    iRCCE_irecv_test(request, &over);
-    return over;
+    iRCCE_isend_push();
+    return iRCCE_irecv_test(request, NULL) == iRCCE_SUCCESS;
+}
+
+int iRCCE_isend_wait(iRCCE_SEND_REQUEST *request) {
+    while (request ? !is_over(request) : sends != NULL) {
+        enum call before = isles_enter(CALL_ISEND_WAIT, sends->peer);
+        if (receive_count)
+            isles_wait_any(send_is_over, request);
+        else
+            push_first_send(1);
+        isles_leave(before);
+    }
+    return iRCCE_SUCCESS;
+}
+
+/* Whether all sends go on without this rank: there is none, or the last part of the only one has been handed over. */
+static int sends_need_no_push(void) {
+    return !sends ||
+           (!sends->next && sends->state == REQUEST_WAITS_FOR_READY && sends->moved + sends->part == sends->size);
 }
 
 int iRCCE_irecv_wait(iRCCE_RECV_REQUEST *request) {
     enum call before = isles_enter(CALL_IRECV_WAIT, request ? request->peer : -1);
     if (request && request->peer >= 0 && !is_over(request))
         isles_prepare_answer(request->peer);
-    if (request && request->peer >= 0)
-        while (!is_over(request) && request->peer >= 0 && receives[request->peer])
-            push_from(request->peer, 1);
-    else if (!receive_is_over(request))
+    while (request && request->peer >= 0 && !is_over(request) && receive_count == 1 && sends_need_no_push())
+        push_from(request->peer, 1);
+    if (!(request && is_over(request)) && !receive_is_over(request))
         isles_wait_any(receive_is_over, request);
     isles_leave(before);
     return iRCCE_SUCCESS;
@@ -245,6 +282,7 @@ int iRCCE_irecv_cancel(iRCCE_RECV_REQUEST *request, int *test) {
     iRCCE_RECV_REQUEST **queue =
         !request || request->peer < 0 ? &receives_from_any : &receives[request->peer];
     int done = request && request->state == REQUEST_NEW && remove_from(queue, request);
+    receive_count -= done;
     if (test)
         *test = done;
     return done ? iRCCE_SUCCESS : request && is_over(request) ? iRCCE_NOT_ENQUEUED : iRCCE_PENDING;
@@ -253,6 +291,7 @@ int iRCCE_irecv_cancel(iRCCE_RECV_REQUEST *request, int *test) {
 int iRCCE_get_dest(iRCCE_SEND_REQUEST *request) { return request ? request->peer : iRCCE_ERROR; }
 int iRCCE_get_source(iRCCE_RECV_REQUEST *request) { return request ? request->peer : iRCCE_ERROR; }
 int iRCCE_get_length(void) { return last_length; }
+void isles_set_last_length(size_t length) { last_length = (int)length; }
 
 int iRCCE_get_size(iRCCE_SEND_REQUEST *send, iRCCE_RECV_REQUEST *receive) {
     iRCCE_SEND_REQUEST *request = send ? send : receive;

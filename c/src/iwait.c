@@ -1,8 +1,8 @@
-/* iRCCE: wait lists, probing, blocking calls, collectives, atomic counters, and RCCE's calls under iRCCE's names. */
+/* iRCCE: wait lists, probing, tagged flags, atomic counters, and RCCE's calls under iRCCE's names. */
 #define AIR
 #include "library.h"
 
-#include "iRCCE.h"
+#include "irequest.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -33,19 +33,15 @@ static void clear(iRCCE_WAIT_LIST *list) {
     iRCCE_init_wait_list(list);
 }
 
-static int entry_is_over(iRCCE_WAIT_LIST *list, int entry) {
-    int over;
-    if (list->entry[entry].send)
-        iRCCE_isend_test(list->entry[entry].send, &over);
-    else
-        iRCCE_irecv_test(list->entry[entry].recv, &over);
-    return over;
+static int entry_is_over(const struct iRCCE_WAIT_ENTRY *entry) {
+    return isles_request_is_over(entry->send ? entry->send : entry->recv);
 }
 
 int iRCCE_test_all(iRCCE_WAIT_LIST *list, int *test) {
     int all = 1;
+    isles_push_requests();
     for (int entry = 0; entry < list->entries; entry++)
-        all &= entry_is_over(list, entry);
+        all &= entry_is_over(&list->entry[entry]);
     if (all)
         clear(list);
     if (test)
@@ -67,8 +63,9 @@ int iRCCE_test_any(iRCCE_WAIT_LIST *list, iRCCE_SEND_REQUEST **send, iRCCE_RECV_
         *send = NULL;
     if (receive)
         *receive = NULL;
+    isles_push_requests();
     for (int entry = 0; entry < list->entries; entry++) {
-        if (!entry_is_over(list, entry))
+        if (!entry_is_over(&list->entry[entry]))
             continue;
         if (send)
             *send = list->entry[entry].send;
@@ -139,33 +136,6 @@ int iRCCE_probe(int source, int *found) {
     return iRCCE_SUCCESS;
 }
 
-int iRCCE_ssend(char *data, ssize_t size, int dest) {
-    enum call before = isles_enter(CALL_SSEND, dest);
-    int error = iRCCE_isend(data, size, dest, NULL);
-    isles_leave(before);
-    return error;
-}
-
-int iRCCE_srecv(char *data, ssize_t size, int source) {
-    enum call before = isles_enter(CALL_SRECV, source);
-    int error = iRCCE_irecv(data, size, source, NULL);
-    isles_leave(before);
-    return error;
-}
-
-int iRCCE_srecv_test(char *data, ssize_t size, int source, int *test) {
-    int error = iRCCE_iprobe(source, &source, test);
-    return error == iRCCE_SUCCESS ? iRCCE_srecv(data, size, source) : error;
-}
-
-int iRCCE_issend(char *data, ssize_t size, int dest, iRCCE_SEND_REQUEST *request) {
-    return iRCCE_isend(data, size, dest, request);
-}
-
-int iRCCE_isrecv(char *data, ssize_t size, int source, iRCCE_RECV_REQUEST *request) {
-    return iRCCE_irecv(data, size, source, request);
-}
-
 int iRCCE_put(t_vcharp target, t_vcharp source, int bytes, int rank) {
     return isles_put(target, source, bytes, rank, COSTS_IRCCE);
 }
@@ -178,24 +148,6 @@ void *iRCCE_memcpy_put(void *to, const void *from, size_t bytes) { return memcpy
 void *iRCCE_memcpy_get(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes); }
 
 int iRCCE_barrier(RCCE_COMM *comm) { return RCCE_barrier(comm ? comm : &RCCE_COMM_WORLD); }
-int iRCCE_bcast(char *data, size_t size, int root, RCCE_COMM comm) { return RCCE_bcast(data, size, root, comm); }
-
-/* Multicasts go to all other ranks, one after the other. */
-int iRCCE_msend(char *data, ssize_t size) {
-    enum call before = isles_enter(CALL_MCAST, -1);
-    int error = iRCCE_SUCCESS;
-    for (int rank = 0; rank < RCCE_NP && !error; rank++)
-        if (rank != RCCE_IAM)
-            error = iRCCE_ssend(data, size, rank);
-    isles_leave(before);
-    return error;
-}
-
-int iRCCE_mrecv(char *data, ssize_t size, int source) { return iRCCE_srecv(data, size, source); }
-
-int iRCCE_mcast(char *data, size_t size, int root) {
-    return root == RCCE_IAM ? iRCCE_msend(data, (ssize_t)size) : iRCCE_mrecv(data, (ssize_t)size, root);
-}
 
 t_vcharp iRCCE_malloc(size_t bytes) { return RCCE_malloc(bytes); }
 int iRCCE_flag_alloc(RCCE_FLAG *flag) { return RCCE_flag_alloc(flag); }

@@ -23,6 +23,7 @@ void isles_fetch(char *private_memory, t_vcharp buffer, size_t bytes, int rank, 
 /* Flags with the costs of a library. `tag`: a second word in a line-sized flag. */
 void isles_flag_write(RCCE_FLAG *flag, int value, uint32_t tag, int rank, enum costs);
 void isles_flag_wait(RCCE_FLAG flag, int value, enum costs);
+void isles_flag_take(RCCE_FLAG *flag, enum costs costs);    /* waits until it is set, and clears it */
 int isles_flag_test(RCCE_FLAG flag, int value, enum costs); /* on the own copy */
 uint32_t isles_flag_tag(RCCE_FLAG flag);
 volatile void *isles_flag_at(RCCE_FLAG flag, int rank); /* its copy in the buffer of `rank` */

@@ -12,8 +12,7 @@ void isles_send(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCC
         size_t part = isles_part(size - done, chunk);
         isles_fill(buffer, data + done, part, costs);
         isles_flag_write(sent, RCCE_FLAG_SET, (uint32_t)size, dest, costs);
-        isles_flag_wait(*ready, RCCE_FLAG_SET, costs);
-        isles_flag_write(ready, RCCE_FLAG_UNSET, 0, RCCE_IAM, costs);
+        isles_flag_take(ready, costs);
         done += part;
     }
 }
@@ -22,24 +21,84 @@ void isles_recv(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCC
                 enum costs costs) {
     for (size_t done = 0; done < size;) {
         size_t part = isles_part(size - done, chunk);
-        isles_flag_wait(*sent, RCCE_FLAG_SET, costs);
-        isles_flag_write(sent, RCCE_FLAG_UNSET, 0, RCCE_IAM, costs);
+        isles_flag_take(sent, costs);
         isles_fetch(data + done, buffer, part, source, costs);
         isles_flag_write(ready, RCCE_FLAG_SET, 0, source, costs);
         done += part;
     }
 }
 
-int RCCE_send(char *data, size_t size, int dest) {
-    if (!isles_is_rank(dest))
-        return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_ID);
-    if (!data && size)
-        return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_SOURCE);
-    enum call before = isles_enter(CALL_SEND, dest);
-    isles_send(data, RCCE_buff_ptr, RCCE_chunk, &RCCE_ready_flag[dest], &RCCE_sent_flag[RCCE_IAM], size, dest,
-               COSTS_RCCE);
+/* A message as a caller describes it: in gory mode with the buffer and the flags that the program has allocated. */
+struct message {
+    char *data;
+    size_t size;
+    t_vcharp buffer;
+    size_t chunk;
+    RCCE_FLAG *ready, *sent;
+    int peer;
+};
+
+/* A message of simple mode from `sender` to `receiver`, one of which is this rank. */
+static struct message simple(char *data, size_t size, int sender, int receiver) {
+    int is_known = isles_is_rank(sender) && isles_is_rank(receiver);
+    return (struct message){.data = data,
+                            .size = size,
+                            .buffer = RCCE_buff_ptr,
+                            .chunk = RCCE_chunk,
+                            .ready = is_known ? &RCCE_ready_flag[receiver] : NULL,
+                            .sent = is_known ? &RCCE_sent_flag[sender] : NULL,
+                            .peer = sender == RCCE_IAM ? receiver : sender};
+}
+
+static int wrong_with(const struct message *message, int data_error) {
+    if (!isles_is_rank(message->peer))
+        return RCCE_ERROR_ID;
+    if (!message->data && message->size)
+        return data_error;
+    if (!message->buffer || !isles_in_buffers(message->buffer))
+        return RCCE_ERROR_TARGET;
+    if (!message->ready || !message->sent)
+        return RCCE_ERROR_FLAG_UNDEFINED;
+    if (message->chunk == 0 || message->chunk % RCCE_LINE_SIZE || message->chunk > RCCE_BUFF_SIZE_MAX)
+        return RCCE_ERROR_MESSAGE_LENGTH;
+    return (uintptr_t)message->buffer % RCCE_LINE_SIZE ? RCCE_ERROR_ALIGNMENT : RCCE_SUCCESS;
+}
+
+static int send(const struct message *message) {
+    int wrong = wrong_with(message, RCCE_ERROR_SOURCE);
+    if (wrong)
+        return RCCE_error_return(RCCE_debug_comm, wrong);
+    enum call before = isles_enter(CALL_SEND, message->peer);
+    isles_send(message->data, message->buffer, message->chunk, message->ready, message->sent, message->size,
+               message->peer, COSTS_RCCE);
     isles_leave(before);
     return RCCE_SUCCESS;
+}
+
+static int receive(const struct message *message) {
+    int wrong = wrong_with(message, RCCE_ERROR_TARGET);
+    if (wrong)
+        return RCCE_error_return(RCCE_debug_comm, wrong);
+    enum call before = isles_enter(CALL_RECV, message->peer);
+    isles_recv(message->data, message->buffer, message->chunk, message->ready, message->sent, message->size,
+               message->peer, COSTS_RCCE);
+    isles_leave(before);
+    return RCCE_SUCCESS;
+}
+
+/* Receives a message if it is there; *test says whether it was. */
+static int receive_test(const struct message *message, int *test) {
+    int wrong = wrong_with(message, RCCE_ERROR_TARGET);
+    if (wrong)
+        return RCCE_error_return(RCCE_debug_comm, wrong);
+    isles_relax();
+    *test = message->size == 0 || isles_flag_test(*message->sent, RCCE_FLAG_SET, COSTS_RCCE);
+    return *test ? receive(message) : RCCE_SUCCESS;
+}
+
+int RCCE_send(char *data, size_t size, int dest) {
+    struct message message = simple(data, size, RCCE_IAM, dest);
+    return send(&message);
 }
 
 void isles_prepare_answer(int source) {
@@ -54,76 +113,35 @@ void isles_prepare_answer(int source) {
 }
 
 int RCCE_recv(char *data, size_t size, int source) {
-    if (!isles_is_rank(source))
-        return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_ID);
-    if (!data && size)
-        return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_TARGET);
-    enum call before = isles_enter(CALL_RECV, source);
-    isles_prepare_answer(source);
-    isles_recv(data, RCCE_buff_ptr, RCCE_chunk, &RCCE_ready_flag[RCCE_IAM], &RCCE_sent_flag[source], size, source,
-               COSTS_RCCE);
-    isles_leave(before);
-    return RCCE_SUCCESS;
+    struct message message = simple(data, size, source, RCCE_IAM);
+    if (isles_is_rank(source))
+        isles_prepare_answer(source);
+    return receive(&message);
 }
 
 int RCCE_recv_test(char *data, size_t size, int source, int *test) {
-    if (!isles_is_rank(source))
-        return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_ID);
-    isles_relax();
-    *test = size == 0 || isles_flag_test(RCCE_sent_flag[source], RCCE_FLAG_SET, COSTS_RCCE);
-    return *test ? RCCE_recv(data, size, source) : RCCE_SUCCESS;
+    struct message message = simple(data, size, source, RCCE_IAM);
+    return receive_test(&message, test);
 }
 
-/* Gory mode: the program has allocated buffer and flags. */
+/* Gory mode. */
 int RCCE_send_gory(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size, int dest);
 int RCCE_recv_gory(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size,
                    int source);
 int RCCE_recv_test_gory(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size,
                         int source, int *test);
 
-static int wrong_with(const char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size,
-                      int rank, int data_error) {
-    if (!isles_is_rank(rank))
-        return RCCE_ERROR_ID;
-    if (!data && size)
-        return data_error;
-    if (!buffer || !isles_in_buffers(buffer))
-        return RCCE_ERROR_TARGET;
-    if (!ready || !sent)
-        return RCCE_ERROR_FLAG_UNDEFINED;
-    if (chunk == 0 || chunk % RCCE_LINE_SIZE || chunk > RCCE_BUFF_SIZE_MAX)
-        return RCCE_ERROR_MESSAGE_LENGTH;
-    return (uintptr_t)buffer % RCCE_LINE_SIZE ? RCCE_ERROR_ALIGNMENT : RCCE_SUCCESS;
-}
-
 int RCCE_send_gory(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size,
                    int dest) {
-    int wrong = wrong_with(data, buffer, chunk, ready, sent, size, dest, RCCE_ERROR_SOURCE);
-    if (wrong)
-        return RCCE_error_return(RCCE_debug_comm, wrong);
-    enum call before = isles_enter(CALL_SEND, dest);
-    isles_send(data, buffer, chunk, ready, sent, size, dest, COSTS_RCCE);
-    isles_leave(before);
-    return RCCE_SUCCESS;
+    return send(&(struct message){data, size, buffer, chunk, ready, sent, dest});
 }
 
 int RCCE_recv_gory(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size,
                    int source) {
-    int wrong = wrong_with(data, buffer, chunk, ready, sent, size, source, RCCE_ERROR_TARGET);
-    if (wrong)
-        return RCCE_error_return(RCCE_debug_comm, wrong);
-    enum call before = isles_enter(CALL_RECV, source);
-    isles_recv(data, buffer, chunk, ready, sent, size, source, COSTS_RCCE);
-    isles_leave(before);
-    return RCCE_SUCCESS;
+    return receive(&(struct message){data, size, buffer, chunk, ready, sent, source});
 }
 
 int RCCE_recv_test_gory(char *data, t_vcharp buffer, size_t chunk, RCCE_FLAG *ready, RCCE_FLAG *sent, size_t size,
                         int source, int *test) {
-    int wrong = wrong_with(data, buffer, chunk, ready, sent, size, source, RCCE_ERROR_TARGET);
-    if (wrong)
-        return RCCE_error_return(RCCE_debug_comm, wrong);
-    isles_relax();
-    *test = size == 0 || isles_flag_test(*sent, RCCE_FLAG_SET, COSTS_RCCE);
-    return *test ? RCCE_recv_gory(data, buffer, chunk, ready, sent, size, source) : RCCE_SUCCESS;
+    return receive_test(&(struct message){data, size, buffer, chunk, ready, sent, source}, test);
 }

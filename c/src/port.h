@@ -9,7 +9,7 @@
 #include "RCCE.h"
 #include <stdint.h>
 
-#define PORT_VERSION 1
+#define PORT_VERSION 2
 #define LINES (RCCE_BUFF_SIZE_MAX / RCCE_LINE_SIZE)
 #define CALL_NAMES 40
 #define CALL_NAME_BYTES 32
@@ -26,6 +26,7 @@ enum operation {
     OP_SET,      /* target, line: writing a flag */
     OP_LOOK,     /* target, line, value: whether it is a call: reading a flag */
     OP_WAIT,     /* line, address: of the flag, value, count: bit mask or 0: waiting for an own flag */
+    OP_TAKE,     /* as OP_WAIT, then as OP_SET: waiting for an own flag and clearing it; target: this rank */
     OP_ANY,      /* value: writes seen; waits while the chip has seen no more; returns how many it has */
     OP_LOCK,     /* target: its test-and-set register */
     OP_UNLOCK,   /* target */

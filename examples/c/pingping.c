@@ -14,26 +14,14 @@
 
 static char sent[LONGEST] __attribute__((aligned(4096))), received[LONGEST] __attribute__((aligned(4096)));
 
-#ifdef IRCCE
-/* Whether iRCCE moves a message in one part, which goes on without anybody who waits for it. */
-static int is_one_part(size_t bytes) { return bytes % 32 == 0 && bytes <= 4096; }
-#endif
-
 static void exchange(size_t bytes, int other) {
 #ifdef IRCCE
     iRCCE_SEND_REQUEST sending;
     iRCCE_RECV_REQUEST receiving;
     iRCCE_isend(sent, (ssize_t)bytes, other, &sending);
     iRCCE_irecv(received, (ssize_t)bytes, other, &receiving);
-    if (is_one_part(bytes)) {
-        iRCCE_irecv_wait(&receiving);
-        iRCCE_isend_wait(&sending);
-    } else {
-        iRCCE_WAIT_LIST both;
-        iRCCE_init_wait_list(&both);
-        iRCCE_add_to_wait_list(&both, &sending, &receiving);
-        iRCCE_wait_all(&both);
-    }
+    iRCCE_irecv_wait(&receiving);
+    iRCCE_isend_wait(&sending);
 #else
     RCCE_send(sent, bytes, other);
     RCCE_recv(received, bytes, other);

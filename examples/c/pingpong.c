@@ -3,7 +3,8 @@
  *   pingpong                              1 B to 1 MiB
  *   pingpong BYTES [ROUNDS [BATCHES]]     one length; the median of the batches
  *
- * With -DIRCCE the messages are those of iRCCE. One buffer serves both ways, and a first round warms the caches. */
+ * With -DIRCCE the messages are requests of iRCCE, with -DPIPELINED beside that its blocking messages. One buffer
+ * serves both ways, and a first round warms the caches. */
 #include "RCCE.h"
 #ifdef IRCCE
 #include "iRCCE.h"
@@ -16,7 +17,9 @@
 static char message[LONGEST] __attribute__((aligned(4096)));
 
 static void send(size_t bytes, int to) {
-#ifdef IRCCE
+#if defined(PIPELINED)
+    iRCCE_ssend(message, (ssize_t)bytes, to);
+#elif defined(IRCCE)
     iRCCE_isend(message, (ssize_t)bytes, to, NULL);
 #else
     RCCE_send(message, bytes, to);
@@ -24,7 +27,9 @@ static void send(size_t bytes, int to) {
 }
 
 static void receive(size_t bytes, int from) {
-#ifdef IRCCE
+#if defined(PIPELINED)
+    iRCCE_srecv(message, (ssize_t)bytes, from);
+#elif defined(IRCCE)
     iRCCE_irecv(message, (ssize_t)bytes, from, NULL);
 #else
     RCCE_recv(message, bytes, from);

@@ -146,8 +146,8 @@ fn a_meeting_comes_every_few_generations_and_at_the_end() {
 fn the_death_of_a_place_ends_the_run_with_an_error_that_names_it() {
     // Only a place can say what its number is called.
     let victim = Rc::new(Cell::new(None));
-    let told = Rc::clone(&victim);
-    let say = move || async move { told.set(Place::new(2).map(Place::id)) };
+    let victim_cell = Rc::clone(&victim);
+    let say = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };
     isles::simulate(3, Plan::calm(0), say).0.expect("it only says it");
     let place = victim.get().expect("the last of three places");
     let mut died = 0;

@@ -76,8 +76,8 @@ fn what_is_shipped_changes_no_answer_and_no_call() {
 fn a_place_that_dies_ends_each_kernel_with_an_error_that_names_it() {
     // Only a place can say what its number is called.
     let victim = Rc::new(Cell::new(None));
-    let told = Rc::clone(&victim);
-    let say = move || async move { told.set(Place::new(2).map(Place::id)) };
+    let victim_cell = Rc::clone(&victim);
+    let say = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };
     isles::simulate(3, Plan::calm(0), say).0.expect("it only says it");
     let place = victim.get().expect("the last of three places");
     for kernel in KernelName::ALL {

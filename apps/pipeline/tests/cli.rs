@@ -69,12 +69,12 @@ fn a_run_tells_what_was_found_and_draws_the_last_frame() {
     let heading =
         "12 frames of two pairs of 128 by 64 pixels, 1 object, 18 stages on 1 core; 2 places (processes)\n";
     assert!(ended.stdout.starts_with(heading), "{ended:?}");
-    for told in [
+    for printed in [
         "\nstages   capture 1 + capture 2",
         "\nresize   1 to 2 groups at frame 4: ",
         "; compared with the same stages in a plain loop\n",
     ] {
-        assert!(ended.stdout.contains(told), "{told}: {ended:?}");
+        assert!(ended.stdout.contains(printed), "{printed}: {ended:?}");
     }
     assert!(scene.result("out/pipeline.csv").starts_with("frame,object,x,y,disparity\n"));
     assert!(std::fs::read(scene.path("depth.png")).unwrap().starts_with(b"\x89PNG"));

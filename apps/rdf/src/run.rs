@@ -5,11 +5,12 @@
 
 use crate::answer::Answer;
 use crate::load::Partition;
-use crate::load::source::{self, OpenSource};
+use crate::load::source::{self, DataSource, OpenSource};
 use crate::queries::{self, NamedQuery};
 use crate::results::{self, ResultForm};
 use crate::session::{QueryFound, Session, SessionFound, SharingMode};
 use crate::verify;
+use clap::builder::ArgPredicate;
 use clap::{Args, value_parser};
 use isles::Claim;
 use isles_app::Failure;
@@ -26,10 +27,20 @@ const SHOWN_ROWS: usize = 20;
 /// The arguments of `isles run rdf`.
 #[derive(Args, Clone, Debug)]
 pub struct Rdf {
-    /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), or lubm:N for N universities;
-    /// lubm-plain:N leaves out what the ontology implies; debian is what apt-cache lists on this host
+    /// The triples: files (.ttl, .nt, .rdf, .owl, .xml, .nq, .trig, .n3, .jsonld), or a
+    /// snapshot (.snap), or lubm:N for N universities; lubm-plain:N leaves out what the ontology implies; debian is
+    /// what apt-cache lists on this host
     #[arg(long, value_name = "FILE|NAME", num_args = 1.., default_value = "lubm:1")]
+    #[arg(default_value_if("named_graph", ArgPredicate::IsPresent, None))]
     data: Vec<String>,
+
+    /// Files whose triples form a named graph each, with the IRI of the file as its name
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    named_graph: Vec<String>,
+
+    /// Writes a snapshot of the loaded data, which --data FILE.snap maps on as many places
+    #[arg(long, value_name = "FILE")]
+    save: Option<String>,
 
     /// Query in a file, or lubm:1 to lubm:14; may be repeated
     #[arg(long, value_name = "FILE|NAME")]
@@ -103,9 +114,14 @@ pub struct RdfInput {
 #[derive(Debug, Serialize)]
 pub struct RdfFound {
     triples: u64,
+    graphs: u64,
     terms: u64,
+    /// Triples whose object another place owns than their subject.
+    cut: u64,
     /// Bytes of triples and terms, over all places.
     store_bytes: u64,
+    /// Bytes of the sorted triples alone, over all places.
+    index_bytes: u64,
     /// Partition of the triples.
     partition: Partition,
     load_seconds: f64,
@@ -123,6 +139,8 @@ pub struct RdfFound {
     answers: Vec<Option<Answer>>,
     #[serde(skip)]
     refused: Option<String>,
+    #[serde(skip)]
+    snapshot: Vec<u8>,
     #[serde(skip)]
     texts: Vec<NamedQuery>,
 }
@@ -143,6 +161,32 @@ impl Rdf {
             all = queries::lubm()?;
         }
         Ok(all)
+    }
+
+    fn open_sources(&self) -> Result<Vec<OpenSource>, Failure> {
+        let data = self.data.iter().map(|name| source::open(name));
+        data.chain(self.named_graph.iter().map(|name| source::open_graph(name))).collect()
+    }
+
+    /// Checks that a snapshot is the only source and suits the places.
+    fn check_snapshot(&self, contents: &[OpenSource], places: u32) -> Result<(), Failure> {
+        let snapshot = contents.iter().find_map(|open| match &open.source {
+            DataSource::Snapshot { name, head, .. } => Some((name, head)),
+            _ => None,
+        });
+        let Some((name, head)) = snapshot else { return Ok(()) };
+        let refused = |text: String| Err(Failure::Usage(format!("--data: {name}: {text}")));
+        if contents.len() > 1 {
+            return refused("a snapshot beside other data; allowed: a snapshot alone".to_owned());
+        }
+        if self.mode == SharingMode::Data && head.places() != places as usize {
+            let of = count(head.places() as u64, "place", "places");
+            return refused(format!(
+                "a snapshot of {of}, not of {places}; allowed: --places {}",
+                head.places()
+            ));
+        }
+        Ok(())
     }
 
     fn form(&self) -> ResultForm {
@@ -166,7 +210,7 @@ impl Application for Rdf {
     }
 
     fn reads(&self) -> Vec<Claim> {
-        let data = self.data.iter().map(|file| (file, "the data"));
+        let data = self.data.iter().chain(&self.named_graph).map(|file| (file, "the data"));
         let files = data.chain(self.query.iter().map(|file| (file, "a query")));
         files
             .filter(|(file, _)| Path::new(file).is_file())
@@ -174,16 +218,17 @@ impl Application for Rdf {
             .collect()
     }
 
-    fn open(&self, _places: u32) -> Result<RdfInput, Failure> {
+    fn open(&self, places: u32) -> Result<RdfInput, Failure> {
         let queries = self.named_queries()?;
-        let contents: Vec<OpenSource> =
-            self.data.iter().map(|name| source::open(name)).collect::<Result<_, _>>()?;
+        let contents = self.open_sources()?;
+        self.check_snapshot(&contents, places)?;
         let session = Session {
             sources: contents.iter().map(|open| open.source.clone()).collect(),
             queries,
             mode: self.mode,
             partition: self.partition,
             is_server: self.serve,
+            saves: self.save.is_some(),
             repeat: self.repeat,
             memory: self.memory.map(|mib| mib.saturating_mul(1 << 20)),
             timeout: self.timeout.map(Duration::from_secs_f64),
@@ -215,7 +260,7 @@ impl Application for Rdf {
         let started = isles::now();
         let found = session.run(&contents, &meter).await?;
         let mut done = meter.done(started).await?;
-        let SessionFound { loaded, load_seconds, query_seconds, queries, answers, refused } = found;
+        let SessionFound { loaded, load_seconds, query_seconds, queries, answers, refused, snapshot } = found;
         done.seconds = query_seconds;
         let milliseconds = || queries.iter().map(|query| query.seconds * 1e3);
         let logarithms: f64 = milliseconds().map(|time| time.max(1e-9).ln()).sum();
@@ -225,25 +270,44 @@ impl Application for Rdf {
             sum_ms: milliseconds().sum(),
             rows: queries.iter().map(|query| query.rows).sum(),
             triples: loaded.triples,
+            graphs: loaded.graphs,
             terms: loaded.terms,
+            cut: loaded.cut,
             store_bytes: loaded.memory,
+            index_bytes: loaded.index,
             partition: loaded.partition,
             load_seconds,
             query_seconds,
             queries,
             answers,
             refused,
+            snapshot,
             texts: session.queries,
         };
         Ok((found, done))
     }
 
     fn text(&self, found: &RdfFound) -> String {
-        let RdfFound { triples, terms, store_bytes, load_seconds, load_rate, queries, .. } = found;
-        let mut text = format!(
-            "triples  {triples}\nterms    {terms}\nstore    {:.1} MB\nloaded   in {load_seconds:.3} s, {load_rate:.2} million \
-             triples/s",
-            *store_bytes as f64 / 1e6
+        let RdfFound {
+            triples,
+            graphs,
+            terms,
+            store_bytes,
+            index_bytes,
+            load_seconds,
+            load_rate,
+            queries,
+            ..
+        } = found;
+        let mut text = format!("triples  {triples}\n");
+        if *graphs > 0 {
+            let _ = writeln!(text, "named    {}", count(*graphs, "graph", "graphs"));
+        }
+        let _ = write!(
+            text,
+            "terms    {terms}\nstore    {:.1} MB, {:.1} bytes a triple besides terms\nloaded   in {load_seconds:.3} s, {load_rate:.2} million triples/s",
+            *store_bytes as f64 / 1e6,
+            *index_bytes as f64 / (*triples).max(1) as f64
         );
         if let ([query], [Some(answer)]) = (queries.as_slice(), found.answers.as_slice()) {
             let _ = write!(text, "\nrows     {}\ndigest   {}", query.rows, query.digest);
@@ -291,7 +355,7 @@ impl Application for Rdf {
         if !is_thorough {
             return Ok(None);
         }
-        let sources = self.data.iter().map(|name| source::open(name)).collect::<Result<Vec<_>, _>>()?;
+        let sources = self.open_sources()?;
         verify::against_spareval(&sources, &found.texts, &found.answers).map(Some)
     }
 
@@ -306,17 +370,21 @@ impl Application for Rdf {
     fn pictures(&self) -> Vec<(&'static str, &str)> {
         let is_asked = self.format.is_some() || self.results.is_some();
         let to = self.results.as_deref().unwrap_or("-");
-        is_asked.then_some(("--results", to)).into_iter().collect()
+        let results = is_asked.then_some(("--results", to)).into_iter();
+        results.chain(self.save.as_deref().map(|file| ("--save", file))).collect()
     }
 
-    fn write_picture(&self, _flag: &str, found: &RdfFound, out: &mut dyn Write) -> io::Result<()> {
+    fn write_picture(&self, flag: &str, found: &RdfFound, out: &mut dyn Write) -> io::Result<()> {
+        if flag == "--save" {
+            return out.write_all(&found.snapshot);
+        }
         found.answers.iter().flatten().try_for_each(|answer| results::write(answer, self.form(), out))
     }
 }
 
 impl Rdf {
     fn writes_to_standard_output(&self) -> bool {
-        self.pictures().iter().any(|(_, to)| *to == "-")
+        self.pictures().iter().any(|(flag, to)| *flag == "--results" && *to == "-")
     }
 }
 

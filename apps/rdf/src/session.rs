@@ -5,6 +5,7 @@
 //! arguments and writes nothing. Invariant: all places take the same queries in the same order, or one takes each.
 
 use crate::answer::Answer;
+use crate::load::snapshot;
 use crate::load::source::{DataSource, OpenSource};
 use crate::load::{self, LoadCounts, LoadFault, Loaded, Partition};
 use crate::queries::NamedQuery;
@@ -44,6 +45,8 @@ pub struct Session {
     pub repeat: u64,
     /// Bytes that a table of a query may have.
     pub memory: Option<u64>,
+    /// `true` if a snapshot is made.
+    pub saves: bool,
     /// Time limit of a query.
     pub timeout: Option<Duration>,
 }
@@ -80,6 +83,8 @@ pub struct SessionFound {
     pub answers: Vec<Option<Answer>>,
     /// Error in a source, if there is one.
     pub refused: Option<String>,
+    /// The snapshot, if one is made.
+    pub snapshot: Vec<u8>,
 }
 
 /// An answer of a place in the mode `task`, with the position of its query.
@@ -138,6 +143,7 @@ impl Session {
         let counts = loaded.counts().await?;
         team.barrier().await?;
         let load_seconds = (now() - started).as_secs_f64();
+        let snapshot = if self.saves { self.snapshot(&team, &loaded).await? } else { Vec::new() };
         let started = now();
         let (queries, answers) = match self.mode {
             _ if self.is_server => {
@@ -148,7 +154,25 @@ impl Session {
             SharingMode::Task => self.answer_from_queue(&team, &loaded, next, meter).await?,
         };
         let query_seconds = (now() - started).as_secs_f64();
-        Ok(SessionFound { loaded: counts, load_seconds, query_seconds, queries, answers, refused: None })
+        Ok(SessionFound {
+            loaded: counts,
+            load_seconds,
+            query_seconds,
+            queries,
+            answers,
+            refused: None,
+            snapshot,
+        })
+    }
+
+    /// A snapshot of what all places have loaded, at the first one.
+    async fn snapshot(&self, team: &Team, loaded: &Loaded) -> isles::Result<Vec<u8>> {
+        let parts = match self.mode {
+            SharingMode::Task if team.rank() == 0 => vec![snapshot::part_of(loaded)],
+            SharingMode::Task => Vec::new(),
+            SharingMode::Data => team.gatherv(0, &snapshot::part_of(loaded)).await?.unwrap_or_default(),
+        };
+        Ok(if team.rank() == 0 { snapshot::of_parts(&parts, loaded.partition) } else { Vec::new() })
     }
 
     /// Loads all triples at this place.
@@ -157,6 +181,11 @@ impl Session {
         team: &Team,
         contents: &[OpenSource],
     ) -> isles::Result<Result<Loaded, LoadFault>> {
+        if let [DataSource::Snapshot { name, path, head }] = self.sources.as_slice()
+            && head.places() == 1
+        {
+            return Ok(snapshot::open(None, (name, path), head).await);
+        }
         let mut all = Vec::new();
         for (number, source) in self.sources.iter().enumerate() {
             let DataSource::File { len, .. } = source else { continue };
@@ -243,7 +272,7 @@ impl Session {
         let mut found = QueryFound { name: query.name.clone(), ..QueryFound::default() };
         let answered = match query::parse(&query.text, query.base.as_deref()) {
             Ok(parsed) => {
-                let queries = Queries { store: &loaded.store, peers: &loaded.peers };
+                let queries = Queries { graphs: &loaded.graphs, peers: &loaded.peers };
                 queries.answer(&parsed, self.limits()).await
             }
             Err(wrong) => Err(QueryFault::Unsupported(wrong)),

@@ -30,7 +30,7 @@ pub fn against_spareval(
     let mut others = Vec::new();
     for (query, answer) in queries.iter().zip(answers) {
         let parsed = query::parse(&query.text, query.base.as_deref()).map_err(Failure::Usage)?;
-        let expected = rest::reference(&parsed, &loaded.store, &loaded.peers.dictionary());
+        let expected = rest::reference(&parsed, &loaded.graphs, &loaded.peers.dictionary());
         let expected = expected.map_err(|fault| Failure::Ended(format!("{}: {fault}", query.name)))?;
         let is_same = match (answer, expected) {
             // Which solutions a cut leaves is open, unless the query orders them; how many there are is not.

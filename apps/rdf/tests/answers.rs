@@ -17,6 +17,7 @@ use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
 use scene::{Scene, words};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -114,7 +115,7 @@ fn compare(scene: &Scene, line: &str, all: &[Expected]) {
 }
 
 /// Machines and numbers of places.
-const MACHINES: [&str; 12] = [
+const MACHINES: [&str; 14] = [
     "--machine threads --places 1",
     "--machine threads --places 2",
     "--machine threads --places 3 --partition subject",
@@ -127,6 +128,8 @@ const MACHINES: [&str; 12] = [
     "--machine threads --places 2 --mode task",
     "--machine threads --places 3 --partition file",
     "--machine processes --places 2 --partition file",
+    "--machine threads --places 3 --partition graph",
+    "--machine chip:scc --places 5 --partition graph",
 ];
 
 #[test]
@@ -142,6 +145,94 @@ fn each_operator_answers_as_oxigraph_on_every_machine() {
     assert!(all.iter().filter(|expected| expected.lines.len() > 1).count() > 50);
     for machine in MACHINES {
         compare(&scene, &format!("--data people.nt {machine}"), &all);
+    }
+}
+
+/// Triples of the default graph, of three named graphs that overlap, and of one that says where graphs are from.
+fn quads() -> String {
+    use std::fmt::Write as _;
+    let mut all = String::new();
+    let name = |name: &str, number: u32| format!("<http://a.example/{name}{number}>");
+    let mut add = |subject: String, predicate: &str, object: String, graph: &str| {
+        writeln!(all, "{subject} <http://a.example/{predicate}> {object} {graph} .").unwrap();
+    };
+    for n in 0..40 {
+        let graph = name("g", n % 3);
+        add(name("n", n * 7 % 11), "p", name("n", n * 5 % 8), &graph);
+        add(name("n", n * 3 % 13), "q", name("n", n % 9), &name("g", n % 2));
+        let number = format!("\"{n}\"^^<http://www.w3.org/2001/XMLSchema#integer>");
+        add(name("n", n % 10), "n", number, &graph);
+        add(name("n", n % 4), "in", name("g", n % 5), &graph);
+        add(name("n", n % 6), "p", name("n", n % 5), "");
+    }
+    for n in 0..7 {
+        let class = "<http://a.example/Thing> .".to_owned();
+        writeln!(all, "{} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> {class}", name("n", 2 * n))
+            .unwrap();
+    }
+    for n in 0..4 {
+        writeln!(all, "{} <http://a.example/from> {} .", name("g", n), name("who", n % 2)).unwrap();
+    }
+    all
+}
+
+#[test]
+fn named_graphs_answer_as_oxigraph_on_every_machine() {
+    let scene = Scene::new("rdf-graphs");
+    let data = quads();
+    scene.leave("quads.nq", &data);
+    let all = answered(&scene, "tests/graph-queries", &data, RdfFormat::NQuads);
+    let with_rows = all.iter().filter(|expected| expected.lines.len() > 1).count();
+    assert!(with_rows > 30, "{with_rows} of {}", all.len());
+    for machine in MACHINES {
+        compare(&scene, &format!("--data quads.nq {machine}"), &all);
+    }
+}
+
+/// Sub-queries, and `MINUS` with another use of the graph's name, that `GRAPH ?g` asks of each graph by itself.
+const PER_GRAPH: [(&str, &str); 7] = [
+    ("?n", "SELECT (COUNT(*) AS ?n) { ?s <http://a.example/q> ?o }"),
+    ("?n", "SELECT (SUM(?v) AS ?n) { ?s <http://a.example/n> ?v }"),
+    ("?o", "SELECT DISTINCT ?o { ?s <http://a.example/p> ?o }"),
+    ("?s\t?n", "SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s"),
+    ("?o", "SELECT ?o { <http://a.example/n1> <http://a.example/p> ?o } ORDER BY DESC(?o) LIMIT 1"),
+    ("?o", "SELECT DISTINCT ?o { <http://a.example/n1> <http://a.example/p>+ ?o }"),
+    ("?s", "SELECT DISTINCT ?s { ?s ?p ?o MINUS { ?s <http://a.example/q> ?r } }"),
+];
+
+/// Oxigraph evaluates a sub-query within `GRAPH ?g` over all graphs together, so it is asked of one graph at a time.
+#[test]
+fn a_sub_query_in_graph_is_asked_of_each_graph_by_itself() {
+    let scene = Scene::new("rdf-per-graph");
+    let data = quads();
+    scene.leave("quads.nq", &data);
+    let mut by_graph: BTreeMap<String, String> = BTreeMap::new();
+    for quad in RdfParser::from_format(RdfFormat::NQuads).for_slice(&data) {
+        let quad = quad.unwrap();
+        let line = format!("{} .\n", Triple::new(quad.subject, quad.predicate, quad.object));
+        by_graph.entry(quad.graph_name.to_string()).or_default().push_str(&line);
+    }
+    by_graph.remove("DEFAULT");
+    assert_eq!(by_graph.len(), 3);
+    fs::create_dir(scene.path("queries")).unwrap();
+    let mut all = Vec::new();
+    for (number, (variables, inner)) in PER_GRAPH.iter().enumerate() {
+        let mut solutions = Vec::new();
+        for (graph, triples) in &by_graph {
+            let store = Store::new().unwrap();
+            store.load_from_slice(RdfFormat::NTriples, triples).unwrap();
+            let own = expected(&store, inner);
+            assert_eq!(own[0], *variables, "{inner}");
+            solutions.extend(own[1..].iter().map(|line| format!("{graph}\t{line}")));
+        }
+        solutions.sort();
+        let text = format!("SELECT ?g {} {{ GRAPH ?g {{ {inner} }} }}", variables.replace('\t', " "));
+        scene.leave(&format!("queries/q{number}.rq"), &text);
+        let lines = [vec![format!("?g\t{variables}")], solutions].concat();
+        all.push(Expected { name: format!("q{number}"), text, lines });
+    }
+    for machine in MACHINES {
+        compare(&scene, &format!("--data quads.nq {machine}"), &all);
     }
 }
 

@@ -104,14 +104,108 @@ fn a_triple_of_several_files_counts_once_wherever_it_lies() {
 }
 
 #[test]
+fn a_file_is_a_named_graph_by_its_iri_and_no_part_of_the_default_graph() {
+    let scene = Scene::new("rdf-named");
+    scene.leave("people.ttl", PEOPLE);
+    scene.leave("more.nt", "<x:a> <x:p> <x:b> .\n<x:a> <x:p> <x:c> .\n");
+    scene.leave("none.ttl", "");
+    scene.leave(
+        "count.rq",
+        "SELECT (COUNT(*) AS ?n) FROM <more.nt> FROM NAMED <none.ttl> { <x:a> ?p ?o GRAPH ?g {} }",
+    );
+    for places in ["1", "3"] {
+        let line =
+            "--data people.ttl --named-graph more.nt none.ttl --query count.rq --machine threads --verify";
+        let ended = scene.run(&words(&format!("{line} --results out.csv --places {places}")));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.stdout.contains("named    2 graphs\n"), "{ended:?}");
+        assert!(ended.stdout.contains("checked  1 answer is that of spareval\n"), "{ended:?}");
+        assert_eq!(scene.result("out.csv"), "n\r\n2\r\n", "{ended:?}");
+    }
+    // A name without a graph has no solution, whatever the group is (SPARQL 1.1, section 18.6).
+    let absent = ["-e", "SELECT * { GRAPH <x:absent> { VALUES ?x { 1 } } }", "--results", "-"];
+    let ended =
+        scene.run(&[&words("--named-graph more.nt --machine threads --places 2")[..], &absent].concat());
+    assert_eq!(ended.stdout, "x\r\n", "{ended:?}");
+    // Without --data there is no default graph.
+    let ask = ["-e", "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", "--results", "-"];
+    let ended = scene.run(&[&words("--named-graph more.nt --machine threads --places 2")[..], &ask].concat());
+    assert_eq!(ended.stdout, "n\r\n0\r\n", "{ended:?}");
+}
+
+#[test]
+fn a_snapshot_answers_as_the_data_it_was_made_of() {
+    let scene = Scene::new("rdf-snapshot");
+    scene.leave("people.ttl", PEOPLE);
+    scene.leave("more.nq", "<x:a> <x:p> <x:b> <x:g> .\n<x:a> <x:p> <x:c> <x:h> .\n<x:a> <x:p> <x:d> .\n");
+    let query = "SELECT ?s ?p ?o ?g (STR(?o) AS ?t) { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }";
+    let answers = |line: &str| {
+        let ended = scene.run(&[&words(line)[..], &["-e", query, "--format", "tsv"]].concat());
+        assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
+        ended.stdout
+    };
+    let all = answers("--data people.ttl more.nq --machine threads");
+    assert!(all.lines().count() > 20 && all.contains("<x:h>"), "{all}");
+    for (places, partition) in [(1, "auto"), (2, "locality"), (3, "subject"), (3, "file"), (2, "graph")] {
+        let save = format!("--partition {partition} --save {partition}.snap");
+        let saved = format!("--data people.ttl more.nq --machine threads --places {places} {save}");
+        assert_eq!(answers(&saved), all, "{saved}");
+        for machine in ["threads", "processes"] {
+            let open = format!("--data {partition}.snap --places {places} --machine {machine}");
+            assert_eq!(answers(&open), all, "{open}");
+        }
+    }
+    assert_eq!(answers("--data auto.snap --places 3 --machine processes --mode task"), all);
+    let line = "--data locality.snap --places 2 --machine threads --verify -e ASK{?s?p?o}";
+    let ended = scene.run(&words(line));
+    assert!(ended.stdout.contains("checked  1 answer is that of spareval\n"), "{ended:?}");
+}
+
+#[test]
+fn a_snapshot_that_is_not_whole_or_not_for_these_places_is_refused() {
+    let scene = Scene::new("rdf-snapshot-refused");
+    scene.leave("people.ttl", PEOPLE);
+    let line = "--data people.ttl --places 2 --machine threads --save whole.snap -e ASK{?s?p?o}";
+    assert_eq!(scene.run(&words(line)).code, Some(0));
+    let whole = std::fs::read(scene.path("whole.snap")).unwrap();
+    let with = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        bytes
+    };
+    std::fs::write(scene.path("cut.snap"), &whole[..whole.len() - 5]).unwrap();
+    std::fs::write(scene.path("head.snap"), with(40)).unwrap();
+    std::fs::write(scene.path("part.snap"), with(whole.len() - 9)).unwrap();
+    std::fs::write(scene.path("version.snap"), with(8)).unwrap();
+    std::fs::write(scene.path("foreign.snap"), PEOPLE).unwrap();
+    std::fs::write(scene.path("empty.snap"), "").unwrap();
+    for (data, said) in [
+        ("cut.snap", "cut.snap: cut or grown: "),
+        ("head.snap", "head.snap: its head is damaged"),
+        ("part.snap", "part.snap: damaged: part 2 has another checksum"),
+        ("version.snap", "version.snap: a snapshot of version 5; allowed: 1"),
+        ("foreign.snap", "foreign.snap: no snapshot of isles run rdf"),
+        ("empty.snap", "empty.snap: no snapshot of isles run rdf"),
+        ("whole.snap people.ttl", "whole.snap: a snapshot beside other data; allowed: a snapshot alone"),
+        ("whole.snap --places 3", "whole.snap: a snapshot of 2 places, not of 3; allowed: --places 2"),
+    ] {
+        let places = if data.contains("--places") { "--repeat 1" } else { "--places 2" };
+        let ended = scene.run(&words(&format!("--data {data} {places} --machine threads -e ASK{{?s?p?o}}")));
+        assert_eq!(ended.code, Some(2), "{data}: {ended:?}");
+        assert!(ended.stderr.contains(said), "{data}: {ended:?}");
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{data}: {ended:?}");
+    }
+}
+
+#[test]
 fn bad_input_is_one_line_and_code_2() {
     let scene = Scene::new("rdf-refused");
     scene.leave("people.ttl", PEOPLE);
+    scene.leave("quads.nq", "<x:a> <x:b> <x:c> <x:g> .\n");
     scene.leave("prefix.ttl", "@prefix a: <http://a.example/> .\na:b a:c 1 .\na:b d:c 2 .\n");
     scene.leave("cut.nt", "<http://a.a/> <http://b.b/> \"one\" .\n<http://a.a/> <http://b.b/> \"tw");
     scene.leave("wrong.rdf", "<rdf:RDF><a></rdf:RDF>");
     scene.leave("unknown.dat", "");
-    scene.leave("graph.rq", "ASK { GRAPH ?g { ?s ?p ?o } }");
     scene.leave("prefix.rq", "ASK {\n?s nosuch:b ?o }");
     scene.leave("wrong.rq", "SELECT * {\n  ?s ?p\n}");
     for (line, said) in [
@@ -124,12 +218,16 @@ fn bad_input_is_one_line_and_code_2() {
         ("--data wrong.rdf", "wrong.rdf"),
         ("--query wrong.rq", "wrong.rq: line 3, column 2: the end of the line is not SPARQL there; expected"),
         ("--query prefix.rq", "prefix.rq: line 2, column 12: unknown prefix in `nosuch:b`"),
-        ("--query graph.rq", "graph.rq: GRAPH: there is one graph, the default one"),
         ("--query nosuch.rq", "--query: nosuch.rq: No such file"),
+        ("--named-graph nosuch.ttl", "--named-graph: `nosuch.ttl`: no such file; allowed: a file"),
+        (
+            "--named-graph quads.nq",
+            "quads.nq: it has named graphs itself; allowed for --named-graph: triples",
+        ),
         ("--query lubm:15", "--query is \"lubm:15\"; allowed: a file, lubm:1 to lubm:14"),
         ("--queries nosuch", "--queries: nosuch: No such file"),
         ("-e ASK{?s,a:b,?o}", "-e: line 1, column "),
-        ("--partition half", "--partition is \"half\"; allowed: auto, locality, subject, file"),
+        ("--partition half", "--partition is \"half\"; allowed: auto, locality, graph, subject, file"),
         ("--mode half", "--mode is \"half\"; allowed: data, task"),
         ("--format pdf", "--format is \"pdf\"; allowed: table, json, csv, tsv, xml"),
         ("--timeout 0", "--timeout is \"0\"; allowed: seconds from"),

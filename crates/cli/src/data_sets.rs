@@ -29,6 +29,10 @@ pub fn execute(verb: &Verb) -> Result<(), Failure> {
     printed.map_err(Failure::stdout)
 }
 
+/// The data sets of triples that `isles run rdf` knows by name.
+const TRIPLES: &str = "lubm:N (N universities of LUBM, about 180,000 triples each, generated), lubm-plain:N (without what \
+                       the ontology implies), debian (packages of this host's lists, about 790,000 triples)";
+
 /// The table, in lines of at most `width` columns if that is said; a file or a pipe has one line for each graph.
 fn list(width: Option<usize>) -> String {
     let heading = format!("{:<18} {:>9} {:>9}  {:<10} {:<9}", "name", "vertices", "edges", "kind", "where");
@@ -38,7 +42,9 @@ fn list(width: Option<usize>) -> String {
     text.extend(dataset::list().iter().map(|known| wrapped(&facts(known), &known.about, width)));
     text += "\n";
     text.extend(dataset::files().iter().map(|known| wrapped(&file_facts(known), &known.about, width)));
-    text + "\n" + &wrapped("Generated on demand:", &generated, width)
+    text += "\n";
+    text += &wrapped("Generated on demand:", &generated, width);
+    text + &wrapped("Triples, for isles run rdf --data:", TRIPLES, width)
 }
 
 /// `start` and `rest` in one line, or where that is too long `rest` in lines of its own.
@@ -106,7 +112,7 @@ mod tests {
     fn the_list_fits_the_width_there_is_and_says_the_same_at_each() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let whole = list(None);
-        assert_eq!(whole.lines().count(), dataset::list().len() + dataset::files().len() + 4);
+        assert_eq!(whole.lines().count(), dataset::list().len() + dataset::files().len() + 5);
         for width in [64, 80, 120, 200] {
             let list = list(Some(width));
             assert!(list.lines().all(|line| line.chars().count() < width), "{width}: {list}");

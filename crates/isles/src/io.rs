@@ -8,6 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+pub use isles_transport_shm::MappedFile;
+
 /// Reads a whole file.
 ///
 /// On a modelled chip the clock of the place moves on to when the server of files has sent it: later where that is
@@ -61,6 +63,16 @@ pub fn read_part(path: impl AsRef<Path>, offset: u64, length: usize) -> io::Resu
 /// On a modelled chip it takes what [`read_part`] takes; the file need not be there. On other machines it does nothing.
 pub fn note_read(path: impl AsRef<Path>, bytes: usize) {
     report_access(path.as_ref(), bytes, false);
+}
+
+/// Maps a whole file for reading, which takes no time until its bytes are used.
+///
+/// On a modelled chip, [`note_read`] charges for the bytes that are used.
+///
+/// # Errors
+/// The file cannot be mapped; see [`MappedFile::open`].
+pub fn map(path: impl AsRef<Path>) -> io::Result<MappedFile> {
+    MappedFile::open(path)
 }
 
 fn report_access(path: &Path, bytes: usize, is_write: bool) {

@@ -187,8 +187,8 @@ impl JobTable {
         let due: Vec<u64> = self.jobs().filter(|(_, job)| is_due(job)).map(|(id, _)| id).collect();
         for id in due {
             let verb = if self.is_command(id) { JobVerb::Kill } else { JobVerb::Checkpoint };
-            let told = self.apply_verb(id, verb);
-            debug_assert!(told.is_ok(), "{told:?}");
+            let applied = self.apply_verb(id, verb);
+            debug_assert!(applied.is_ok(), "{applied:?}");
         }
         self.jobs.values().all(|job| !job.state.is_active())
     }

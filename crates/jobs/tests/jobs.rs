@@ -413,8 +413,8 @@ fn a_modelled_chip_runs_tasks_and_its_clocks_are_turned_while_they_do() {
     until(|| server.json(&["list"])["jobs"].as_array().unwrap().len() >= 16);
     let job = server.begin(&["--at", "47", "--task", "pi", "--", "1000000000000"]);
     server.wait(&job, "running");
-    let told = server.json(&["clock", "8"]);
-    assert_eq!(told["text"], "6 supplies now divide their clock by 8");
+    let printed = server.json(&["clock", "8"]);
+    assert_eq!(printed["text"], "6 supplies now divide their clock by 8");
     until(|| server.json(&["cores"])["cores"][47]["divider"] == 8);
     let refused = server.refused(&["clock", "1"]);
     assert!(refused.contains("the divider is 1; allowed: a whole number from 2 to 16"), "{refused}");

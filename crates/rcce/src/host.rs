@@ -74,14 +74,15 @@ pub fn describe(segment: RankMemory, rank: usize, ranks: usize) -> MachineDescri
 /// The system refuses.
 pub fn start_rank(
     (rank, ranks): (usize, usize),
-    memory: &OwnedFd,
+    (descriptor, memory): (&OwnedFd, RankMemory),
     model_facts: &str,
     program: &Path,
     words: &[OsString],
 ) -> Result<Child, Failure> {
     let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("isles-rcce"));
     let mut command = Command::new(own);
-    let numbers = [memory.as_raw_fd() as usize, rank, ranks, std::process::id() as usize];
+    let parent = std::process::id() as usize;
+    let numbers = [descriptor.as_raw_fd() as usize, memory.address(), rank, ranks, parent];
     command.arg("rank").args(numbers.map(|number| number.to_string()));
     command.arg(model_facts).arg(program).args(words);
     if rank != 0 {
@@ -99,7 +100,7 @@ pub fn run(ranks: usize, program: &Path, words: &[OsString]) -> Result<(), Failu
     let (segment, memory) = RankMemory::create()?;
     let mut processes = RankProcesses(Vec::with_capacity(ranks));
     for rank in 0..ranks {
-        let child = start_rank((rank, ranks), &memory, HOST, program, words)?;
+        let child = start_rank((rank, ranks), (&memory, segment), HOST, program, words)?;
         let end = Pid::from_raw(child.id() as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let end = end.ok_or(()).map_err(|()| Failure::Ended(format!("rank {rank} has no process")))?;
         let end = end.map_err(|cause| Failure::Ended(format!("cannot watch rank {rank}: {cause}")))?;
@@ -191,7 +192,8 @@ fn pin_rank(rank: usize, ranks: usize) {
     }
 }
 
-/// The main function of a process that is a rank: `isles-rcce rank DESCRIPTOR RANK RANKS PARENT TOLD PROGRAM ..`.
+/// The main function of a process that is a rank: `isles-rcce rank DESCRIPTOR ADDRESS RANK RANKS PARENT
+/// TOLD PROGRAM ..`.
 ///
 /// # Errors
 /// The first process has not started it, or the program cannot be loaded.
@@ -199,9 +201,10 @@ pub fn run_as_rank(words: &[OsString]) -> Result<(), Failure> {
     let refused = || Failure::Usage("only isles rccerun starts isles-rcce rank".into());
     let number =
         |at: usize| words.get(at).and_then(|word| word.to_str()?.parse::<usize>().ok()).ok_or_else(refused);
-    let (descriptor, rank, ranks, parent) = (number(0)?, number(1)?, number(2)?, number(3)?);
-    let model_facts = words.get(4).and_then(|word| word.to_str()).ok_or_else(refused)?;
-    let program = PathBuf::from(words.get(5).ok_or_else(refused)?);
+    let (descriptor, address) = (number(0)?, number(1)?);
+    let (rank, ranks, parent) = (number(2)?, number(3)?, number(4)?);
+    let model_facts = words.get(5).and_then(|word| word.to_str()).ok_or_else(refused)?;
+    let program = PathBuf::from(words.get(6).ok_or_else(refused)?);
     if rank >= ranks || ranks > RANKS_MAX {
         return Err(refused());
     }
@@ -213,14 +216,14 @@ pub fn run_as_rank(words: &[OsString]) -> Result<(), Failure> {
     // NEED: the descriptor is inherited, so it has no owner in this process.
     // SOUND: the first process hands it over as an argument; if it is not open, mapping it fails.
     let memory = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
-    let segment = RankMemory::map(memory.as_fd())?;
+    let segment = RankMemory::map(memory.as_fd(), address)?;
     if model_facts != HOST {
-        return run_with_remote_model(segment, (rank, ranks), model_facts, &program, &words[6..]);
+        return run_with_remote_model(segment, (rank, ranks), model_facts, &program, &words[7..]);
     }
     pin_rank(rank, ranks);
     let image = Image::load(&program)?;
     image.attach(&describe(segment, rank, ranks))?;
-    image.run(&ProgramArguments::new(&program, &words[6..])?);
+    image.run(&ProgramArguments::new(&program, &words[7..])?);
     Ok(())
 }
 

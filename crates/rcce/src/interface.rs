@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// `PORT_VERSION`.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The most ranks: `RCCE_MAXNP`.
 pub const RANKS_MAX: usize = 48;
@@ -41,6 +41,8 @@ pub enum PortOperation {
     Look,
     /// Waits for an own flag.
     Wait,
+    /// Waits for an own flag and clears it.
+    Take,
     /// Waits for whatever write.
     Any,
     /// Takes a lock.
@@ -62,9 +64,12 @@ pub enum PortOperation {
 }
 
 impl PortOperation {
-    const ALL: [PortOperation; 16] = {
+    const ALL: [PortOperation; 17] = {
         use PortOperation::*;
-        [Work, Put, Get, Relay, Set, Look, Wait, Any, Lock, Unlock, Now, Tail, Power, Settled, Counter, End]
+        [
+            Work, Put, Get, Relay, Set, Look, Wait, Take, Any, Lock, Unlock, Now, Tail, Power, Settled,
+            Counter, End,
+        ]
     };
 
     /// The operation with that number in C.

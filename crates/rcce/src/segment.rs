@@ -7,8 +7,8 @@
 //! 1 MiB    off-chip memory      64 MiB
 //! ```
 //!
-//! Programs store pointers into this memory and hand them to other ranks, so the address is fixed. Invariant: the
-//! mapping lives as long as the process.
+//! Programs store pointers into this memory and hand them to other ranks, so its address is the same in all processes.
+//! Invariant: the mapping lives as long as the process.
 
 use crate::chip::TurnWords;
 use crate::interface::{BUFFER_BYTES, ControlWords, LINE_BYTES, RANKS_MAX, SHARED_BYTES};
@@ -19,8 +19,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Start of the memory: below all that systems map by themselves.
-const ADDRESS: usize = 0x10_0000_0000;
+/// Possible starts of the memory: below all that systems map by themselves, or above the shadow memory of sanitizers,
+/// which covers the first one.
+const ADDRESSES: [usize; 2] = [0x10_0000_0000, 0x2000_0000_0000];
 
 /// Bytes for the words of one rank, so that ranks share no line of a cache.
 const TURN_BYTES: usize = 128;
@@ -50,21 +51,29 @@ impl RankMemory {
         // Without `CLOEXEC`: the processes of ranks inherit it.
         let memory = memfd_create("isles-rcce", MemfdFlags::empty()).map_err(refused)?;
         ftruncate(&memory, BYTES as u64).map_err(refused)?;
-        let segment = RankMemory::map(memory.as_fd())?;
+        let [first, second] = ADDRESSES;
+        let segment = RankMemory::map(memory.as_fd(), first);
+        let segment =
+            segment.or_else(|failure| RankMemory::map(memory.as_fd(), second).map_err(|_| failure))?;
         Ok((segment, memory))
     }
 
-    /// Maps what [`create`](RankMemory::create) has made.
+    /// Returns the address of the memory, which is the same in all ranks.
+    pub fn address(self) -> usize {
+        self.start.addr()
+    }
+
+    /// Maps what [`create`](RankMemory::create) has made, at its address.
     ///
     /// # Errors
     /// The system refuses, or the address is taken.
-    pub fn map(memory: BorrowedFd<'_>) -> Result<RankMemory, Failure> {
+    pub fn map(memory: BorrowedFd<'_>, address: usize) -> Result<RankMemory, Failure> {
         let flags = MapFlags::SHARED | MapFlags::FIXED_NOREPLACE;
         // NEED: programs need the memory at one address in all ranks.
         // SOUND: nothing is replaced; the memory is shared with ranks only, and read by atomic words.
         let start = unsafe {
             mmap(
-                ptr::without_provenance_mut(ADDRESS),
+                ptr::without_provenance_mut(address),
                 BYTES,
                 ProtFlags::READ | ProtFlags::WRITE,
                 flags,
@@ -73,7 +82,7 @@ impl RankMemory {
             )
         };
         let start = start.map_err(|cause| {
-            Failure::Ended(format!("cannot map the memory of the ranks at {ADDRESS:#x}: {cause}"))
+            Failure::Ended(format!("cannot map the memory of the ranks at {address:#x}: {cause}"))
         })?;
         Ok(RankMemory { start: start.cast() })
     }

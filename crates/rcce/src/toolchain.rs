@@ -24,6 +24,7 @@ macro_rules! sources {
 
 const SOURCES: &[(&str, &str)] = sources![
     "include/RCCE.h",
+    "include/RCCE_gory.h",
     "include/RCCE_lib.h",
     "include/iRCCE.h",
     "include/isles.h",
@@ -37,8 +38,10 @@ const SOURCES: &[(&str, &str)] = sources![
     "src/communicator.c",
     "src/shared.c",
     "src/power.c",
+    "src/irequest.h",
     "src/irequest.c",
     "src/iwait.c",
+    "src/ipipeline.c",
 ];
 
 /// The text of `isles cc --help`.

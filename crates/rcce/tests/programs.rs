@@ -120,7 +120,13 @@ fn both_kinds_of_flags_have_the_same_results_and_a_bit_takes_longer() {
 #[test]
 fn a_ping_pong_delivers_every_length_by_rcce_and_ircce() {
     let folder = scratch("pingpong");
-    for options in [&[][..], &["-DIRCCE"], &["-DIRCCE", "--bit-flags"]] {
+    for options in [
+        &[][..],
+        &["-DIRCCE"],
+        &["-DIRCCE", "--bit-flags"],
+        &["-DIRCCE", "-DPIPELINED"],
+        &["-DIRCCE", "-DPIPELINED", "--bit-flags"],
+    ] {
         let program = example("pingpong.c", options, &folder);
         for machine in [&[][..], CHIP] {
             let printed = printed(2, machine, &program, &[]);
@@ -128,6 +134,23 @@ fn a_ping_pong_delivers_every_length_by_rcce_and_ircce() {
             assert!(printed.ends_with("Verification SUCCESSFUL\n"), "{options:?} {machine:?}: {printed}");
         }
     }
+}
+
+#[test]
+fn a_pipelined_message_and_a_multicast_take_less_time_of_the_chip() {
+    let folder = scratch("pipelined");
+    let seconds = |program: &Path, ranks: u32, words: &[&str]| {
+        let json = folder.join("model.json");
+        printed(ranks, &[CHIP, &["--json", json.to_str().unwrap()]].concat(), program, words);
+        let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        document["predicted_seconds"].as_f64().unwrap()
+    };
+    let ping_pong = |options: &[&str]| seconds(&example("pingpong.c", options, &folder), 2, &["65536"]);
+    let (plain, pipelined) = (ping_pong(&["-DIRCCE"]), ping_pong(&["-DIRCCE", "-DPIPELINED"]));
+    assert!(pipelined < plain, "{pipelined} s pipelined, {plain} s by requests");
+    let multicast = test_program("multicast.c", &[], &folder);
+    let (one_by_one, at_once) = (seconds(&multicast, 8, &["sends"]), seconds(&multicast, 8, &["multicast"]));
+    assert!(at_once < one_by_one, "{at_once} s by a multicast, {one_by_one} s by sends");
 }
 
 #[test]

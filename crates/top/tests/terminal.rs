@@ -163,8 +163,11 @@ fn a_run_whose_first_process_is_stopped_is_told_of_in_one_line() {
         Command::new(env!("CARGO_BIN_EXE_isles-top")).arg(&directory).arg("--once").output().unwrap();
     drop(listener);
     std::fs::remove_dir_all(&directory).unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), told.lines().count()), (Some(2), 1), "{told}");
-    assert!(told.contains("its first process is stopped, or has no processor"), "{told}");
-    assert!(!told.contains("replay") && !told.contains('\u{1b}') && told.contains("\\u{1b}[31m"), "{told:?}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), printed.lines().count()), (Some(2), 1), "{printed}");
+    assert!(printed.contains("its first process is stopped, or has no processor"), "{printed}");
+    assert!(
+        !printed.contains("replay") && !printed.contains('\u{1b}') && printed.contains("\\u{1b}[31m"),
+        "{printed:?}"
+    );
 }

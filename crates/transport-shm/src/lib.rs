@@ -70,6 +70,6 @@ pub use parking::PLACES_MAX;
 #[cfg(not(loom))]
 pub use pinning::{Pinning, allowed as processors};
 #[cfg(not(loom))]
-pub use segment::{Image, MemoryError, Segment, SegmentError};
+pub use segment::{Image, MappedFile, MemoryError, Segment, SegmentError};
 #[cfg(not(loom))]
 pub use words::SharedWords;

@@ -122,11 +122,11 @@ mod tests {
 
     #[test]
     fn equal_lists_are_told_the_same_and_read_as_they_are_told() {
-        for (text, told) in
+        for (text, printed) in
             [("0,2,10-13", "0,2,10-13"), (" 4 , 5-6", "4-6"), ("4-4,5-5,6", "4-6"), ("2,1", "2,1")]
         {
             let list: CoreList = text.parse().unwrap();
-            assert_eq!((list.to_string().as_str(), Ok(list)), (told, told.parse()));
+            assert_eq!((list.to_string().as_str(), Ok(list)), (printed, printed.parse()));
         }
         assert_eq!(CoreList::of([0..=0, 2..=3]).unwrap().cores().collect::<Vec<_>>(), [0, 2, 3]);
     }

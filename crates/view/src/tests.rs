@@ -73,15 +73,15 @@ fn progress_is_shown_once_there_are_steps_and_never_more_than_all() {
         let progress = ProgressSample { done, total, grows, unit, phase: String::new() };
         builder.build(Sample { progress, ..sample(1000) }, None).progress
     };
-    let told = |done, total, grows| {
+    let printed = |done, total, grows| {
         let (phase, label) = (String::new(), "sources".to_owned());
         Some(ProgressView { phase, label, done, total, grows })
     };
     assert_eq!(shown(0, 0, false), None);
-    assert_eq!((shown(3, 8, false), shown(9, 8, false)), (told(3, 8, false), told(8, 8, false)));
-    assert_eq!(shown(3, 8, true), told(3, 8, true));
-    assert_eq!(shown(9, 8, true), told(9, 8, true), "there will be more");
-    assert_eq!(shown(3, 0, false), told(3, 0, true), "nobody knows how many there are");
+    assert_eq!((shown(3, 8, false), shown(9, 8, false)), (printed(3, 8, false), printed(8, 8, false)));
+    assert_eq!(shown(3, 8, true), printed(3, 8, true));
+    assert_eq!(shown(9, 8, true), printed(9, 8, true), "there will be more");
+    assert_eq!(shown(3, 0, false), printed(3, 0, true), "nobody knows how many there are");
     let progress = ProgressSample { phase: "check".to_owned(), ..ProgressSample::default() };
     let phase = builder.build(Sample { progress, ..sample(1000) }, None).progress.unwrap();
     assert_eq!((phase.phase.as_str(), phase.done, phase.total), ("check", 0, 0), "it has no steps yet");

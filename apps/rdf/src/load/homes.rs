@@ -8,7 +8,7 @@
 
 use crate::peers::{Peers, push_term, terms_of};
 use crate::store::dictionary::{Dictionary, UNBOUND};
-use crate::store::{Triple, term};
+use crate::store::term;
 use isles::prelude::*;
 
 /// Largest ratio of the triples read by one place to the mean at which homes still share the work well.
@@ -90,9 +90,9 @@ struct Registered {
 }
 
 impl Registered {
-    fn of(dictionary: &Dictionary, triples: &[Triple], places: usize) -> Registered {
+    fn of(dictionary: &Dictionary, subjects: impl Iterator<Item = u32>, places: usize) -> Registered {
         let mut is_subject = vec![false; dictionary.len()];
-        triples.iter().for_each(|triple| is_subject[triple[0] as usize] = true);
+        subjects.for_each(|subject| is_subject[subject as usize] = true);
         let registrar = |local| term::owner(term::hash(dictionary.bytes(local)), places);
         let registrars: Vec<usize> = (0..dictionary.len()).map(registrar).collect();
         let (rows, locals) = (vec![Vec::new(); places], vec![Vec::new(); places]);
@@ -118,17 +118,17 @@ impl Registered {
 }
 
 /// Chooses the homes of the terms of all places, and gives `peers` those of this one. The number of each term of
-/// `dictionary`, some of which are subjects of `triples`.
+/// `dictionary`, some of which are `subjects`.
 ///
 /// # Errors
 /// A place has died, or there are more than 2^32 terms.
 pub async fn numbered(
     (team, peers): (&Team, &Peers),
     dictionary: &Dictionary,
-    triples: &[Triple],
+    subjects: impl Iterator<Item = u32>,
 ) -> isles::Result<Vec<u32>> {
     let (places, here) = (team.size(), team.rank());
-    let mut registered = Registered::of(dictionary, triples, places);
+    let mut registered = Registered::of(dictionary, subjects, places);
     let rows = std::mem::take(&mut registered.rows);
     let subjects = team.all_to_all(registered.subjects.clone()).await?;
     let registry = Registry::of(&peers.all_to_all_bytes(rows).await?, &subjects);

@@ -113,8 +113,15 @@ mod tests {
     fn parsed(line: &str) -> Result<BTreeSet<[Vec<u8>; 3]>, String> {
         let text = format!(" {line}\n");
         let bytes = text.as_bytes();
-        let part =
-            FilePart { file: 3, name: "x", extension: "nt", base: "http://b/", bytes, lines_before: 0 };
+        let part = FilePart {
+            file: 3,
+            name: "x",
+            extension: "nt",
+            base: "http://b/",
+            graph: None,
+            bytes,
+            lines_before: 0,
+        };
         let mut out = LocalTriples::default();
         part.read(&mut out, |_| ()).map(|()| triples(&out))
     }

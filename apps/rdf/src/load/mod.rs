@@ -8,12 +8,16 @@ mod debian;
 mod homes;
 mod lines;
 pub mod lubm;
+mod multilevel;
+mod regions;
+pub mod snapshot;
 pub mod source;
 pub mod triples;
 
 use crate::peers::{Peers, push_term};
 use crate::store::dictionary::Dictionary;
-use crate::store::{Store, Triple, term};
+use crate::store::graphs::{GraphStore, Quad};
+use crate::store::{Store, term};
 use clap::ValueEnum;
 use isles::prelude::*;
 use isles_app::console::Progress;
@@ -38,6 +42,9 @@ pub enum Partition {
     Auto,
     /// With all triples of its subject, at a place that has read some of them.
     Locality,
+    /// With all triples of its subject, in the part of a multilevel partition of the graph: star-shaped graphs first,
+    /// few triples that lead from one part to another.
+    Graph,
     /// With all triples of its subject, at the place that the hash of the subject decides.
     Subject,
     /// At the place that read its part of a file: departments of LUBM and files in turn, lines of N-Triples in equal
@@ -47,8 +54,8 @@ pub enum Partition {
 
 /// The triples of a place and its part of the terms.
 pub struct Loaded {
-    /// The triples.
-    pub store: Store,
+    /// The triples, by graph.
+    pub graphs: GraphStore,
     /// The terms, and the way to the other places.
     pub peers: Peers,
     /// Partition of the triples, never [`Partition::Auto`].
@@ -58,12 +65,18 @@ pub struct Loaded {
 /// Counts of a load, over all places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadCounts {
-    /// Different triples.
+    /// Different triples, those of each graph by themselves.
     pub triples: u64,
+    /// Named graphs.
+    pub graphs: u64,
     /// Different terms.
     pub terms: u64,
+    /// Triples whose object another place owns than their subject.
+    pub cut: u64,
     /// Bytes of memory.
     pub memory: u64,
+    /// Bytes of memory without the terms.
+    pub index: u64,
     /// Partition of the triples.
     pub partition: Partition,
 }
@@ -101,23 +114,38 @@ pub fn load_alone(sources: &[DataSource], contents: &[Vec<u8>]) -> Result<Loaded
                 let bytes = contents.next().map(Vec::as_slice).unwrap_or_default();
                 file_part(source, number, bytes, 0).read(&mut all, |_| ()).map_err(LoadFault::Source)?;
             }
+            DataSource::Snapshot { name, path, head } => {
+                let read = snapshot::read_all(path, head, &mut all);
+                read.map_err(|wrong| LoadFault::Source(format!("{name}: {wrong}")))?;
+            }
         }
     }
     Ok(alone(all))
 }
 
 /// The triples of a place that has all of them.
-fn alone(LocalTriples { dictionary, mut triples, .. }: LocalTriples) -> Loaded {
-    triples.iter_mut().flatten().for_each(|number| *number += 1);
-    Loaded { store: Store::of(&triples), peers: Peers::alone(dictionary), partition: Partition::Subject }
+fn alone(LocalTriples { dictionary, mut triples, mut quads, mut graphs, .. }: LocalTriples) -> Loaded {
+    let numbers = triples.iter_mut().flatten().chain(quads.iter_mut().flatten()).chain(&mut graphs);
+    numbers.for_each(|number| *number += 1);
+    let names = graph_names(graphs, &quads);
+    let graphs = GraphStore::of(Store::of(&triples), &names, quads, Store::of);
+    Loaded { graphs, peers: Peers::alone(dictionary), partition: Partition::Subject }
+}
+
+/// The names of all graphs, rising: those in `names` and those of `quads`.
+fn graph_names(mut names: Vec<u32>, quads: &[Quad]) -> Vec<u32> {
+    names.extend(quads.iter().map(|quad| quad[0]));
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn file_part<'a>(source: &'a DataSource, file: usize, bytes: &'a [u8], lines_before: u64) -> FilePart<'a> {
     match source {
-        DataSource::File { name, extension, base, .. } => {
-            FilePart { file, name, extension, base, bytes, lines_before }
+        DataSource::File { name, extension, base, graph, .. } => {
+            FilePart { file, name, extension, base, graph: graph.as_deref(), bytes, lines_before }
         }
-        DataSource::Lubm { .. } => FilePart { file, name: "", extension: "", base: "", bytes, lines_before },
+        _ => FilePart { file, name: "", extension: "", base: "", graph: None, bytes, lines_before },
     }
 }
 
@@ -133,6 +161,9 @@ pub async fn load(
     partition: Partition,
 ) -> Result<Loaded, LoadFault> {
     let (places, rank) = (team.size(), team.rank());
+    if let [DataSource::Snapshot { name, path, head }] = sources {
+        return snapshot::open(Some(&team), (name, path), head).await;
+    }
     let mut own = LocalTriples::default();
     let mut fault = None;
     let mut progress = LoadProgress::new(&team);
@@ -162,13 +193,14 @@ pub async fn load(
                 let read = read.read(&mut own, |more| progress.add(more));
                 fault = fault.or(read.err());
             }
+            DataSource::Snapshot { .. } => {} // the only source, if it is one
         }
     }
     drop(progress);
-    work(Cycles(TRIPLE_CYCLES * own.triples.len() as u64));
+    let read = own.triples.len() + own.quads.len();
+    work(Cycles(TRIPLE_CYCLES * read as u64));
     // Of several places the first that has found something, which in files by lines is the first mistake.
-    let (faults, read): (Vec<_>, Vec<_>) =
-        team.all_gather((fault, own.triples.len())).await?.into_iter().unzip();
+    let (faults, read): (Vec<_>, Vec<_>) = team.all_gather((fault, read)).await?.into_iter().unzip();
     if let Some(fault) = faults.into_iter().flatten().next() {
         return Err(LoadFault::Source(fault));
     }
@@ -179,6 +211,11 @@ pub async fn load(
 }
 
 impl Partition {
+    /// Returns `true` if the hash of each term decides the place that owns it.
+    pub fn is_by_hash(self) -> bool {
+        matches!(self, Partition::Subject | Partition::File)
+    }
+
     /// Resolves `Auto` for the numbers of triples that the places have read.
     fn resolved(self, read: &[usize]) -> Partition {
         let mean = read.iter().sum::<usize>() as f64 / read.len().max(1) as f64;
@@ -242,34 +279,51 @@ async fn own_part(
 
 /// Gives terms to their owners, and triples to the places where they belong.
 async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles::Result<Loaded> {
-    let places = team.size();
-    let peers = Peers::member(team.clone(), partition != Partition::Locality);
+    let own = if partition == Partition::Graph { regions::regrouped(&team, own).await? } else { own };
+    let peers = Peers::member(team.clone(), partition.is_by_hash());
+    let subjects = own.triples.iter().map(|triple| triple[0]).chain(own.quads.iter().map(|quad| quad[1]));
     let numbers = match partition {
-        Partition::Locality => homes::numbered((&team, &peers), &own.dictionary, &own.triples).await?,
+        Partition::Locality | Partition::Graph => {
+            homes::numbered((&team, &peers), &own.dictionary, subjects).await?
+        }
         _ => numbered_by_hash(&peers, &own.dictionary).await?,
     };
-    let numbered = own.triples.into_iter().map(|triple| triple.map(|position| numbers[position as usize]));
-    let mut triples: Vec<Triple> = numbered.collect();
-    triples.sort_unstable();
-    triples.dedup();
-    let mut rows: Vec<Vec<u32>> = vec![Vec::new(); places];
-    triples.iter().for_each(|triple| rows[peers.numbering().place(triple[0])].extend(triple));
+    let number = |position: u32| numbers[position as usize];
+    let quads: Vec<Quad> = own.quads.into_iter().map(|quad| quad.map(number)).collect();
+    let named = graph_names(own.graphs.into_iter().map(number).collect(), &quads);
+    let named = graph_names(team.all_gatherv(&named).await?.into_iter().flatten().collect(), &[]);
+    let triples = own.triples.into_iter().map(|triple| triple.map(number)).collect();
+    let triples = placed(&peers, triples, partition).await?;
+    // All places have the same names, so all leave out the exchange of no quads.
+    let quads = if named.is_empty() { quads } else { placed(&peers, quads, partition).await? };
+    let store = if partition == Partition::File { Store::of_any } else { Store::of };
+    let mut graphs = GraphStore::of(store(&triples), &named, quads, store);
+    graphs.count_foreign_objects(peers.owns());
+    Ok(Loaded { graphs, peers, partition })
+}
+
+/// Brings rows of term numbers, triples or quads, to the places where they lie, each once.
+async fn placed<const N: usize>(
+    peers: &Peers,
+    mut own: Vec<[u32; N]>,
+    partition: Partition,
+) -> isles::Result<Vec<[u32; N]>> {
+    own.sort_unstable();
+    own.dedup();
+    let owner = |row: &[u32; N]| peers.numbering().place(row[N - 3]);
+    let mut rows: Vec<Vec<u32>> = vec![Vec::new(); peers.size()];
+    own.iter().for_each(|row| rows[owner(row)].extend(row));
     let received = peers.all_to_all(rows).await?;
-    let mut store = match partition {
-        Partition::File => {
-            // The owner of the subject leaves a triple to the first of the places that have it.
-            let mut known = FxHashSet::default();
-            let is_first =
-                |row: &Vec<u32>| triples_of(row).map(|triple| u32::from(known.insert(triple))).collect();
-            let answers = peers.all_to_all(received.iter().map(is_first).collect()).await?;
-            let mut answers: Vec<_> = answers.iter().map(|row| row.iter()).collect();
-            triples.retain(|triple| answers[peers.numbering().place(triple[0])].next() == Some(&1));
-            Store::of_any(&triples)
-        }
-        _ => Store::of(&received.iter().flat_map(|row| triples_of(row)).collect::<Vec<_>>()),
-    };
-    store.count_foreign_objects(peers.owns());
-    Ok(Loaded { store, peers, partition })
+    if partition != Partition::File {
+        return Ok(received.iter().flat_map(|row| arrays_of(row)).collect());
+    }
+    // The owner of the subject leaves a row to the first of the places that have it.
+    let mut known = FxHashSet::default();
+    let is_first = |row: &Vec<u32>| arrays_of::<N>(row).map(|row| u32::from(known.insert(row))).collect();
+    let answers = peers.all_to_all(received.iter().map(is_first).collect()).await?;
+    let mut answers: Vec<_> = answers.iter().map(|row| row.iter()).collect();
+    own.retain(|row| answers[owner(row)].next() == Some(&1));
+    Ok(own)
 }
 
 /// The number of each term of `dictionary`, which the place that its hash decides gives.
@@ -289,9 +343,9 @@ async fn numbered_by_hash(peers: &Peers, dictionary: &Dictionary) -> isles::Resu
     Ok(owners.iter().map(number).collect())
 }
 
-/// The triples that a row of numbers has.
-fn triples_of(row: &[u32]) -> impl Iterator<Item = Triple> + '_ {
-    row.chunks_exact(3).map(|one| [one[0], one[1], one[2]])
+/// The arrays that lie one behind the other in `row`.
+fn arrays_of<const N: usize>(row: &[u32]) -> impl Iterator<Item = [u32; N]> + Clone + '_ {
+    row.as_chunks().0.iter().copied()
 }
 
 impl Loaded {
@@ -301,13 +355,28 @@ impl Loaded {
     /// A place has died.
     pub async fn counts(&self) -> isles::Result<LoadCounts> {
         let terms = self.peers.dictionary().len() as u64;
-        let mut all = [self.store.len() as u64, terms, self.memory()];
+        let mut all = [
+            self.graphs.len() as u64,
+            terms,
+            self.memory(),
+            self.graphs.foreign_objects() as u64,
+            self.graphs.memory(),
+        ];
         self.peers.sum(&mut all).await?;
-        Ok(LoadCounts { triples: all[0], terms: all[1], memory: all[2], partition: self.partition })
+        let graphs = self.graphs.named.len() as u64;
+        Ok(LoadCounts {
+            triples: all[0],
+            graphs,
+            terms: all[1],
+            memory: all[2],
+            cut: all[3],
+            index: all[4],
+            partition: self.partition,
+        })
     }
 
     /// Bytes of memory that this place holds.
     pub fn memory(&self) -> u64 {
-        self.store.memory() + self.peers.dictionary().memory()
+        self.graphs.memory() + self.peers.dictionary().memory()
     }
 }

@@ -3,6 +3,7 @@
 //! It knows no place. Invariant: what is wrong with a file is said with its name, line and column, and of a file with
 //! an error nothing is used.
 
+use super::snapshot::{self, SnapshotHead};
 use super::triples::{BlankNames, LocalTriples};
 use super::{debian, lines, lubm};
 use isles_app::{Failure, input};
@@ -38,6 +39,17 @@ pub enum DataSource {
         base: String,
         /// Size of the file, in bytes.
         len: u64,
+        /// The name of the graph that its triples belong to; none for the default graph.
+        graph: Option<String>,
+    },
+    /// A snapshot, which is the only source.
+    Snapshot {
+        /// Name of the file, as the user wrote it.
+        name: String,
+        /// Absolute path of the file.
+        path: String,
+        /// The head of the file.
+        head: SnapshotHead,
     },
 }
 
@@ -54,7 +66,7 @@ pub struct OpenSource {
 const DEBIAN: &str = "debian";
 
 /// The formats that are read, by the usual extensions of their files.
-const EXTENSIONS: &str = "ttl, nt, rdf, owl, xml, nq, trig, n3, jsonld";
+const EXTENSIONS: &str = "ttl, nt, rdf, owl, xml, nq, trig, n3, jsonld, snap";
 
 fn format(extension: &str) -> Option<RdfFormat> {
     match extension {
@@ -89,6 +101,7 @@ pub fn open(name: &str) -> Result<OpenSource, Failure> {
             extension: "nt".to_owned(),
             base: "urn:debian:".to_owned(),
             len: bytes.len() as u64,
+            graph: None,
         };
         return Ok(OpenSource { source, bytes });
     }
@@ -98,6 +111,16 @@ pub fn open(name: &str) -> Result<OpenSource, Failure> {
             "--data: `{name}`: no such file; allowed: a file, lubm:N, lubm-plain:N, {DEBIAN}"
         )));
     }
+    if extension == snapshot::EXTENSION {
+        let refused = |wrong| Failure::Usage(format!("--data: {name}: {wrong}"));
+        let head = SnapshotHead::of(path).map_err(refused)?;
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let path = absolute.to_string_lossy().into_owned();
+        return Ok(OpenSource {
+            source: DataSource::Snapshot { name: name.to_owned(), path, head },
+            bytes: Vec::new(),
+        });
+    }
     if format(&extension).is_none() {
         return Err(Failure::Usage(format!("--data: {name}: unknown extension; allowed: {EXTENSIONS}")));
     }
@@ -105,7 +128,27 @@ pub fn open(name: &str) -> Result<OpenSource, Failure> {
         .map_err(|fault| Failure::Usage(format!("--data: {name}: {fault}")))?;
     let base = file_iri(path);
     let len = bytes.len() as u64;
-    Ok(OpenSource { source: DataSource::File { name: name.to_owned(), extension, base, len }, bytes })
+    let source = DataSource::File { name: name.to_owned(), extension, base, len, graph: None };
+    Ok(OpenSource { source, bytes })
+}
+
+/// Opens a file whose triples are the named graph with the IRI of the file.
+///
+/// # Errors
+/// [`Failure::Usage`]: it cannot be read or has no known extension.
+pub fn open_graph(name: &str) -> Result<OpenSource, Failure> {
+    if !Path::new(name).is_file() {
+        return Err(Failure::Usage(format!("--named-graph: `{name}`: no such file; allowed: a file")));
+    }
+    let mut open = open(name).map_err(|failure| match failure {
+        Failure::Usage(text) => Failure::Usage(text.replacen("--data", "--named-graph", 1)),
+        other => other,
+    })?;
+    match &mut open.source {
+        DataSource::File { base, graph, .. } => *graph = Some(base.clone()),
+        _ => return Err(Failure::Usage(format!("--named-graph: {name}: allowed: a file of triples"))),
+    }
+    Ok(open)
 }
 
 /// The IRI of a file.
@@ -128,7 +171,7 @@ impl DataSource {
         match self {
             DataSource::Lubm { universities, is_closed: true } => format!("lubm:{universities}"),
             DataSource::Lubm { universities, is_closed: false } => format!("lubm-plain:{universities}"),
-            DataSource::File { name, .. } => name.clone(),
+            DataSource::File { name, .. } | DataSource::Snapshot { name, .. } => name.clone(),
         }
     }
 
@@ -142,6 +185,7 @@ impl DataSource {
         match self {
             DataSource::Lubm { universities, .. } => lubm::all_departments(*universities).count() as u64,
             DataSource::File { len, .. } => *len,
+            DataSource::Snapshot { .. } => 0,
         }
     }
 }
@@ -167,6 +211,8 @@ pub struct FilePart<'a> {
     pub extension: &'a str,
     /// The IRI against which others are resolved.
     pub base: &'a str,
+    /// The name of the graph that its triples belong to; none for the default graph.
+    pub graph: Option<&'a str>,
     /// The bytes.
     pub bytes: &'a [u8],
     /// Lines of the file before these.
@@ -181,7 +227,21 @@ impl FilePart<'_> {
     ///
     /// # Errors
     /// One line that describes the error, with file, line and column.
-    pub fn read(&self, out: &mut LocalTriples, mut read: impl FnMut(u64)) -> Result<(), String> {
+    pub fn read(&self, out: &mut LocalTriples, read: impl FnMut(u64)) -> Result<(), String> {
+        let Some(graph) = self.graph else { return self.read_quads(out, read) };
+        let (triples, quads) = (out.triples.len(), out.quads.len());
+        self.read_quads(out, read)?;
+        if out.quads.len() > quads {
+            return Err(format!(
+                "{}: it has named graphs itself; allowed for --named-graph: triples",
+                self.name
+            ));
+        }
+        out.name_triples(triples, graph);
+        Ok(())
+    }
+
+    fn read_quads(&self, out: &mut LocalTriples, mut read: impl FnMut(u64)) -> Result<(), String> {
         let format = format(self.extension).ok_or_else(|| format!("{}: unknown format", self.name))?;
         if format != RdfFormat::NTriples || std::str::from_utf8(self.bytes).is_err() {
             return self.parse(format, out, &mut read);
@@ -238,12 +298,6 @@ impl FilePart<'_> {
         let mut count = 0;
         for quad in parser.for_slice(self.bytes) {
             let quad = quad.map_err(|error| self.located(&error))?;
-            if !quad.graph_name.is_default_graph() {
-                return Err(format!(
-                    "{}: the graph {}; allowed: triples of the default graph",
-                    self.name, quad.graph_name
-                ));
-            }
             out.add(&quad, &mut names);
             count += 1;
             if count % REPORT_EVERY == 0 {
@@ -272,6 +326,7 @@ impl FilePart<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::term;
 
     #[test]
     fn parts_of_a_text_are_whole_lines_and_together_the_text() {
@@ -296,6 +351,7 @@ mod tests {
                 name: "x",
                 extension,
                 base: "http://a.example/",
+                graph: None,
                 bytes: text.as_bytes(),
                 lines_before,
             };
@@ -309,7 +365,38 @@ mod tests {
         assert!(wrong.starts_with("x, line 42, column "), "{wrong}");
         let cut = read("ttl", "<a> <b> 1 .\n<a> <b> \"half", 0).unwrap_err();
         assert!(cut.starts_with("x, line 2, column "), "{cut}");
-        let graph = read("nq", "<http://a.a/> <http://b.b/> <http://c.c/> <http://g.g/> .", 0).unwrap_err();
-        assert!(graph.contains("<http://g.g/>; allowed: triples of the default graph"), "{graph}");
+    }
+
+    #[test]
+    fn quads_keep_their_graphs_and_a_named_graph_takes_all_triples_of_its_file() {
+        let read = |extension: &str, text: &str, graph| {
+            let part = FilePart {
+                file: 0,
+                name: "x",
+                extension,
+                base: "http://a.example/",
+                graph,
+                bytes: text.as_bytes(),
+                lines_before: 0,
+            };
+            let mut out = LocalTriples::default();
+            part.read(&mut out, |_| ())?;
+            let graph = |quad: &[u32; 4]| term::decode(out.dictionary.bytes(quad[0] as usize)).to_string();
+            Ok::<_, String>((
+                out.triples.len(),
+                out.quads.iter().map(graph).collect::<Vec<_>>(),
+                out.graphs.len(),
+            ))
+        };
+        let text = "<x:s> <x:p> <x:o> .\n<x:s> <x:p> <x:o> <x:g> .\n<x:s> <x:p> <x:q> _:g .\n";
+        let blank = "_:f0.g".to_owned();
+        assert_eq!(read("nq", text, None), Ok((1, vec!["<x:g>".to_owned(), blank], 0)));
+        let trig = read("trig", "<s> <p> 1 . <g> { <s> <p> 1, 2 }", None);
+        assert_eq!(trig, Ok((1, vec!["<http://a.example/g>".to_owned(); 2], 0)));
+        let named = read("nt", "<x:s> <x:p> <x:o> .\n<x:s> <x:p> \"\" .\n", Some("x:n"));
+        assert_eq!(named, Ok((0, vec!["<x:n>".to_owned(); 2], 1)));
+        assert_eq!(read("ttl", "", Some("x:n")), Ok((0, vec![], 1)));
+        let twice = read("nq", text, Some("x:n")).unwrap_err();
+        assert_eq!(twice, "x: it has named graphs itself; allowed for --named-graph: triples");
     }
 }

@@ -4,8 +4,9 @@
 
 use crate::store::Triple;
 use crate::store::dictionary::Dictionary;
+use crate::store::graphs::Quad as NumberedQuad;
 use crate::store::term;
-use oxrdf::{NamedOrBlankNode, Quad, Term, TermRef};
+use oxrdf::{GraphName, NamedOrBlankNode, Quad, Term, TermRef};
 use rustc_hash::FxHashMap;
 
 /// Triples and their terms.
@@ -15,6 +16,10 @@ pub struct LocalTriples {
     pub dictionary: Dictionary,
     /// The triples, by positions of terms; one may be there several times.
     pub triples: Vec<Triple>,
+    /// The triples of named graphs, in the same way.
+    pub quads: Vec<NumberedQuad>,
+    /// Names of named graphs that may have no triple.
+    pub graphs: Vec<u32>,
     scratch: Vec<u8>,
 }
 
@@ -104,7 +109,7 @@ impl LocalTriples {
         self.dictionary.intern(&self.scratch)
     }
 
-    /// Adds the triple of a quad, whose graph is not looked at.
+    /// Adds a quad.
     pub fn add(&mut self, quad: &Quad, names: &mut BlankNames) {
         let subject = match &quad.subject {
             NamedOrBlankNode::NamedNode(node) => self.term(node.as_ref().into()),
@@ -115,7 +120,28 @@ impl LocalTriples {
             Term::BlankNode(node) => self.blank(node.as_str(), names),
             other => self.term(other.as_ref()),
         };
-        self.triples.push([subject, predicate, object]);
+        match &quad.graph_name {
+            GraphName::DefaultGraph => self.triples.push([subject, predicate, object]),
+            GraphName::NamedNode(node) => {
+                let graph = self.term(node.as_ref().into());
+                self.quads.push([graph, subject, predicate, object]);
+            }
+            GraphName::BlankNode(node) => {
+                let graph = self.blank(node.as_str(), names);
+                self.quads.push([graph, subject, predicate, object]);
+            }
+        }
+    }
+
+    /// Moves the triples of the default graph from `first` on to the graph with this name.
+    pub fn name_triples(&mut self, first: usize, graph: &str) {
+        let graph = self.iri(graph);
+        self.graphs.push(graph);
+        self.quads.extend(
+            self.triples
+                .drain(first..)
+                .map(|[subject, predicate, object]| [graph, subject, predicate, object]),
+        );
     }
 
     fn term(&mut self, term: TermRef<'_>) -> u32 {

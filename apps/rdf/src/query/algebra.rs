@@ -77,6 +77,8 @@ pub enum Node {
         /// The solutions.
         rows: Vec<Vec<Option<u32>>>,
     },
+    /// The named graphs: a solution for each, or one if there is one with this name.
+    Graphs(PatternPart),
     /// Some variables of each solution.
     Project(Box<Node>, Vec<VariableId>),
     /// Each solution once.
@@ -108,12 +110,17 @@ pub struct Translation {
     pub variables: Vec<String>,
     /// The terms of the query, encoded.
     pub terms: Vec<Vec<u8>>,
+    /// The name in the innermost `GRAPH` around the pattern that is translated; none in the default graph.
+    graph: Option<PatternPart>,
+    /// The names of all named graphs, encoded, if they are known.
+    pub graph_names: Option<Vec<Vec<u8>>>,
 }
 
 impl Translation {
     /// The node of a pattern, if places can evaluate it together.
     pub fn node(&mut self, pattern: &GraphPattern) -> Option<Node> {
         Some(match pattern {
+            GraphPattern::Bgp { patterns } if patterns.is_empty() => self.in_graph(Node::empty()),
             GraphPattern::Bgp { patterns } => {
                 let patterns = patterns.iter().map(|pattern| self.pattern(pattern)).collect();
                 Node::Triples { patterns, filters: Vec::new() }
@@ -126,7 +133,9 @@ impl Translation {
                 Node::LeftJoin { left, right, filter }
             }
             GraphPattern::Union { left, right } => Node::Union(self.boxed(left)?, self.boxed(right)?),
-            GraphPattern::Minus { left, right } => Node::Minus(self.boxed(left)?, self.boxed(right)?),
+            GraphPattern::Minus { left, right } if self.graph_variable().is_none() => {
+                Node::Minus(self.boxed(left)?, self.boxed(right)?)
+            }
             GraphPattern::Filter { expr, inner } => {
                 let mut node = self.node(inner)?;
                 for part in conjuncts(expr) {
@@ -144,32 +153,111 @@ impl Translation {
             GraphPattern::Values { variables, bindings } => {
                 let variables = variables.iter().map(|variable| self.variable(variable.as_str())).collect();
                 let rows = bindings.iter().map(|row| self.ground_row(row)).collect();
-                Node::Values { variables, rows }
+                self.in_graph(Node::Values { variables, rows })
             }
             GraphPattern::Project { inner, variables } => {
                 let inner = self.boxed(inner)?;
-                Node::Project(inner, variables.iter().map(|one| self.variable(one.as_str())).collect())
+                let kept = variables.iter().map(|one| self.variable(one.as_str()));
+                let mut kept: Vec<VariableId> = kept.collect();
+                kept.extend(self.graph_variable());
+                Node::Project(inner, kept)
             }
             GraphPattern::Distinct { inner } => Node::Distinct(self.boxed(inner)?),
             GraphPattern::Reduced { inner } => self.node(inner)?,
-            GraphPattern::Slice { inner, start, length } => {
+            GraphPattern::Slice { inner, start, length } if self.graph_variable().is_none() => {
                 Node::Slice { inner: self.boxed(inner)?, start: *start, length: *length }
             }
             GraphPattern::Group { inner, variables, aggregates } => {
-                let inner = self.boxed(inner)?;
-                let keys = variables.iter().map(|one| self.variable(one.as_str())).collect();
-                let counts = aggregates.iter().map(|(variable, aggregate)| {
-                    let counted = self.counted(aggregate)?;
-                    Some((self.variable(variable.as_str()), counted))
-                });
-                Node::Count { inner, keys, counts: counts.collect::<Option<_>>()? }
+                self.groups(inner, variables, aggregates)?
             }
+            GraphPattern::Graph { name, inner } => self.graph(name, inner)?,
+            // Within `GRAPH ?g` these need the solutions of each graph by themselves.
+            GraphPattern::Minus { .. } | GraphPattern::Slice { .. } => return None,
             GraphPattern::Path { .. }
-            | GraphPattern::Graph { .. }
             | GraphPattern::Lateral { .. }
             | GraphPattern::OrderBy { .. }
             | GraphPattern::Service { .. } => return None,
         })
+    }
+
+    /// The node of a group, if its aggregates are counts.
+    fn groups(
+        &mut self,
+        inner: &GraphPattern,
+        variables: &[Variable],
+        aggregates: &[(Variable, AggregateExpression)],
+    ) -> Option<Node> {
+        if variables.is_empty() && self.graph_variable().is_some() {
+            return None; // each graph has a group, also one without solutions
+        }
+        let inner = self.boxed(inner)?;
+        let mut keys: Vec<VariableId> = variables.iter().map(|one| self.variable(one.as_str())).collect();
+        keys.extend(self.graph_variable());
+        let counts = aggregates.iter().map(|(variable, aggregate)| {
+            let counted = self.counted(aggregate)?;
+            Some((self.variable(variable.as_str()), counted))
+        });
+        Some(Node::Count { inner, keys, counts: counts.collect::<Option<_>>()? })
+    }
+
+    /// The variable that names the graph around the pattern that is translated, if it is one.
+    fn graph_variable(&self) -> Option<VariableId> {
+        self.graph.and_then(PatternPart::variable)
+    }
+
+    /// A node that binds no graph, with a solution for each graph in which it stands: within `GRAPH ?g` the solutions
+    /// of all graphs are together in one table, with `?g` as one more variable.
+    fn in_graph(&self, node: Node) -> Node {
+        match self.graph_variable() {
+            Some(variable) => joined(Node::Graphs(PatternPart::Variable(variable)), node),
+            None => node,
+        }
+    }
+
+    /// The node of `GRAPH`, if places can evaluate it together.
+    fn graph(&mut self, name_pattern: &NamedNodePattern, inner: &GraphPattern) -> Option<Node> {
+        let name = match name_pattern {
+            NamedNodePattern::NamedNode(node) => PatternPart::Term(self.term(node.as_ref().into())),
+            // Within the pattern, the variable is not yet bound to the graph.
+            NamedNodePattern::Variable(variable) if mentions(inner, variable) => {
+                return self.each_graph(variable, inner);
+            }
+            NamedNodePattern::Variable(variable) => PatternPart::Variable(self.variable(variable.as_str())),
+        };
+        let node = match (self.within(name, inner), name_pattern) {
+            // A match of such a pattern shows that the graph is there.
+            (Some(node), _) if node.asks_graph(name) => node,
+            (Some(node), _) => joined(Node::Graphs(name), node),
+            (None, NamedNodePattern::Variable(variable)) => return self.each_graph(variable, inner),
+            (None, NamedNodePattern::NamedNode(_)) => return None,
+        };
+        Some(self.in_graph(node))
+    }
+
+    /// The node of `inner` in the graph with this name.
+    fn within(&mut self, name: PatternPart, inner: &GraphPattern) -> Option<Node> {
+        let outer = self.graph.replace(name);
+        let node = self.node(inner);
+        self.graph = outer;
+        node
+    }
+
+    /// The node of `GRAPH` with a variable as the union over all graphs, which is its definition (SPARQL 1.1, section
+    /// 18.6).
+    fn each_graph(&mut self, variable: &Variable, inner: &GraphPattern) -> Option<Node> {
+        let variable = self.variable(variable.as_str());
+        let mut all: Option<Node> = None;
+        for name in self.graph_names.clone()? {
+            let position = self.encoded_term(name);
+            let name = Node::Values { variables: vec![variable], rows: vec![vec![Some(position)]] };
+            let node = joined(name, self.within(PatternPart::Term(position), inner)?);
+            all = Some(match all {
+                Some(before) => Node::Union(Box::new(before), Box::new(node)),
+                None => node,
+            });
+        }
+        let node = all.unwrap_or(Node::Values { variables: vec![variable], rows: Vec::new() });
+        Some(self.in_graph(node))
     }
 
     /// Returns the subject of an aggregate that is a count, otherwise `None`.
@@ -203,7 +291,10 @@ impl Translation {
 
     /// The position of a term among those of the query.
     pub fn term(&mut self, term: TermRef<'_>) -> u32 {
-        let bytes = encoded(term);
+        self.encoded_term(encoded(term))
+    }
+
+    fn encoded_term(&mut self, bytes: Vec<u8>) -> u32 {
         let known = self.terms.iter().position(|own| *own == bytes);
         let position = known.unwrap_or_else(|| {
             self.terms.push(bytes);
@@ -218,7 +309,7 @@ impl Translation {
             NamedNodePattern::NamedNode(node) => PatternPart::Term(self.term(node.as_ref().into())),
             NamedNodePattern::Variable(variable) => PatternPart::Variable(self.variable(variable.as_str())),
         };
-        Pattern([self.slot(subject), predicate, self.slot(object)])
+        Pattern { parts: [self.slot(subject), predicate, self.slot(object)], graph: self.graph }
     }
 
     fn slot(&mut self, part: &TermPattern) -> PatternPart {
@@ -256,6 +347,31 @@ impl Translation {
     }
 }
 
+impl Node {
+    /// One solution that binds nothing.
+    fn empty() -> Node {
+        Node::Triples { patterns: Vec::new(), filters: Vec::new() }
+    }
+
+    /// Returns `true` if it is one solution that binds nothing.
+    fn is_unit(&self) -> bool {
+        matches!(self, Node::Triples { patterns, filters } if patterns.is_empty() && filters.is_empty())
+    }
+
+    /// Returns `true` if it is a basic graph pattern with triples of the graph with this name.
+    fn asks_graph(&self, name: PatternPart) -> bool {
+        let is_asked = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.graph == Some(name));
+        matches!(self, Node::Triples { patterns, .. } if is_asked(patterns))
+    }
+}
+
+/// Returns `true` if the text of a pattern has this variable, wherever that is.
+fn mentions(pattern: &GraphPattern, variable: &Variable) -> bool {
+    let text = pattern.to_string();
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '?';
+    text.split(|letter: char| !is_name(letter)).any(|word| word.strip_prefix('?') == Some(variable.as_str()))
+}
+
 /// An expression in the form that `spareval` evaluates.
 fn optimized(expression: &Expression) -> OptimizedExpression {
     // That of a pattern is the only public way there.
@@ -281,6 +397,8 @@ fn joined(left: Node, right: Node) -> Node {
             filters.extend(more_filters);
             Node::Triples { patterns, filters }
         }
+        (left, right) if left.is_unit() => right,
+        (left, right) if right.is_unit() => left,
         (left, right) => Node::Join(Box::new(left), Box::new(right)),
     }
 }
@@ -384,10 +502,13 @@ mod tests {
             "?s :p ?o FILTER(RAND() < 2)",
             "{ SELECT (SUM(?o) AS ?n) { ?s :p ?o } }",
             "{ SELECT (COUNT(?o + 1) AS ?n) { ?s :p ?o } }",
-            "GRAPH :g { ?s :p ?o }",
+            "GRAPH :g { ?s :p* ?o }",
+            "GRAPH ?g { ?s :p ?o MINUS { ?s :q ?r } }",
+            "GRAPH ?g { ?s :in ?g }",
         ] {
             assert!(node(text).is_none(), "{text}");
         }
+        assert!(node("GRAPH :g { ?s :p ?o MINUS { ?s :q ?r } }").is_some());
         assert!(node("?s :p/:q ?o OPTIONAL { ?s :r ?t } MINUS { ?s :v ?t } BIND(?t + 1 AS ?u)").is_some());
     }
 }

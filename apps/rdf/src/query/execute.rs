@@ -7,14 +7,15 @@
 
 use super::algebra::{BoundExpression, Node};
 use super::join::{self, RowPairs};
-use super::scan::{Pattern, PatternPart, join_pattern, scan, scan_leaving};
+use super::quads::{join_pattern, scan, scan_leaving};
+use super::scan::{Pattern, PatternPart};
 use super::statistics::{COUNTS, PatternCounts, PlannedPattern, order};
 use super::table::{Table, VariableId};
 use super::trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
 use super::{canonical, evaluate};
 use crate::peers::Peers;
-use crate::store::Store;
 use crate::store::dictionary::UNBOUND;
+use crate::store::graphs::ActiveDataset;
 use isles::prelude::{Cycles, work};
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,7 +23,7 @@ use std::pin::Pin;
 /// Evaluator of a query at one place.
 pub struct PlaceEvaluator<'a> {
     /// The triples of this place.
-    pub store: &'a Store,
+    pub data: &'a ActiveDataset<'a>,
     /// The way to the others.
     pub peers: &'a Peers,
     /// The names of variables.
@@ -122,6 +123,7 @@ impl<'a> PlaceEvaluator<'a> {
                     let inner = self.evaluate(inner).await?;
                     self.extend(inner, *variable, value).await?
                 }
+                Node::Graphs(name) => self.graph_names(*name).await?,
                 Node::Values { variables, rows } => self.values(variables, rows).await?,
                 Node::Project(inner, variables) => {
                     let inner = match inner.as_ref() {
@@ -198,8 +200,10 @@ impl<'a> PlaceEvaluator<'a> {
             PatternPart::Term(position) => PatternPart::Term(self.numbers[position as usize]),
             variable @ PatternPart::Variable(_) => variable,
         };
-        let patterns: Vec<Pattern> =
-            patterns.iter().map(|Pattern(slots)| Pattern(slots.map(number))).collect();
+        let patterns: Vec<Pattern> = patterns
+            .iter()
+            .map(|own| Pattern { parts: own.parts.map(number), graph: own.graph.map(number) })
+            .collect();
         let counts = self.counts(&patterns).await?;
         let mut plan = VecDeque::from(order(&patterns, &counts));
         // One solution of the whole pattern without variables, so at one place.
@@ -209,9 +213,9 @@ impl<'a> PlaceEvaluator<'a> {
         while let Some(step) = plan.pop_front() {
             let (pattern, count) = (&patterns[step.pattern], counts[step.pattern]);
             let mut star = star(&patterns, &plan, pattern, &table);
-            star.retain(|_| self.store.is_by_subject());
+            star.retain(|_| self.data.is_by_subject());
             table = if !is_begun {
-                let table = scan(self.store, pattern);
+                let table = scan(self.data, pattern);
                 self.recorded(self.described("scan", pattern, None), Some(step.estimate), table).await?
             } else if self.is_smaller(&patterns, &counts, (step, &star)) {
                 plan.retain(|other| !star.contains(&other.pattern));
@@ -268,17 +272,17 @@ impl<'a> PlaceEvaluator<'a> {
         pattern: &Pattern,
         star: Vec<Pattern>,
     ) -> Result<Table, QueryFault> {
-        let mut own = scan(self.store, pattern);
+        let mut own = scan(self.data, pattern);
         own = self.recorded(self.described("scan", pattern, None), None, own).await?;
         for other in &star {
-            own = join_pattern(self.store, &own, other);
+            own = join_pattern(self.data, &own, other);
             own = self.recorded(self.described("join", other, None), None, own).await?;
         }
         self.join(table, own).await
     }
 
     async fn counts(&self, patterns: &[Pattern]) -> Result<Vec<PatternCounts>, QueryFault> {
-        let own = patterns.iter().map(|pattern| PatternCounts::of(self.store, pattern));
+        let own = patterns.iter().map(|pattern| PatternCounts::of(self.data, pattern));
         let mut numbers: Vec<u64> = own.flat_map(PatternCounts::numbers).collect();
         self.peers.sum(&mut numbers).await?;
         Ok(numbers.chunks(COUNTS).map(PatternCounts::of_numbers).collect())
@@ -293,10 +297,11 @@ impl<'a> PlaceEvaluator<'a> {
                 bytes.map_or_else(|| "?".to_owned(), |bytes| crate::store::term::decode(bytes).to_string())
             }
         };
-        let parts: Vec<String> = pattern.0.iter().map(slot).collect();
+        let parts: Vec<String> = pattern.parts.iter().map(slot).collect();
+        let graph = pattern.graph.map_or(String::new(), |graph| format!(" in {}", slot(&graph)));
         let how = exchange.filter(|_| self.peers.size() > 1);
         let how = how.map_or(String::new(), |how| format!("; {}", how.name(self.variables)));
-        format!("{verb} {}{how}", parts.join(" "))
+        format!("{verb} {}{graph}{how}", parts.join(" "))
     }
 
     /// Rows joined to the triples of a pattern, wherever they are.
@@ -310,24 +315,24 @@ impl<'a> PlaceEvaluator<'a> {
         let joined = match exchange {
             RowExchange::ToSubject(subject) => {
                 let table = self.peers.redistribute_some(table, subject, leaving).await?;
-                self.bounded(&table, 0, |rows| join_pattern(self.store, rows, pattern))
+                self.bounded(&table, 0, |rows| join_pattern(self.data, rows, pattern))
             }
             RowExchange::LeftToAll => {
                 let table = self.peers.replicate(table).await?;
-                let joined = self.bounded(&table, 0, |rows| join_pattern(self.store, rows, pattern));
-                Table { placed_by: pattern.subject().filter(|_| self.store.is_by_subject()), ..joined }
+                let joined = self.bounded(&table, 0, |rows| join_pattern(self.data, rows, pattern));
+                Table { placed_by: pattern.subject().filter(|_| self.data.is_by_subject()), ..joined }
             }
             RowExchange::RightToAll => {
-                let matches = self.peers.replicate(scan(self.store, pattern)).await?;
+                let matches = self.peers.replicate(scan(self.data, pattern)).await?;
                 self.bounded(&table, matches.rows, |rows| join::join(rows, &matches))
             }
             RowExchange::Both(variable) => {
                 let table = self.peers.redistribute_some(table, variable, leaving).await?;
                 // Matches that stay are looked up where they are; the others form a table at the place that they go to.
-                let leaving = scan_leaving(self.store, pattern, variable, self.peers.owns());
+                let leaving = scan_leaving(self.data, pattern, variable, self.peers.owns());
                 let arrived = self.peers.redistribute(leaving, variable).await?;
                 self.bounded(&table, arrived.rows, |rows| {
-                    let mut joined = join_pattern(self.store, rows, pattern);
+                    let mut joined = join_pattern(self.data, rows, pattern);
                     if arrived.rows > 0 {
                         joined.append(&join::join(rows, &arrived));
                     }
@@ -368,10 +373,10 @@ impl<'a> PlaceEvaluator<'a> {
         offer(of_match * counts.triples as f64 + LOOK * rows / places, RowExchange::RightToAll, 0);
         for ((variable, leaving), own) in shared.into_iter().zip(leaving).zip(&own[1..]) {
             let handled = LOOK * rows + moved * *leaving as f64;
-            if pattern.subject() == Some(variable) && self.store.is_by_subject() {
+            if pattern.subject() == Some(variable) && self.data.is_by_subject() {
                 offer(handled / places, RowExchange::ToSubject(variable), *own);
             } else {
-                let is_object = pattern.0[2].variable() == Some(variable);
+                let is_object = pattern.parts[2].variable() == Some(variable);
                 let others = counts.triples as f64 * (places - 1.0) / places;
                 let matches = if is_object { counts.foreign_objects as f64 } else { others };
                 offer((handled + of_match * matches) / places, RowExchange::Both(variable), *own);
@@ -521,6 +526,21 @@ impl<'a> PlaceEvaluator<'a> {
         let numbers = self.peers.intern(&distinct).await?;
         let number = |value: Vec<u8>| distinct.binary_search(&value).map_or(UNBOUND, |at| numbers[at]);
         Ok(values.into_iter().map(|value| value.map_or(UNBOUND, number)).collect())
+    }
+
+    /// The named graphs of the dataset, or whether there is one with a name.
+    async fn graph_names(&self, name: PatternPart) -> Result<Table, QueryFault> {
+        let name = match name {
+            PatternPart::Term(position) => PatternPart::Term(self.numbers[position as usize]),
+            variable => variable,
+        };
+        // At one place, so that each solution is there once.
+        let graphs = if self.peers.rank() == 0 { self.data.graphs(name.term()) } else { &[] };
+        let names = graphs.iter().map(|graph| graph.name).collect();
+        let mut table = Table::empty(name.variable().into_iter().collect());
+        table.columns.iter_mut().for_each(|column| column.clone_from(&names));
+        table.rows = graphs.len();
+        self.recorded("graphs", None, table).await
     }
 
     async fn values(&self, variables: &[VariableId], rows: &[Vec<Option<u32>>]) -> Result<Table, QueryFault> {

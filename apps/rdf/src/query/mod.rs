@@ -10,6 +10,7 @@ mod count;
 mod evaluate;
 mod execute;
 mod join;
+mod quads;
 pub mod rest;
 mod scan;
 mod statistics;
@@ -19,13 +20,14 @@ pub mod trace;
 use crate::answer::{Answer, Solutions};
 use crate::peers::Peers;
 use crate::store::dictionary::UNBOUND;
-use crate::store::{Store, term};
+use crate::store::graphs::{ActiveDataset, GraphStore};
+use crate::store::term;
 use algebra::Translation;
 use execute::PlaceEvaluator;
 use oxrdf::{Term, Variable};
 use rest::split;
 use rustc_hash::FxHashMap;
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use spargebra::{Query, SparqlParser};
 use std::collections::BTreeSet;
@@ -51,9 +53,6 @@ pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
         parser = parser.with_base_iri(base).map_err(|error| format!("{base}: {error}"))?;
     }
     let query = parser.parse_query(text).map_err(|error| located(&error.to_string(), text))?;
-    if query.dataset().is_some() {
-        return Err("FROM: there is one graph, the default one".to_owned());
-    }
     let (Query::Select { pattern, .. }
     | Query::Ask { pattern, .. }
     | Query::Construct { pattern, .. }
@@ -94,9 +93,17 @@ fn located(message: &str, text: &str) -> String {
 /// Evaluator of queries at a place.
 pub struct Queries<'a> {
     /// The triples of this place.
-    pub store: &'a Store,
+    pub graphs: &'a GraphStore,
     /// Peers of the place.
     pub peers: &'a Peers,
+}
+
+/// Evaluator of one query at a place.
+struct QueryRun<'a> {
+    /// The dataset of the query.
+    data: ActiveDataset<'a>,
+    /// Peers of the place.
+    peers: &'a Peers,
 }
 
 impl Queries<'_> {
@@ -106,12 +113,25 @@ impl Queries<'_> {
     /// The query exceeds a limit, or asks for an unsupported feature; or a place has died.
     pub async fn answer(&self, query: &Query, limits: QueryLimits) -> Result<Answered, QueryFault> {
         let terms = self.peers.dictionary().len();
-        let answered = self.answer_with_terms(query, limits).await;
+        let run = QueryRun { data: self.dataset(query.dataset()).await?, peers: self.peers };
+        let answered = run.answer(query, limits).await;
         self.peers.discard_terms(terms); // what was computed has no number any more
         answered
     }
 
-    async fn answer_with_terms(&self, query: &Query, limits: QueryLimits) -> Result<Answered, QueryFault> {
+    /// The dataset that a query asks for.
+    async fn dataset(&self, chosen: Option<&QueryDataset>) -> isles::Result<ActiveDataset<'_>> {
+        let Some(QueryDataset { default, named }) = chosen else { return Ok(self.graphs.whole()) };
+        let named = named.as_deref().unwrap_or_default();
+        let names = default.iter().chain(named).map(|name| term::encoded(name.as_ref().into()));
+        let numbers = self.peers.find(&names.collect::<Vec<_>>()).await?;
+        let (default, named) = numbers.split_at(default.len());
+        Ok(self.graphs.chosen(default, named))
+    }
+}
+
+impl QueryRun<'_> {
+    async fn answer(&self, query: &Query, limits: QueryLimits) -> Result<Answered, QueryFault> {
         let (Query::Select { pattern, .. }
         | Query::Ask { pattern, .. }
         | Query::Construct { pattern, .. }
@@ -131,6 +151,18 @@ impl Queries<'_> {
         Ok(Answered { answer, operators: found.operators })
     }
 
+    /// The names of all named graphs, encoded, if the pattern may need them.
+    async fn graph_names(&self, pattern: &GraphPattern) -> Result<Option<Vec<Vec<u8>>>, QueryFault> {
+        if !pattern.to_string().contains("GRAPH") {
+            return Ok(None);
+        }
+        let names = self.data.named.iter().map(|graph| graph.name);
+        let terms = self.peers.fetch(names.clone()).await?;
+        let dictionary = self.peers.dictionary();
+        let bytes = |number| terms.bytes(number, (self.peers.numbering(), &dictionary)).to_vec();
+        Ok(Some(names.map(bytes).collect()))
+    }
+
     /// The solutions of the pattern of a query, at the first place.
     async fn solutions(
         &self,
@@ -139,11 +171,13 @@ impl Queries<'_> {
         limits: QueryLimits,
     ) -> Result<FoundSolutions, QueryFault> {
         let mut translation = Translation::default();
+        translation.graph_names = self.graph_names(pattern).await?;
         let needs = split::Needs::of(pattern, &mut translation);
         let parts = split::parts(pattern, &mut translation);
+        let is_whole = translation.node(pattern).is_some();
         let numbers = self.peers.find(&translation.terms).await?;
         let executor = PlaceEvaluator {
-            store: self.store,
+            data: &self.data,
             peers: self.peers,
             variables: &translation.variables,
             terms: &translation.terms,
@@ -152,7 +186,7 @@ impl Queries<'_> {
             limits,
         };
         if let [node] = parts.as_slice()
-            && is_whole(pattern)
+            && is_whole
         {
             let mut table = executor.evaluate(node).await?;
             if matches!(query, Query::Ask { .. }) {
@@ -214,7 +248,7 @@ impl Queries<'_> {
             let subjects = self.peers.replicate(subjects).await?;
             let mut triples = Table::empty(vec![0, 1, 2]);
             for subject in &subjects.columns[0] {
-                self.store.visit([Some(*subject), None, None], |triple| {
+                self.data.default.visit([Some(*subject), None, None], |triple| {
                     triples.rows += 1;
                     triples.columns.iter_mut().zip(triple).for_each(|(column, number)| column.push(number));
                 });
@@ -239,11 +273,6 @@ impl Queries<'_> {
 struct FoundSolutions {
     solutions: Option<Solutions>,
     operators: Vec<OperatorTrace>,
-}
-
-/// Returns `true` if the places evaluate all of a pattern together.
-fn is_whole(pattern: &GraphPattern) -> bool {
-    Translation::default().node(pattern).is_some()
 }
 
 /// Columns in which a term has one more than the position that `add` gives it, in the order in which they come.

@@ -1,4 +1,4 @@
-//! Triple patterns against the triples of this place: as a table, or joined to each row of one.
+//! Triple patterns against the triples of one graph at this place: as a table, or joined to each row of one.
 //!
 //! A join looks the bound parts of each row up in the sorted pairs of the predicate; where the rows come in the order
 //! of a key, that is a merge join. It knows no other place. Invariant: what is found here is found at no other place,
@@ -35,15 +35,25 @@ impl PatternPart {
     }
 }
 
-/// A triple pattern: subject, predicate, object.
+/// A triple pattern, of the default graph or of named ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern(pub [PatternPart; 3]);
+pub struct Pattern {
+    /// Subject, predicate, object.
+    pub parts: [PatternPart; 3],
+    /// The name of the graph; none for the default graph. A variable is none of the other parts.
+    pub graph: Option<PatternPart>,
+}
 
 impl Pattern {
-    /// Its variables, each once, in the order of their parts.
+    /// Creates a pattern of the default graph.
+    pub fn of(parts: [PatternPart; 3]) -> Pattern {
+        Pattern { parts, graph: None }
+    }
+
+    /// Its variables, each once, in the order of their parts, the graph last.
     pub fn variables(&self) -> Vec<VariableId> {
-        let mut variables = Vec::with_capacity(3);
-        for variable in self.0.iter().filter_map(|slot| slot.variable()) {
+        let mut variables = Vec::with_capacity(4);
+        for variable in self.parts.iter().chain(&self.graph).filter_map(|slot| slot.variable()) {
             if !variables.contains(&variable) {
                 variables.push(variable);
             }
@@ -53,21 +63,21 @@ impl Pattern {
 
     /// Its terms, `None` for a variable.
     pub fn terms(&self) -> [Option<u32>; 3] {
-        self.0.map(PatternPart::term)
+        self.parts.map(PatternPart::term)
     }
 
     /// The variable of its subject, if that is one.
     pub fn subject(&self) -> Option<VariableId> {
-        self.0[0].variable()
+        self.parts[0].variable()
     }
 }
 
-/// The matches of `pattern` at this place.
+/// The matches of `pattern` in a graph at this place.
 pub fn scan(store: &Store, pattern: &Pattern) -> Table {
     let variables = pattern.variables();
     let placed_by = pattern.subject().filter(|_| store.is_by_subject());
     let mut table = Table { placed_by, ..Table::empty(variables) };
-    if let Pattern([subject, PatternPart::Term(number), object]) = *pattern {
+    if let [subject, PatternPart::Term(number), object] = pattern.parts {
         let Some(predicate) = store.predicate(number) else { return table };
         match (subject, object) {
             (PatternPart::Variable(one), PatternPart::Variable(other)) if one != other => {
@@ -90,15 +100,15 @@ pub fn scan(store: &Store, pattern: &Pattern) -> Table {
     scan_any(store, pattern, table)
 }
 
-/// The matches of `pattern` at this place whose value of `variable` does not fit `stays`.
+/// The matches of `pattern` in a graph at this place whose value of `variable` does not fit `stays`.
 pub fn scan_leaving(
     store: &Store,
     pattern: &Pattern,
     variable: VariableId,
     stays: impl Fn(u32) -> bool,
 ) -> Table {
-    if let Pattern([PatternPart::Variable(subject), PatternPart::Term(number), PatternPart::Variable(object)]) =
-        *pattern
+    if let [PatternPart::Variable(subject), PatternPart::Term(number), PatternPart::Variable(object)] =
+        pattern.parts
         && subject != object
     {
         let mut table = Table::empty(pattern.variables());
@@ -120,7 +130,7 @@ pub fn scan_leaving(
 }
 
 fn scan_any(store: &Store, pattern: &Pattern, mut table: Table) -> Table {
-    let positions = pattern.0.map(|slot| slot.variable().and_then(|variable| table.position(variable)));
+    let positions = pattern.parts.map(|slot| slot.variable().and_then(|variable| table.position(variable)));
     store.visit(pattern.terms(), |triple| {
         let mut values = [0; 3];
         let mut fits = true;
@@ -162,11 +172,11 @@ struct Matches {
     columns: Vec<Vec<u32>>,
 }
 
-/// Each row of `table` joined to the matches of `pattern` at this place.
+/// Each row of `table` joined to the matches of `pattern` in a graph at this place.
 pub fn join_pattern(store: &Store, table: &Table, pattern: &Pattern) -> Table {
     let mut new: Vec<VariableId> = pattern.variables();
     new.retain(|variable| table.position(*variable).is_none());
-    let parts = pattern.0.map(|slot| match slot {
+    let parts = pattern.parts.map(|slot| match slot {
         PatternPart::Term(number) => RowPart::Term(number),
         PatternPart::Variable(variable) => match table.column(variable) {
             Some(column) => RowPart::Column(column),
@@ -282,7 +292,7 @@ mod tests {
     /// Extends a solution by a triple, by the definition.
     fn extended(solution: &Solution, pattern: &Pattern, triple: &[u32; 3]) -> Option<Solution> {
         let mut all = solution.clone();
-        let fits = pattern.0.iter().zip(triple).all(|(slot, term)| match slot {
+        let fits = pattern.parts.iter().zip(triple).all(|(slot, term)| match slot {
             PatternPart::Term(number) => number == term,
             PatternPart::Variable(variable) => all.entry(*variable).or_insert(*term) == term,
         });
@@ -305,12 +315,12 @@ mod tests {
                 PatternPart::Variable(2),
             ]
         };
-        let start = Pattern([PatternPart::Variable(0), PatternPart::Term(2), PatternPart::Variable(1)]);
+        let start = Pattern::of([PatternPart::Variable(0), PatternPart::Term(2), PatternPart::Variable(1)]);
         let begin = scan(&store, &start);
         for subject in slots(8) {
             for predicate in slots(3) {
                 for object in slots(12) {
-                    let pattern = Pattern([subject, predicate, object]);
+                    let pattern = Pattern::of([subject, predicate, object]);
                     let by_definition = |from: &[Solution]| {
                         let pairs =
                             from.iter().flat_map(|one| triples.iter().map(move |triple| (one, triple)));

@@ -6,6 +6,7 @@
 
 use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
+use crate::store::graphs::ActiveDataset;
 use crate::store::{Predicate, Store};
 
 /// Exact counts of one pattern, of one place or of all.
@@ -25,14 +26,24 @@ pub struct PatternCounts {
 pub const COUNTS: usize = 4;
 
 impl PatternCounts {
-    /// Returns the counts of this place.
-    pub fn of(store: &Store, pattern: &Pattern) -> PatternCounts {
+    /// Returns the counts of this place, over all graphs that the pattern asks.
+    pub fn of(data: &ActiveDataset<'_>, pattern: &Pattern) -> PatternCounts {
+        let Some(graph) = pattern.graph else { return PatternCounts::of_graph(&data.default, pattern) };
+        let mut sums = [0; COUNTS];
+        for graph in data.graphs(graph.term()) {
+            let own = PatternCounts::of_graph(&graph.store, pattern).numbers();
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        PatternCounts::of_numbers(&sums)
+    }
+
+    fn of_graph(store: &Store, pattern: &Pattern) -> PatternCounts {
         let triples = store.count(pattern.terms()) as u64;
         let of_predicate = |predicate: &Predicate| {
             let Predicate { by_subject, by_object, foreign_objects, .. } = predicate;
             ((by_subject.keys().len(), by_object.keys().len()), *foreign_objects, by_subject.len())
         };
-        let ((subjects, objects), foreign, all) = match pattern.0[1] {
+        let ((subjects, objects), foreign, all) = match pattern.parts[1] {
             PatternPart::Term(number) => store.predicate(number).map_or(((0, 0), 0, 0), of_predicate),
             PatternPart::Variable(_) => (store.distinct(), store.foreign_objects(), store.len()),
         };
@@ -53,8 +64,11 @@ impl PatternCounts {
 
     /// Returns the number of different values of a variable of `pattern` in its triples.
     fn distinct(&self, pattern: &Pattern, variable: VariableId) -> f64 {
-        let Pattern([subject, predicate, object]) = pattern;
+        let [subject, predicate, object] = &pattern.parts;
         let is = |part: &PatternPart| part.variable() == Some(variable);
+        if pattern.graph.as_ref().is_some_and(is) {
+            return self.triples.clamp(1, GRAPHS) as f64;
+        }
         // With its other part given, each triple has another value.
         let most = match (subject.term(), object.term()) {
             (None, None) if is(subject) => self.subjects,
@@ -68,6 +82,9 @@ impl PatternCounts {
 
 /// Assumed number of predicates, for patterns whose predicate is a variable.
 const PREDICATES: u64 = 50;
+
+/// Assumed number of named graphs with matches of a pattern, if the name of the graph is a variable.
+const GRAPHS: u64 = 20;
 
 /// Solutions as far as they can be foretold: how many, and how many different values each variable has in them.
 #[derive(Clone, Debug, Default)]
@@ -165,10 +182,10 @@ mod tests {
     #[test]
     fn a_selective_pattern_comes_first_and_joined_ones_before_a_product() {
         let patterns = [
-            Pattern([A, PatternPart::Term(1), B]),
-            Pattern([C, PatternPart::Term(2), PatternPart::Term(9)]),
-            Pattern([B, PatternPart::Term(3), PatternPart::Term(9)]),
-            Pattern([B, PatternPart::Term(4), C]),
+            Pattern::of([A, PatternPart::Term(1), B]),
+            Pattern::of([C, PatternPart::Term(2), PatternPart::Term(9)]),
+            Pattern::of([B, PatternPart::Term(3), PatternPart::Term(9)]),
+            Pattern::of([B, PatternPart::Term(4), C]),
         ];
         let counts = [(9000, 3000, 100), (50, 500, 5), (2, 100, 50), (400, 100, 400)].map(
             |(triples, subjects, objects)| PatternCounts { foreign_objects: 0, triples, subjects, objects },
@@ -183,8 +200,10 @@ mod tests {
     /// A class has few of the subjects of `type`, but all that teach are in it.
     #[test]
     fn a_class_does_not_thin_out_subjects_that_may_all_be_in_it() {
-        let patterns =
-            [Pattern([A, PatternPart::Term(1), B]), Pattern([A, PatternPart::Term(2), PatternPart::Term(9)])];
+        let patterns = [
+            Pattern::of([A, PatternPart::Term(1), B]),
+            Pattern::of([A, PatternPart::Term(2), PatternPart::Term(9)]),
+        ];
         let counts = [(21_000, 7_000, 21_000), (7_000, 240_000, 20)].map(|(triples, subjects, objects)| {
             PatternCounts { foreign_objects: 0, triples, subjects, objects }
         });

@@ -3,6 +3,7 @@
 //! The numbers of a place are dense from 0; [`Numbering`] makes them numbers of all places. It knows no triples.
 //! Invariant: a term has one number, and a number is never given again until [`Dictionary::truncate`] takes it back.
 
+use super::arrays::{ArrayReader, ArrayWriter};
 use super::term;
 
 /// The number of no term: a variable that is not bound.
@@ -52,9 +53,19 @@ impl Numbering {
     }
 }
 
+/// Terms that lie in a mapped file, in the form of those of a [`Dictionary`].
+#[derive(Debug, Default)]
+struct MappedTerms {
+    bytes: &'static [u8],
+    ends: &'static [u64],
+    slots: &'static [u64],
+}
+
 /// The terms of a place.
 #[derive(Debug, Default)]
 pub struct Dictionary {
+    /// The first terms, if they come from a snapshot.
+    mapped: MappedTerms,
     bytes: Vec<u8>,
     /// End of each term.
     ends: Vec<usize>,
@@ -68,31 +79,63 @@ const SLOTS_MIN: usize = 64;
 impl Dictionary {
     /// Returns the number of terms.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.mapped.ends.len() + self.ends.len()
     }
 
     /// Returns `true` if there are no terms.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
     /// Bytes of memory that it holds.
     pub fn memory(&self) -> u64 {
-        (self.bytes.capacity() + 8 * (self.ends.capacity() + self.slots.capacity())) as u64
+        let MappedTerms { bytes, ends, slots } = &self.mapped;
+        let mapped = bytes.len() + 8 * (ends.len() + slots.len());
+        (mapped + self.bytes.capacity() + 8 * (self.ends.capacity() + self.slots.capacity())) as u64
     }
 
     /// The bytes of the term with this index.
     pub fn bytes(&self, index: usize) -> &[u8] {
+        let MappedTerms { bytes, ends, .. } = &self.mapped;
+        if index < ends.len() {
+            let start = if index == 0 { 0 } else { ends[index - 1] };
+            return &bytes[start as usize..ends[index] as usize];
+        }
+        let index = index - ends.len();
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.bytes[start..self.ends[index]]
     }
 
     /// The index of a term, if it has one.
     pub fn find(&self, term: &[u8]) -> Option<u32> {
-        if self.slots.is_empty() {
-            return None;
+        let hash = term::hash(term);
+        let found = self.find_in(self.mapped.slots, term, hash);
+        found.or_else(|| self.find_in(&self.slots, term, hash))
+    }
+
+    fn find_in(&self, slots: &[u64], term: &[u8], hash: u64) -> Option<u32> {
+        if slots.is_empty() { None } else { self.probe(slots, term, hash).ok() }
+    }
+
+    /// Writes the terms as part of a snapshot.
+    pub fn write(&self, out: &mut ArrayWriter) {
+        let MappedTerms { bytes, ends, slots } = &self.mapped;
+        if !ends.is_empty() {
+            // What queries have added has no number any more.
+            out.array(bytes);
+            out.array(ends);
+            out.array(slots);
+            return;
         }
-        self.probe(term, term::hash(term)).ok()
+        out.array(&self.bytes);
+        out.array(&self.ends.iter().map(|end| *end as u64).collect::<Vec<u64>>());
+        out.array(&self.slots);
+    }
+
+    /// Reads what [`Dictionary::write`] wrote; `None` if the bytes end before.
+    pub fn read(from: &mut ArrayReader) -> Option<Dictionary> {
+        let mapped = MappedTerms { bytes: from.array()?, ends: from.array()?, slots: from.array()? };
+        Some(Dictionary { mapped, ..Dictionary::default() })
     }
 
     /// The index of a term, which it gets now if it has none.
@@ -102,10 +145,13 @@ impl Dictionary {
 
     /// Same as [`Dictionary::intern`], if the hash of the term is known.
     pub fn intern_hashed(&mut self, term: &[u8], hash: u64) -> u32 {
-        if (self.len() + 1) * 4 > self.slots.len() * 3 {
+        if let Some(index) = self.find_in(self.mapped.slots, term, hash) {
+            return index;
+        }
+        if (self.ends.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        match self.probe(term, hash) {
+        match self.probe(&self.slots, term, hash) {
             Ok(index) => index,
             Err(slot) => {
                 let index = self.len() as u32;
@@ -117,10 +163,10 @@ impl Dictionary {
         }
     }
 
-    /// Takes back all numbers from `len` on.
+    /// Takes back all numbers from `len` on; those of a snapshot stay.
     pub fn truncate(&mut self, len: usize) {
         let mask = self.slots.len().wrapping_sub(1);
-        for index in (len..self.len()).rev() {
+        for index in (len.max(self.mapped.ends.len())..self.len()).rev() {
             let mut slot = (term::hash(self.bytes(index)) >> 32) as usize & mask;
             while self.slots[slot] as u32 != index as u32 + 1 {
                 slot = (slot + 1) & mask;
@@ -151,11 +197,11 @@ impl Dictionary {
     }
 
     /// The index of the term, or the slot in which it would stand.
-    fn probe(&self, term: &[u8], hash: u64) -> Result<u32, usize> {
-        let mask = self.slots.len() - 1;
+    fn probe(&self, slots: &[u64], term: &[u8], hash: u64) -> Result<u32, usize> {
+        let mask = slots.len() - 1;
         let (upper, mut slot) = (hash >> 32, (hash >> 32) as usize & mask);
         loop {
-            let entry = self.slots[slot];
+            let entry = slots[slot];
             if entry == 0 {
                 return Err(slot);
             }
@@ -200,6 +246,24 @@ mod tests {
             }
         }
         assert_eq!((dictionary.intern(b"i"), dictionary.bytes(0)), (0, &b"i"[..]));
+    }
+
+    #[test]
+    fn a_dictionary_of_a_snapshot_finds_its_terms_and_takes_new_ones() {
+        let name = |number: u32| format!("i{}", number.wrapping_mul(2_654_435_761)).into_bytes();
+        let mut written = Dictionary::default();
+        (0..1_000).for_each(|number| _ = written.intern(&name(number)));
+        let mut out = ArrayWriter::default();
+        written.write(&mut out);
+        let words: &'static [u64] = bytemuck::pod_collect_to_vec(&out.into_bytes()).leak();
+        let mut read = Dictionary::read(&mut ArrayReader::new(bytemuck::cast_slice(words))).unwrap();
+        for round in 0..2 {
+            assert_eq!(read.len(), 1_000, "{round}");
+            assert!((0..2_000).all(|number| read.intern(&name(number)) == number));
+            assert!((0..2_000).all(|number| read.bytes(number as usize) == name(number)));
+            read.truncate(0);
+            assert!((0..2_000).all(|number| read.find(&name(number)) == (number < 1_000).then_some(number)));
+        }
     }
 
     #[test]

@@ -1,13 +1,16 @@
-//! The triples of one place: terms, and for each predicate its triples sorted by subject and by object.
+//! The triples of one graph at one place, for each predicate sorted by subject and by object; and the place's terms.
 //!
 //! Sorted by predicate first, because nearly all patterns name theirs; two further lists say which predicates a subject
 //! or an object has, for patterns that do not. It knows no other place and no query. Invariant: a triple is there once,
 //! in both directions.
 
+pub mod arrays;
 pub mod dictionary;
+pub mod graphs;
 pub mod pairs;
 pub mod term;
 
+use arrays::{ArrayReader, ArrayWriter};
 use pairs::Pairs;
 use rustc_hash::FxHashMap;
 
@@ -15,7 +18,7 @@ use rustc_hash::FxHashMap;
 pub type Triple = [u32; 3];
 
 /// The triples of one predicate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Predicate {
     /// Its number.
     pub number: u32,
@@ -28,7 +31,7 @@ pub struct Predicate {
 }
 
 /// The triples of a place, which do not change.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Store {
     /// Predicates, by number.
     predicates: Vec<Predicate>,
@@ -49,6 +52,11 @@ impl Store {
     /// Sorts `triples`, of which some are elsewhere, whoever owns their subjects.
     pub fn of_any(triples: &[Triple]) -> Store {
         Store { is_by_subject: false, ..Store::of(triples) }
+    }
+
+    /// Returns a store without triples that lie where those of `other` do.
+    pub fn placed_as(other: &Store) -> Store {
+        Store { is_by_subject: other.is_by_subject, ..Store::default() }
     }
 
     /// Returns `true` if all triples of a subject are at the place that owns it.
@@ -86,6 +94,35 @@ impl Store {
             len,
             is_by_subject: true,
         }
+    }
+
+    /// Writes it as part of a snapshot.
+    pub fn write(&self, out: &mut ArrayWriter) {
+        out.number(u64::from(self.is_by_subject));
+        out.number(self.predicates.len() as u64);
+        for predicate in &self.predicates {
+            out.number(u64::from(predicate.number));
+            out.number(predicate.foreign_objects as u64);
+            predicate.by_subject.write(out);
+            predicate.by_object.write(out);
+        }
+        self.of_subject.write(out);
+        self.of_object.write(out);
+    }
+
+    /// Reads what [`Store::write`] wrote; `None` if the bytes end before.
+    pub fn read(from: &mut ArrayReader) -> Option<Store> {
+        let is_by_subject = from.number()? != 0;
+        let mut predicates = Vec::new();
+        for _ in 0..from.size()? {
+            let number = u32::try_from(from.number()?).ok()?;
+            let foreign_objects = from.size()?;
+            let (by_subject, by_object) = (Pairs::read(from)?, Pairs::read(from)?);
+            predicates.push(Predicate { number, by_subject, by_object, foreign_objects });
+        }
+        let len = predicates.iter().map(|predicate| predicate.by_subject.len()).sum();
+        let (of_subject, of_object) = (Pairs::read(from)?, Pairs::read(from)?);
+        Some(Store { predicates, of_subject, of_object, len, is_by_subject })
     }
 
     /// Counts the objects that other places own; `is_own` says whether this place owns the term with a number.

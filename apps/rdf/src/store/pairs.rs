@@ -4,15 +4,17 @@
 //! merge join of a loop; else it goes by a table of the upper bits, to a few keys among which it searches. Invariant:
 //! keys rise, and the values of each key rise.
 
+use super::arrays::{ArrayReader, ArrayWriter, Words};
+
 /// Pairs of a key and a value, sorted, without repetition.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pairs {
-    keys: Box<[u32]>,
-    /// Start of the values of each key, followed by the end of the last.
-    starts: Box<[u32]>,
-    values: Box<[u32]>,
+    keys: Words,
+    /// Start of the values of each key, followed by the end of the last; empty if each key has one value.
+    starts: Words,
+    values: Words,
     /// Keys that are `bucket << shift` or more start at this position.
-    buckets: Box<[u32]>,
+    buckets: Words,
     shift: u32,
 }
 
@@ -31,8 +33,32 @@ impl Pairs {
             values.push(*word as u32);
         }
         starts.push(values.len() as u32);
+        if keys.len() == values.len() {
+            starts = Vec::new();
+        }
         let (buckets, shift) = buckets(&keys);
-        Pairs { keys: keys.into(), starts: starts.into(), values: values.into(), buckets, shift }
+        Pairs {
+            keys: keys.into(),
+            starts: starts.into(),
+            values: values.into(),
+            buckets: buckets.into(),
+            shift,
+        }
+    }
+
+    /// Writes them as part of a snapshot.
+    pub fn write(&self, out: &mut ArrayWriter) {
+        out.number(u64::from(self.shift));
+        [&self.keys, &self.starts, &self.values, &self.buckets]
+            .into_iter()
+            .for_each(|array| out.array(array));
+    }
+
+    /// Reads what [`Pairs::write`] wrote; `None` if the bytes end before.
+    pub fn read(from: &mut ArrayReader) -> Option<Pairs> {
+        let shift = u32::try_from(from.number()?).ok()?;
+        let [keys, starts, values, buckets] = [from.words()?, from.words()?, from.words()?, from.words()?];
+        Some(Pairs { keys, starts, values, buckets, shift })
     }
 
     /// Returns the number of pairs.
@@ -80,11 +106,11 @@ impl Pairs {
 
     /// Returns a cursor that finds the values of one key after the other.
     pub fn cursor(&self) -> PairCursor<'_> {
-        PairCursor { pairs: self, position: 0 }
+        PairCursor { pairs: self, keys: &self.keys, starts: &self.starts, values: &self.values, position: 0 }
     }
 
     fn at(&self, position: usize) -> &[u32] {
-        &self.values[self.starts[position] as usize..self.starts[position + 1] as usize]
+        values_at(&self.starts, &self.values, position)
     }
 
     /// The position of `key`.
@@ -93,6 +119,14 @@ impl Pairs {
         let (low, high) = (*self.buckets.get(bucket)?, *self.buckets.get(bucket + 1)?);
         let within = &self.keys[low as usize..high as usize];
         within.binary_search(&key).ok().map(|position| low as usize + position)
+    }
+}
+
+/// The values of the key at this position.
+fn values_at<'a>(starts: &[u32], values: &'a [u32], position: usize) -> &'a [u32] {
+    match starts.get(position..) {
+        Some([start, end, ..]) => &values[*start as usize..*end as usize],
+        _ => &values[position..=position],
     }
 }
 
@@ -106,11 +140,15 @@ pub fn has(values: &[u32], value: u32) -> bool {
     }
 }
 
-/// Returns up to twice as many buckets as keys, over the range of the keys, and the shift from a key to its bucket.
-fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
-    let Some(last) = keys.last() else { return (Box::default(), 0) };
+/// Mean number of keys in a bucket, at least: they lie in one cache line, and a bucket takes as much memory as a key.
+const KEYS_PER_BUCKET: usize = 2;
+
+/// Returns buckets over the range of the keys, and the shift from a key to its bucket.
+fn buckets(keys: &[u32]) -> (Vec<u32>, u32) {
+    let Some(last) = keys.last() else { return (Vec::new(), 0) };
     let mut shift = 0;
-    while (last >> shift) as usize > 2 * keys.len() {
+    let most = (keys.len() / KEYS_PER_BUCKET).max(1);
+    while (last >> shift) as usize > most {
         shift += 1;
     }
     let mut buckets = Vec::with_capacity((last >> shift) as usize + 2);
@@ -120,13 +158,16 @@ fn buckets(keys: &[u32]) -> (Box<[u32]>, u32) {
         }
     }
     buckets.push(keys.len() as u32);
-    (buckets.into(), shift)
+    (buckets, shift)
 }
 
 /// Finds values of keys; cheapest for keys that rise.
 #[derive(Debug)]
 pub struct PairCursor<'a> {
     pairs: &'a Pairs,
+    keys: &'a [u32],
+    starts: &'a [u32],
+    values: &'a [u32],
     /// Position of the key last asked for, or at which it would be.
     position: usize,
 }
@@ -135,13 +176,17 @@ pub struct PairCursor<'a> {
 const STEPS: usize = 4;
 
 impl<'a> PairCursor<'a> {
+    fn at(&self, position: usize) -> &'a [u32] {
+        values_at(self.starts, self.values, position)
+    }
+
     /// The values of `key`.
     pub fn get(&mut self, key: u32) -> &'a [u32] {
-        let next = self.pairs.keys.get(self.position..).unwrap_or_default();
+        let next = self.keys.get(self.position..).unwrap_or_default();
         for (step, found) in next.iter().take(STEPS).enumerate() {
             if *found == key {
                 self.position += step;
-                return self.pairs.at(self.position);
+                return self.at(self.position);
             }
             if *found > key {
                 if step == 0 {
@@ -153,7 +198,7 @@ impl<'a> PairCursor<'a> {
         match self.pairs.search(key) {
             Some(position) => {
                 self.position = position;
-                self.pairs.at(position)
+                self.at(position)
             }
             None => &[],
         }

@@ -9,10 +9,11 @@
 //! All cores run in one thread, and every operation is an event: nobody runs ahead, so requests come in the order of
 //! time. Invariant: only the core that an event is for goes on, and only at the time of the event.
 //!
-//! Read on in `operation` (what a program can do), `state` (what the cores share); then `rcce`,
-//! `broadcast`, `relay` and `reduce` (the papers), `program` (lists of steps) and
-//! `ticket_lock` (mutual exclusion), which have bounds.
+//! Read on in `operation` (what a program can do), `ahead` (the same with fewer events), `state` (what the cores
+//! share); then `rcce`, `broadcast`, `relay` and `reduce` (the papers), `program` (lists of steps) and `ticket_lock`
+//! (mutual exclusion), which have bounds.
 
+mod ahead;
 pub mod broadcast;
 mod interrupts;
 mod operation;

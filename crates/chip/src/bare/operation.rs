@@ -19,7 +19,7 @@ use std::task::Poll;
 /// A core; clones are the same.
 #[derive(Clone)]
 pub struct BareCore {
-    id: CoreId,
+    pub(super) id: CoreId,
     state: Rc<RefCell<BareState>>,
 }
 
@@ -28,11 +28,13 @@ impl BareCore {
         BareCore { id, state }
     }
 
-    fn state(&self) -> RefMut<'_, BareState> {
+    #[inline]
+    pub(super) fn state(&self) -> RefMut<'_, BareState> {
         self.state.borrow_mut()
     }
 
     /// Returns the number of the core.
+    #[inline]
     pub fn id(&self) -> CoreId {
         self.id
     }
@@ -44,6 +46,7 @@ impl BareCore {
     }
 
     /// Returns the present time.
+    #[inline]
     pub fn now(&self) -> Picoseconds {
         self.state().now
     }
@@ -54,12 +57,14 @@ impl BareCore {
     }
 
     /// Lets the chip resume this program.
-    async fn suspended(&self) {
+    #[inline]
+    pub(super) async fn suspended(&self) {
         let mut was = false;
         poll_fn(|_| if std::mem::replace(&mut was, true) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
-    async fn until(&self, time: Picoseconds) {
+    #[inline]
+    pub(super) async fn until(&self, time: Picoseconds) {
         let is_next = self.state().resume_or_pass(self.id, time);
         if !is_next {
             self.suspended().await;
@@ -67,6 +72,7 @@ impl BareCore {
     }
 
     /// Computes for `cycles` cycles.
+    #[inline]
     pub async fn compute(&self, cycles: u64) {
         let end = {
             let state = self.state();
@@ -79,7 +85,8 @@ impl BareCore {
     pub async fn read_line(&self, of: CoreId, line: u32) -> Line {
         let (end, gone) = {
             let mut state = self.state();
-            (state.read_end(self.id, of), state.private(self.id).caches.pass(of.0, line))
+            let now = state.now;
+            (state.read_end(self.id, of, now), state.private(self.id).caches.pass(of.0, line))
         };
         self.until(end).await;
         let content = self.state().line(of, line);
@@ -89,7 +96,11 @@ impl BareCore {
 
     /// Writes a line into the message buffer of `of`.
     pub async fn write_line(&self, of: CoreId, line: u32, content: Line) {
-        let end = self.state().write_end(self.id, of);
+        let end = {
+            let mut state = self.state();
+            let now = state.now;
+            state.write_end(self.id, of, now)
+        };
         self.until(end).await;
         self.state().set_line(of, line, content);
     }
@@ -140,6 +151,7 @@ impl BareCore {
     }
 
     /// Waits until `time`; returns at once if that is past.
+    #[inline]
     pub async fn sleep_until(&self, time: Picoseconds) {
         if time > self.now() {
             self.until(time).await;
@@ -214,7 +226,7 @@ impl BareCore {
         }
     }
 
-    async fn write_back(&self, lines: u32) {
+    pub(super) async fn write_back(&self, lines: u32) {
         for _ in 0..lines {
             self.state().begin_write_back(self.id);
             self.suspended().await;

@@ -71,6 +71,8 @@ struct CoreState {
 /// The times of a preset at one rate of a core.
 struct Times {
     core_rate: Rate,
+    /// The length of each number of cycles below [`FEW_CYCLES`].
+    few_cycles: Vec<Picoseconds>,
     line: Access<HopCost>,
     cached: Access<HopCost>,
     through: Access<HopCost>,
@@ -87,6 +89,15 @@ struct Times {
     packet: Train,
 }
 
+/// Number of cycles whose length is kept: a division takes the host longer than all else about a short computation.
+const FEW_CYCLES: u64 = 256;
+
+/// Returns the length of `cycles` cycles, rounded up to the picosecond.
+fn cycles_at(rate: Rate, cycles: u64) -> Picoseconds {
+    let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
+    Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
+}
+
 impl Times {
     fn new(chip: &Chip, preset: &Preset, core_rate: Rate) -> Option<Times> {
         let times: TimingTable<HopCost> = preset.times_at(core_rate);
@@ -94,6 +105,7 @@ impl Times {
         let links = chip.links();
         Some(Times {
             core_rate,
+            few_cycles: (0..FEW_CYCLES).map(|cycles| cycles_at(core_rate, cycles)).collect(),
             line,
             cached: *times.access(Mode::MemoryCached)?,
             through: *times.access(Mode::MemoryThrough)?,
@@ -186,15 +198,16 @@ impl BareState {
     }
 
     /// The times at a core's rate.
+    #[inline]
     fn times(&self, core: CoreId) -> &Times {
         &self.core_states[core.0 as usize].times
     }
 
     /// Returns the length of `cycles` cycles of a core, rounded up to the picosecond.
+    #[inline]
     pub fn cycles(&self, core: CoreId, cycles: u64) -> Picoseconds {
-        let rate = self.times(core).core_rate;
-        let scaled = u128::from(cycles) * 1_000_000_000_000 * u128::from(rate.divider());
-        Picoseconds(scaled.div_ceil(u128::from(rate.hertz())) as u64)
+        let times = self.times(core);
+        times.few_cycles.get(cycles as usize).copied().unwrap_or_else(|| cycles_at(times.core_rate, cycles))
     }
 
     fn core_state(&mut self, core: CoreId) -> &mut CoreState {
@@ -206,6 +219,7 @@ impl BareState {
     }
 
     /// The next event, which is the present from then on.
+    #[inline]
     pub fn next(&mut self) -> Option<CoreEvent> {
         let (key, owner) = self.queue.pop()?;
         self.now = key.time();
@@ -219,6 +233,7 @@ impl BareState {
     }
 
     /// The key of the next event of a core, at `time`.
+    #[inline]
     fn next_key(&mut self, core: CoreId, time: Picoseconds) -> Key {
         let core_state = self.core_state(core);
         core_state.sequence = core_state.sequence.wrapping_add(1);
@@ -234,6 +249,7 @@ impl BareState {
 
     /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before.
     /// Returns whether it does.
+    #[inline]
     pub fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
         let key = self.next_key(core, time);
         let is_next = self.queue.first().is_none_or(|(first, _)| key < first);
@@ -251,38 +267,40 @@ impl BareState {
         }
     }
 
-    /// Moves a line between a core's tile and another tile that owns the buffer or register; returns the time it takes.
+    /// Moves a line between two tiles, of which `port` owns the buffer or register, from `start` on, now or later.
+    /// Returns when it ends.
     fn transfer(
         &mut self,
         core: CoreId,
         span: HopCost,
-        from: TileId,
-        to: TileId,
+        start: Picoseconds,
+        (from, to): (TileId, TileId),
         port: TileId,
     ) -> Picoseconds {
         let (now, topology) = (self.now, self.topology);
         let (packet, busy) = (self.times(core).packet, self.times(core).port);
-        let mut at = now;
+        let (mut at, mut hops) = (start, 0);
         if from != to {
-            let path = topology.route(from, to).map(|link| topology.link_id(link).0 as usize);
-            at += self.network.send(now, now, path, packet);
+            let route = topology.route(from, to);
+            hops = route.remaining();
+            let path = route.map(|link| topology.link_id(link).0 as usize);
+            at += self.network.send(now, start, path, packet);
         }
-        let start = self.ports[port.0 as usize].reserve(now, at, busy);
-        span.over(topology.hops(from, to)) + (start - now)
+        span.over(hops) + self.ports[port.0 as usize].reserve(now, at, busy)
     }
 
-    /// Returns the end of a read, begun now, of a line of the buffer of `of`.
-    pub fn read_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
+    /// Returns the end of a read, begun at `start`, now or later, of a line of the buffer of `of`.
+    pub fn read_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
         let span = self.times(core).line.read;
-        self.now + self.transfer(core, span, from, to, from)
+        self.transfer(core, span, start, (from, to), from)
     }
 
-    /// Returns the end of a write, begun now, of a line into the buffer of `of`.
-    pub fn write_end(&mut self, core: CoreId, of: CoreId) -> Picoseconds {
+    /// Returns the end of a write, begun at `start`, now or later, of a line into the buffer of `of`.
+    pub fn write_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
         let span = self.times(core).line.gap;
-        self.now + self.transfer(core, span, from, to, to)
+        self.transfer(core, span, start, (from, to), to)
     }
 
     /// Returns the end of a write, begun now, of a register of the interrupt controller.
@@ -308,9 +326,14 @@ impl BareState {
 
     /// A line has arrived in the buffer of `of`; who looks there sees it with the first look that begins from now on.
     pub fn set_line(&mut self, of: CoreId, line: u32, content: Line) {
+        self.core_state(of).buffer[line as usize] = content;
+        self.touch_line(of, line);
+    }
+
+    /// The same for a line whose content is kept elsewhere.
+    pub fn touch_line(&mut self, of: CoreId, line: u32) {
         let now = self.now;
         let core_state = self.core_state(of);
-        core_state.buffer[line as usize] = content;
         if let Some(watch) = core_state.watch.as_ref().filter(|watch| watch.lines.contains(&line)) {
             let time = watch.first_look(now);
             self.wake(of, time);

@@ -8,6 +8,11 @@ use super::{ProgramStep, StaticProgram};
 /// Number of participants in a control loop.
 pub const CONTROL_LOOP: u32 = 4;
 
+/// Cycles that the kernel of hubs takes for a request or a reply: a packet, 261, and a switch, 131.
+///
+/// The costs of OpenComRTOS on the SCC as calibrated in `docs/hubs.md`.
+pub const HUB_PACKET_CYCLES: u64 = 261 + 131;
+
 /// The line that data begins at.
 const DATA: u64 = 0;
 
@@ -28,7 +33,8 @@ pub enum ParallelPattern {
     Farm,
     /// Each item goes through all participants, who each work on it.
     Pipeline,
-    /// Rounds of a sensor, a controller, an actuator and a logger: the first sends to the second, that to both others.
+    /// Steps of a sensor, a controller, an actuator and a logger, with the requests and replies of the hubs of the
+    /// application `control-loop`, in its order.
     ControlLoop,
     /// Rounds in which each works, exchanges borders with its neighbours, and all wait for each other.
     Stencil,
@@ -126,7 +132,7 @@ impl ParallelPattern {
             ParallelPattern::Reduce => reduce(&mut program, bytes, bytes.div_ceil(line_bytes) as u64),
             ParallelPattern::Farm => farm(&mut program, bytes, work),
             ParallelPattern::Pipeline => (0..items).for_each(|_| pipeline_item(&mut program, bytes, work)),
-            ParallelPattern::ControlLoop => (0..items).for_each(|_| control_round(&mut program, bytes, work)),
+            ParallelPattern::ControlLoop => (0..items).for_each(|_| control_step(&mut program, bytes, work)),
             ParallelPattern::Stencil => {
                 let lines = bytes.div_ceil(line_bytes) as u64;
                 (0..items).for_each(|_| stencil_round(&mut program, (bytes, lines), work));
@@ -183,20 +189,41 @@ fn pipeline_item(program: &mut StaticProgram, bytes: usize, work: u64) {
     }
 }
 
-/// Work of each, and the messages of one round; of fewer than four participants, those that are there.
-fn control_round(program: &mut StaticProgram, bytes: usize, work: u64) {
-    let participants = program.participants().min(CONTROL_LOOP);
-    let is_there = |to: &u32| *to < participants;
-    let share = |at: u32| ProgramStep::Work { cycles: share(work, participants, at) };
-    program.push(0, share(0));
-    for to in [1].into_iter().filter(is_there) {
-        program.push_message((0, to), bytes, (DATA, DATA));
-        program.push(to, share(to));
+/// One step of the application `control-loop` (`apps/rtos`) under its default map: four tasks, of which the fewer
+/// participants share the work, and a request for each use of a hub.
+fn control_step(program: &mut StaticProgram, bytes: usize, work: u64) {
+    let count = program.participants().min(CONTROL_LOOP);
+    let [sensor, controller, actuator, logger] = [0, 1, 2, 3].map(|task| task % count);
+    let run = |program: &mut StaticProgram, task: u32| {
+        program.push(task % count, ProgramStep::Work { cycles: share(work, CONTROL_LOOP, task) });
+    };
+    run(program, 0);
+    hub_request(program, (sensor, controller), bytes); // put the reading
+    hub_request(program, (controller, controller), bytes); // get it
+    // Lock the log, unlock it, put the level.
+    (0..3).for_each(|_| hub_request(program, (sensor, logger), bytes));
+    run(program, 1);
+    hub_request(program, (controller, actuator), bytes); // put the command
+    hub_request(program, (actuator, actuator), bytes); // get it
+    run(program, 2);
+    hub_request(program, (actuator, sensor), bytes); // put the applied value
+    hub_request(program, (sensor, sensor), bytes); // get it
+    hub_request(program, (actuator, logger), bytes); // put the drive
+    // Get the level and the drive, lock the log.
+    (0..3).for_each(|_| hub_request(program, (logger, logger), bytes));
+    run(program, 3);
+    hub_request(program, (logger, logger), bytes); // unlock the log
+}
+
+/// A request of the task at `from` to a hub at `to`, and the reply.
+fn hub_request(program: &mut StaticProgram, (from, to): (u32, u32), bytes: usize) {
+    let kernel = || ProgramStep::Work { cycles: HUB_PACKET_CYCLES };
+    if from != to {
+        program.push_message((from, to), bytes, (DATA, DATA));
+        program.push(to, kernel());
+        program.push_message((to, from), bytes, (DATA, DATA));
     }
-    for to in [2, 3].into_iter().filter(is_there) {
-        program.push_message((1, to), bytes, (DATA, DATA));
-        program.push(to, share(to));
-    }
+    program.push(from, kernel());
 }
 
 /// Even participants send first, so that no ring of senders comes about.

@@ -102,17 +102,17 @@ fn a_negative_latency_is_refused() {
 #[test]
 fn an_operation_takes_cycles_of_its_core_above_zero() {
     let of = |value: &str| format!("float = {value:?}");
-    let told = |value: &str, text: &str| {
+    let printed = |value: &str, text: &str| {
         let text = format!("core.operation.float is {value:?}; {text}; allowed: cycles of core above zero");
         one_fault(&of("4 cycles of core"), &of(value), &text);
     };
-    told("4 ns", "it is more than cycles of core");
-    told("4 cycles of mesh", "it is more than cycles of core");
-    told("4 cycles of core + 1 cycle/hop of mesh", "it is more than cycles of core");
-    told("4 cycles", "it does not name the clock of the cycles");
-    told("0 cycles of core", "it is zero");
-    told("-4 cycles of core", "it is negative, not zero or more");
-    told("4 ns of core", "a time in clock cycles is meaningful only inside a preset");
+    printed("4 ns", "it is more than cycles of core");
+    printed("4 cycles of mesh", "it is more than cycles of core");
+    printed("4 cycles of core + 1 cycle/hop of mesh", "it is more than cycles of core");
+    printed("4 cycles", "it does not name the clock of the cycles");
+    printed("0 cycles of core", "it is zero");
+    printed("-4 cycles of core", "it is negative, not zero or more");
+    printed("4 ns of core", "a time in clock cycles is meaningful only inside a preset");
     let text = "core.operation.colour is not a known key; allowed: branch, division, error, float, \
          integer";
     one_fault(&of("4 cycles of core"), &format!("colour = 1\n{}", of("4 cycles of core")), text);

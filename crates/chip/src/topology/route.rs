@@ -55,7 +55,7 @@ impl Route {
 
     /// Returns the number of remaining links.
     #[inline]
-    pub(super) fn remaining(&self) -> u32 {
+    pub(crate) fn remaining(&self) -> u32 {
         match &self.legs {
             Legs::Axes(legs) => legs.iter().map(|leg| leg.links).sum(),
             Legs::Switch(links) => *links,

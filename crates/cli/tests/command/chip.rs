@@ -166,8 +166,8 @@ fn a_chip_with_more_cores_than_its_protocol_carries_says_which_carry_them_and_ta
         crate::PROGRAM
     );
     let launched = scene.run(&words(&launch));
-    let told = launched.stderr.lines().filter(|line| line.contains(": the protocol is ")).count();
-    assert_eq!((launched.code, told), (Some(0), 1), "{launched:?}");
+    let printed = launched.stderr.lines().filter(|line| line.contains(": the protocol is ")).count();
+    assert_eq!((launched.code, printed), (Some(0), 1), "{launched:?}");
     let chosen = |more: &str| {
         let ended = scene.run(&words(&format!("{run}{more}")));
         assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -45,21 +45,21 @@ fn refuse(more: &[&str]) -> String {
 fn the_report_leaves_out_what_nothing_was_spent_on_and_the_summary_does_not() {
     let scene = Scene::new("spendings");
     let names = ["working", "fetching", "handling", "copying", "polling", "waiting", "sleeping", "measured"];
-    let told = |more: &[&str]| {
+    let printed = |more: &[&str]| {
         let ended = run(&scene, &[&["--top", "0", "--report", "chip", "--summary", "-"], more].concat());
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
         let ledgers = [&summary["ledger_ps"], &summary["energy"]["by_spending_j"]];
         for (line, ledger) in ["cores           ", "  by category   "].into_iter().zip(ledgers) {
             let line = ended.stderr.lines().find_map(|text| text.strip_prefix(line)).unwrap();
-            let told: Vec<&str> = line.split(", ").filter_map(|part| part.split(' ').next()).collect();
+            let printed: Vec<&str> = line.split(", ").filter_map(|part| part.split(' ').next()).collect();
             let spent = names.into_iter().filter(|name| ledger[name].as_f64().unwrap() > 0.0);
-            assert_eq!(told, spent.collect::<Vec<_>>(), "{ended:?}");
+            assert_eq!(printed, spent.collect::<Vec<_>>(), "{ended:?}");
         }
         names.into_iter().filter(|name| ledgers[0][name] == 0).collect::<Vec<_>>()
     };
-    assert_eq!(told(&[]), ["fetching", "sleeping", "measured"]);
-    assert_eq!(told(&["--rest", "nap:1us"]), ["fetching", "measured"]);
+    assert_eq!(printed(&[]), ["fetching", "sleeping", "measured"]);
+    assert_eq!(printed(&["--rest", "nap:1us"]), ["fetching", "measured"]);
 }
 
 #[test]

@@ -81,8 +81,8 @@ fn stolen_sources_and_units_are_told_as_balanced_tasks_are() {
             scene.run(&words(&format!("run {line} --report balance --machine threads --json run.json")));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let table = "asked    stolen   gifts   given    idle\n    0  ";
-        let told = format!("% of the places' time\n\nplace         tasks     {table}");
-        assert!(ended.stdout.contains(&told), "{ended:?}");
+        let printed = format!("% of the places' time\n\nplace         tasks     {table}");
+        assert!(ended.stdout.contains(&printed), "{ended:?}");
         assert!(ended.stderr.contains(" %  idle\nplace  ") && ended.stderr.contains(table), "{ended:?}");
         let found: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
         let places = found["balance"]["places"].as_array().unwrap();

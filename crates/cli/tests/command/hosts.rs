@@ -21,24 +21,24 @@ const MPICH: &str = "HYDRA build details:";
 #[test]
 fn a_dry_run_prints_the_line_in_the_words_of_the_library() {
     let line = "launch --hosts a,b --places-per-host 3 --report finish --dry-run -- prog --own 1";
-    let told = launch(MPICH, line);
+    let printed = launch(MPICH, line);
     assert_eq!(
-        told.stdout, "mpirun -hosts a:3,b:3 -n 6 -genv ISLES_REPORT finish prog --own 1\n",
-        "{told:?}"
+        printed.stdout, "mpirun -hosts a:3,b:3 -n 6 -genv ISLES_REPORT finish prog --own 1\n",
+        "{printed:?}"
     );
-    let told = launch(OPEN_MPI, line).stdout;
-    assert!(told.starts_with("mpirun --host a:3,b:3 -n 6 "), "{told}");
-    assert!(told.contains(" -x ISLES_STALL -x "), "what is set goes to the other hosts, too: {told}");
-    assert!(told.ends_with(" -x ISLES_REPORT=finish prog --own 1\n"), "{told}");
+    let printed = launch(OPEN_MPI, line).stdout;
+    assert!(printed.starts_with("mpirun --host a:3,b:3 -n 6 "), "{printed}");
+    assert!(printed.contains(" -x ISLES_STALL -x "), "what is set goes to the other hosts, too: {printed}");
+    assert!(printed.ends_with(" -x ISLES_REPORT=finish prog --own 1\n"), "{printed}");
 }
 
 #[test]
 fn the_launcher_is_started_with_that_line() {
-    let told = launch(MPICH, "launch --hosts localhost --places-per-host 2 -- prog");
+    let printed = launch(MPICH, "launch --hosts localhost --places-per-host 2 -- prog");
     assert_eq!(
-        (told.code, told.stdout.as_str()),
+        (printed.code, printed.stdout.as_str()),
         (Some(0), "told -hosts localhost:2 -n 2 prog\n"),
-        "{told:?}"
+        "{printed:?}"
     );
 }
 
@@ -55,10 +55,13 @@ fn what_cannot_be_started_is_said_in_one_line() {
         ("launch --hosts localhost --machine threads -- prog", "--machine is \"threads\"; allowed: mpi"),
         ("launch --hosts localhost --ui -- prog", "put --ui after the --, as in `-- isles run bc --ui`"),
     ] {
-        let told = launch(OPEN_MPI, line);
-        let refusal = told.refusal();
+        let printed = launch(OPEN_MPI, line);
+        let refusal = printed.refusal();
         assert!(refusal.contains(says), "{line}: {refusal}");
     }
-    let told = launch("Another MPI 1.0", "launch --hosts localhost -- prog");
-    assert!(told.refusal().contains("mpirun is \"Another MPI 1.0\"; allowed: that of Open MPI"), "{told:?}");
+    let printed = launch("Another MPI 1.0", "launch --hosts localhost -- prog");
+    assert!(
+        printed.refusal().contains("mpirun is \"Another MPI 1.0\"; allowed: that of Open MPI"),
+        "{printed:?}"
+    );
 }

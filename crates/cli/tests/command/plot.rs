@@ -306,11 +306,14 @@ fn what_a_picture_does_not_show_is_said_and_one_that_shows_nothing_is_refused() 
         let path = scene.file(name, text);
         scene.run(&["plot", path.to_str().unwrap(), "--kind", kind, "--out", "x.svg"])
     };
-    let told = "the picture does not show all: 1 point was left out: ";
+    let printed = "the picture does not show all: 1 point was left out: ";
     for kind in ["curve", "bars", "plane"] {
         let some = picture("some.csv", "x,y\n0,1\n1,1e308\n2,3\n", kind);
         assert_eq!(some.code, Some(0), "{kind}");
-        assert!(some.stderr.starts_with(told) && some.stderr.ends_with("beyond 1e280\n"), "{kind}: {some:?}");
+        assert!(
+            some.stderr.starts_with(printed) && some.stderr.ends_with("beyond 1e280\n"),
+            "{kind}: {some:?}"
+        );
     }
     let some = picture("some.csv", "x,y\n1,1\n-1,2\n", "parity");
     assert!(some.stderr.contains("1 point was left out: not above zero on a logarithmic axis"), "{some:?}");

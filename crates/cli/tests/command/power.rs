@@ -87,8 +87,8 @@ fn standard_input_and_standard_output_can_be_used() {
     assert!(output.status.success(), "{output:?}");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["file"], "standard input");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with("standard input: 16 measurements; "), "people read the other one: {told}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.starts_with("standard input: 16 measurements; "), "people read the other one: {printed}");
     scene.assert_nothing_left();
 }
 

@@ -168,8 +168,8 @@ fn a_recorded_run_on_a_chip_is_the_same_run() {
     let plain = scratch.run(&arguments);
     let recorded = scratch.run(&[&arguments[..], &["--record", "run"]].concat());
     let digest = |output: &Output| {
-        let told = text(&output.stderr);
-        told.lines().find(|line| line.starts_with("digest")).map(str::to_owned).expect("a digest is told")
+        let printed = text(&output.stderr);
+        printed.lines().find(|line| line.starts_with("digest")).map(str::to_owned).expect("a digest is told")
     };
     assert_eq!(digest(&plain), digest(&recorded));
 }
@@ -298,27 +298,27 @@ fn a_directory_that_is_not_empty_and_machines_that_cannot_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
         text(&output.stderr)
     };
-    let told = refusal(&["--record", "."]);
+    let printed = refusal(&["--record", "."]);
     assert_eq!(
-        told,
+        printed,
         "error: --record is \".\"; allowed: a directory that is empty or does not exist yet; this one is \
          not empty\n"
     );
     assert!(refusal(&["--record", "full"]).starts_with("error: --record is \"full\"; allowed: "));
     assert!(refusal(&["--record", &"x".repeat(200)]).contains("too long for a socket"));
-    let told = refusal(&["--record", "new", "--machine", "loopback"]);
-    assert!(told.contains("nothing with machine loopback"), "{told}");
+    let printed = refusal(&["--record", "new", "--machine", "loopback"]);
+    assert!(printed.contains("nothing with machine loopback"), "{printed}");
     assert!(!scratch.path("new").exists());
 }
 
 #[test]
 fn the_table_of_counters_is_printed() {
     let output = Scratch::new("counters").run(&["counters"]);
-    let told = text(&output.stdout);
-    assert_eq!(told.lines().count(), COUNTERS.len());
+    let printed = text(&output.stdout);
+    assert_eq!(printed.lines().count(), COUNTERS.len());
     for counter in COUNTERS {
         let line =
-            told.lines().find(|line| line.split(' ').next() == Some(counter.name)).expect(counter.name);
+            printed.lines().find(|line| line.split(' ').next() == Some(counter.name)).expect(counter.name);
         assert!(line.contains(counter.unit) && line.ends_with(counter.description));
     }
 }

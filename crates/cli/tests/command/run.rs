@@ -228,8 +228,8 @@ fn a_run_of_which_nobody_knows_how_long_it_is_says_that_it_is_alive_and_foretell
         (line, unit, scene, running)
     });
     for (line, unit, scene, running) in runs {
-        let told = running.until_line("that it is alive", |told| told.contains(unit));
-        assert!(!told.contains("left") && told.ends_with("/s\n"), "{line}: {told:?}");
+        let printed = running.until_line("that it is alive", |printed| printed.contains(unit));
+        assert!(!printed.contains("left") && printed.ends_with("/s\n"), "{line}: {printed:?}");
         kill(running.child.id() as i32);
         running.finish();
         scene.until_all_ended();

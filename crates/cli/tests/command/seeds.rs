@@ -32,10 +32,10 @@ fn each_seed_is_a_row_with_the_figures_of_its_own_run_and_the_spread_is_theirs()
     }
     times.sort_by(f64::total_cmp);
     assert!(times[0] < times[4], "no order of ties matters, so this says nothing: {times:?}");
-    let told = cells(&ended.stdout, "time");
+    let printed = cells(&ended.stdout, "time");
     let expected = [times[0], times[2], times[4]].map(|time| format!("{time:.6}"));
-    assert_eq!([told[0], told[2], told[4]], [&expected[0], &expected[1], &expected[2]]);
-    let spread: f64 = told[6].parse().unwrap();
+    assert_eq!([printed[0], printed[2], printed[4]], [&expected[0], &expected[1], &expected[2]]);
+    let spread: f64 = printed[6].parse().unwrap();
     assert!((spread - (times[4] - times[0]) / times[2] * 100.0).abs() < 1e-3, "{spread} {times:?}");
     assert!(ended.stdout.ends_with("a difference below this spread means nothing.\n"), "{ended:?}");
     scene.assert_nothing_left();
@@ -77,9 +77,9 @@ fn the_summary_of_several_seeds_has_the_settings_the_runs_and_how_far_they_move(
         let mut values: Vec<f64> = runs.map(|run| run[name].as_f64().unwrap()).collect();
         values.sort_by(f64::total_cmp);
         let span = &of_file[name];
-        let told = ["least", "median", "most", "spread"].map(|key| span[key].as_f64().unwrap());
+        let printed = ["least", "median", "most", "spread"].map(|key| span[key].as_f64().unwrap());
         let median = (values[1] + values[2]) / 2.0;
-        assert_eq!(told, [values[0], median, values[3], (values[3] - values[0]) / median]);
+        assert_eq!(printed, [values[0], median, values[3], (values[3] - values[0]) / median]);
     }
 }
 
@@ -96,14 +96,14 @@ fn one_seed_says_the_same_to_the_last_byte_in_another_process() {
             command
         });
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        let told: Vec<_> = ended.stderr.lines().filter(|line| !line.contains("on this host")).collect();
-        assert!(told.len() > 10 && !ended.stdout.is_empty(), "{ended:?}");
+        let printed: Vec<_> = ended.stderr.lines().filter(|line| !line.contains("on this host")).collect();
+        assert!(printed.len() > 10 && !ended.stdout.is_empty(), "{ended:?}");
         let mut summary: Value = serde_json::from_str(&scene.result("s.json")).unwrap();
         summary.as_object_mut().unwrap().retain(|name, _| !name.starts_with("host"));
         let mut result: Value = serde_json::from_str(&ended.stdout).unwrap();
         // Memory of this host, in pages that come and go.
         result["run"].as_object_mut().unwrap().remove("memory_peak").unwrap();
-        (result, told.join("\n"), summary, scene.result("r.csv"), scene.result("l.csv"))
+        (result, printed.join("\n"), summary, scene.result("r.csv"), scene.result("l.csv"))
     };
     assert_eq!(run(""), run(&"x".repeat(5_000)));
 }

@@ -170,8 +170,8 @@ fn how_far_a_run_is_is_shown_while_it_runs() {
         let known = address(&mut child);
         let done = snapshots(&known).find_map(|snapshot| {
             let (_, progress) = snapshot.split_once("\"progress\":{")?;
-            let (_, told) = progress.split_once("\"label\":\"sources\",\"done\":")?;
-            let (done, rest) = told.split_once(',')?;
+            let (_, printed) = progress.split_once("\"label\":\"sources\",\"done\":")?;
+            let (done, rest) = printed.split_once(',')?;
             assert!(rest.starts_with("\"total\":"), "{rest}");
             let total: u64 = rest["\"total\":".len()..].split([',', '}']).next()?.parse().ok()?;
             done.parse::<u64>().ok().filter(|done| 0 < *done && *done < total)
@@ -194,8 +194,8 @@ fn the_terminal_tells_the_count_of_the_page() {
     let shown = || {
         snapshots(&known).filter_map(|snapshot| {
             let (_, progress) = snapshot.split_once("\"progress\":{")?;
-            let (_, told) = progress.split_once("\"label\":\"sources\",\"done\":")?;
-            told.split(',').next()?.parse::<u64>().ok()
+            let (_, printed) = progress.split_once("\"label\":\"sources\",\"done\":")?;
+            printed.split(',').next()?.parse::<u64>().ok()
         })
     };
     let said = |line: &String| {
@@ -205,17 +205,17 @@ fn the_terminal_tells_the_count_of_the_page() {
     let both = (0..8).find_map(|_| {
         let mut page = shown();
         let before = page.next().expect("a snapshot");
-        let told = errors.find_map(|line| said(&line)).expect("a line of progress");
-        (before <= told).then_some((page, before, told))
+        let printed = errors.find_map(|line| said(&line)).expect("a line of progress");
+        (before <= printed).then_some((page, before, printed))
     });
-    let (mut page, before, told) = both.expect("the terminal is not behind the page");
+    let (mut page, before, printed) = both.expect("the terminal is not behind the page");
     // Snapshots come in order, and what was counted when the line was told is in the next but one at the latest.
-    let after = page.find(|done| *done >= told).expect("the page comes to where the terminal was");
-    assert!((before..=after).contains(&told), "{before} {told} {after}");
+    let after = page.find(|done| *done >= printed).expect("the page comes to where the terminal was");
+    assert!((before..=after).contains(&printed), "{before} {printed} {after}");
     let next = page.next().expect("a snapshot");
     assert!(
-        after - told <= 2 * (next - before) + 100,
-        "{before}, then {told} told, {after} and {next} shown"
+        after - printed <= 2 * (next - before) + 100,
+        "{before}, then {printed} told, {after} and {next} shown"
     );
     child.kill().unwrap();
     child.wait().unwrap();
@@ -235,8 +235,8 @@ fn a_page_that_is_kept_shows_the_end_and_the_run_stays_where_it_was_recorded() {
         assert!(child.try_wait().unwrap().is_none(), "it ended although it is kept");
         std::thread::yield_now();
     }
-    let told = "the run has ended; its page stays until Ctrl-C";
-    assert!(errors.any(|line| line == told), "how to end it is told");
+    let printed = "the run has ended; its page stays until Ctrl-C";
+    assert!(errors.any(|line| line == printed), "how to end it is told");
     let server = server_of(&child).expect("the server is kept");
     assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
     assert!(child.wait().unwrap().success());
@@ -266,8 +266,8 @@ fn the_page_of_a_run_that_is_over_before_its_server_begins_is_told_before_how_to
     command.args(["launch", "-n", "2", "--ui", "--keep-ui", "--record", "run", "--", "./program"]);
     let mut child = command.spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let told = errors.find(|line| address_in(line).is_some() || line.contains("its page stays"));
-    let known = address_in(&told.expect("something is told")).expect("the address is told first");
+    let printed = errors.find(|line| address_in(line).is_some() || line.contains("its page stays"));
+    let known = address_in(&printed.expect("something is told")).expect("the address is told first");
     assert!(errors.any(|line| line.contains("its page stays")));
     assert!(get(&known, "/metrics").contains("isles_run_running 0"));
     let server = server_of(&child).expect("the server is kept");
@@ -292,8 +292,8 @@ fn a_run_that_fails_says_so_before_its_page_is_let_go() {
     // The other child is the second place.
     let place = children_of(&child).into_iter().find(|process| *process != server).expect("a place");
     assert!(Command::new("kill").args(["-9", &place.to_string()]).status().unwrap().success());
-    let told = errors.find(|line| line.starts_with("error: ")).expect("the failure is told");
-    assert!(told.contains("place 1 is dead"), "{told}");
+    let printed = errors.find(|line| line.starts_with("error: ")).expect("the failure is told");
+    assert!(printed.contains("place 1 is dead"), "{printed}");
     assert!(child.try_wait().unwrap().is_none(), "the page is kept");
     assert!(Command::new("kill").arg(server.to_string()).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(1));
@@ -316,9 +316,9 @@ fn a_launched_program_that_dies_by_a_signal_has_its_number() {
         scratch.script("program", &format!("ulimit -c 0\nkill -{signal} $$"));
         let output = scratch.isles(&["launch", "-n", "3", "--ui", "--", "./program"]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         let line = format!("error: \"./program\" was ended by signal {} (SIG{signal})\n", code - 128);
-        assert!(told.ends_with(&line), "{told}");
+        assert!(printed.ends_with(&line), "{printed}");
     }
     assert_eq!(scratch.folders_of_runs(), 0);
 }
@@ -381,25 +381,31 @@ fn what_cannot_be_shown_is_one_line() {
     let refusal = |arguments: &[&str]| {
         let output = scratch.isles(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(told.lines().count(), 1, "{told}");
-        told
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        printed
     };
-    let told = refusal(&["run", "pi", "--ui", "--ui-port", "99999"]);
-    assert_eq!(told, "error: --ui-port is \"99999\"; allowed: a port from 0 (any free port) to 65535\n");
+    let printed = refusal(&["run", "pi", "--ui", "--ui-port", "99999"]);
+    assert_eq!(printed, "error: --ui-port is \"99999\"; allowed: a port from 0 (any free port) to 65535\n");
     assert!(refusal(&["run", "pi", "--keep-ui"]).contains("--ui"));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let told = refusal(&["run", "pi", "--ui", "--ui-port", &port]);
-    assert!(told.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a free port (")), "{told}");
-    let told = refusal(&["replay", "nowhere", "--port", &port]);
-    assert!(told.starts_with(&format!("error: --port is \"{port}\"; allowed: a free port (")), "{told}");
+    let printed = refusal(&["run", "pi", "--ui", "--ui-port", &port]);
+    assert!(
+        printed.starts_with(&format!("error: --ui-port is \"{port}\"; allowed: a free port (")),
+        "{printed}"
+    );
+    let printed = refusal(&["replay", "nowhere", "--port", &port]);
+    assert!(
+        printed.starts_with(&format!("error: --port is \"{port}\"; allowed: a free port (")),
+        "{printed}"
+    );
     assert!(refusal(&["replay", "nowhere", "--port", "-1"]).contains("from 0 (any free port) to 65535"));
-    let told = refusal(&["run", "pi", "--machine", "loopback", "--ui"]);
+    let printed = refusal(&["run", "pi", "--machine", "loopback", "--ui"]);
     let expected = "error: --ui does not support machine loopback yet";
-    assert_eq!(told.trim_end(), expected);
-    let told = refusal(&["replay", "no\u{1b}[31mwhere"]);
-    assert!(told.contains("no\\u{1b}[31mwhere/events.log cannot be replayed"), "{told:?}");
+    assert_eq!(printed.trim_end(), expected);
+    let printed = refusal(&["replay", "no\u{1b}[31mwhere"]);
+    assert!(printed.contains("no\\u{1b}[31mwhere/events.log cannot be replayed"), "{printed:?}");
     assert!(refusal(&["replay", "nowhere"]).contains("nowhere/events.log cannot be replayed"));
     std::fs::create_dir(scratch.0.join("other")).unwrap();
     std::fs::write(scratch.0.join("other/events.log"), "no log").unwrap();

@@ -379,9 +379,9 @@ fn variables_without_a_meaning_are_told_once_a_run_and_change_nothing() {
             ("ISLES", "7"),
         ]);
         let ended = ended(command);
-        let told: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
+        let printed: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
         let warning = "warning: unknown variable ISLES_PLACE; did you mean ISLES_PLACES?";
-        assert_eq!((ended.code, told), (Some(0), vec![warning]), "{line}: {ended:?}");
+        assert_eq!((ended.code, printed), (Some(0), vec![warning]), "{line}: {ended:?}");
         assert!(!ended.stdout.contains("warning"), "{ended:?}");
     }
 }
@@ -862,7 +862,7 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
     scene.leave("crates/isles/Cargo.toml", "");
     let program = scene.executable("made", "#!/bin/sh\necho \"$@\"\n").display().to_string();
     let manifest = scene.path("Cargo.toml").display().to_string();
-    for (line, package, name, told) in [
+    for (line, package, name, printed) in [
         ("bench core --quick", "isles-bench", "isles-bench", "core --quick\n"),
         ("run hf --places 2", "isles-hf", "isles-hf", "--places 2\n"),
         ("run gups --bits 4", "isles-bale", "isles-gups", "--bits 4\n"),
@@ -875,15 +875,15 @@ fn a_program_that_is_not_built_is_built_inside_the_sources_and_told_how_long_tha
         );
         with_cargo(&scene, &mut command, &cargo);
         let ended = ended(command);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), told), "{ended:?}");
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), printed), "{ended:?}");
         let said: Vec<&str> = ended.stderr.lines().collect();
         let build = format!(
             "build --release --locked --message-format=json-render-diagnostics --package {package} --bin {name} \
              --quiet --manifest-path {manifest}"
         );
-        let told = format!("building {name}, which is built on first use");
+        let printed = format!("building {name}, which is built on first use");
         // Who tells it does not know when `cargo` says something.
-        assert!([&build, &told].iter().all(|line| said[..2].contains(&line.as_str())), "{ended:?}");
+        assert!([&build, &printed].iter().all(|line| said[..2].contains(&line.as_str())), "{ended:?}");
         assert!(said[2].starts_with(&format!("built {name} in ")), "{ended:?}");
     }
 }
@@ -1046,8 +1046,8 @@ fn clocks_and_power_model_are_chosen_by_the_names_of_the_chip_file() {
     // 533 MHz needs 0.85625 V by one table and 0.8 V by the other, and nothing else changes.
     let lower = summary("--voltages rcce");
     assert_eq!((&own["voltages"], &lower["voltages"]), (&"manyman".into(), &"rcce".into()));
-    let told = run("--voltages rcce --power cichowski").stderr;
-    assert!(told.contains(" with doorbell at 533/800/800, voltages rcce, "), "{told}");
+    let printed = run("--voltages rcce --power cichowski").stderr;
+    assert!(printed.contains(" with doorbell at 533/800/800, voltages rcce, "), "{printed}");
     assert!(run("--power cichowski").stderr.contains(" at 533/800/800, "), "each by its own table");
     let joules = |summary: &serde_json::Value| summary["energy"]["models"][0]["total_j"].as_f64().unwrap();
     assert!(joules(&lower) < 0.95 * joules(&own) && lower["digest"] == own["digest"]);

@@ -52,7 +52,9 @@ impl SparqlRequest {
             match name.as_ref() {
                 "query" => queries.push(value.into_owned()),
                 "default-graph-uri" | "named-graph-uri" => {
-                    return Err(bad(format!("{name} is {value:?}; there is one graph, the default one")));
+                    return Err(bad(format!(
+                        "{name} is {value:?}; allowed: FROM and FROM NAMED in the query"
+                    )));
                 }
                 "update" => return Err(bad("update: the data cannot be changed; allowed: query".to_owned())),
                 _ => {} // clients say more than the protocol has

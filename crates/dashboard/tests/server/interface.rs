@@ -100,9 +100,9 @@ fn each_counter_that_a_run_tells_of_has_a_history_and_a_column() {
         let run = Run::described(description);
         let server = Server::live(&run);
         let snapshot = next(&mut server.stream());
-        let told = server.get("/api/v1/run").json();
+        let printed = server.get("/api/v1/run").json();
         let names: Vec<&str> =
-            told["counters"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+            printed["counters"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
         assert!(names.contains(&"busy"), "{names:?}");
         assert_eq!(names.contains(&"watt"), is_modelled, "{names:?}");
         for name in names {
@@ -120,7 +120,7 @@ fn each_counter_that_a_run_tells_of_has_a_history_and_a_column() {
 fn bad_queries_are_refused_with_what_is_allowed() {
     let run = Run::new(2);
     let server = Server::live(&run);
-    for (path, told) in [
+    for (path, printed) in [
         ("history?counter=busy", "places is \"\"; allowed: numbers of places"),
         ("history?places=0,x&counter=busy", "places is \"0,x\""),
         ("history?places=0&counter=what", "counter is \"what\"; allowed: busy, tasks"),
@@ -132,7 +132,7 @@ fn bad_queries_are_refused_with_what_is_allowed() {
         let answer = server.get(&format!("/api/v1/{path}"));
         assert_eq!(answer.status, 400, "{path}");
         let detail = answer.json()["detail"].as_str().unwrap().to_owned();
-        assert!(detail.contains(told), "{path}: {detail}");
+        assert!(detail.contains(printed), "{path}: {detail}");
     }
     let long = format!("history?counter=busy&places={}", vec!["1"; 1025].join(","));
     assert_eq!(server.get(&format!("/api/v1/{long}")).status, 400);
@@ -146,9 +146,9 @@ fn what_a_place_has_printed_is_answered_line_by_line() {
     run.copy(0);
     let server = Server::live(&run);
     let ask = |query: &str| server.get(&format!("/api/v1/output?{query}")).json();
-    let told = ask("place=1");
-    assert_eq!((&told["recorded"], &told["dropped"]), (&true.into(), &0.into()));
-    let lines = told["lines"].as_array().unwrap();
+    let printed = ask("place=1");
+    assert_eq!((&printed["recorded"], &printed["dropped"]), (&true.into(), &0.into()));
+    let lines = printed["lines"].as_array().unwrap();
     assert_eq!((&lines[0]["text"], &lines[1]["text"]), (&"one".into(), &"\u{1b}[31mtwo".into()));
     assert_eq!((&lines[1]["seq"], &lines[1]["stream"], lines.len()), (&2.into(), &"stdout".into(), 2));
     assert_eq!(ask("place=1&after=1")["lines"].as_array().unwrap(), &lines[1..]);
@@ -156,9 +156,9 @@ fn what_a_place_has_printed_is_answered_line_by_line() {
     // More than a ring holds: the oldest are gone, and counted.
     run.places.lock().unwrap()[1].print(OutputStream::Standard, &"\nx".repeat(10_000));
     run.copy(1);
-    let told = ask("place=1&after=2");
-    let kept = told["lines"].as_array().unwrap().len() as u64;
-    assert_eq!(told["dropped"].as_u64().unwrap() + kept, 10_000);
+    let printed = ask("place=1&after=2");
+    let kept = printed["lines"].as_array().unwrap().len() as u64;
+    assert_eq!(printed["dropped"].as_u64().unwrap() + kept, 10_000);
     assert!((500..1000).contains(&kept), "{kept}");
     assert_eq!(Server::live(&Run::new(1025)).get("/api/v1/output?place=0").json()["recorded"], false);
 }
@@ -229,9 +229,9 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     let refusal = |arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(told.lines().count(), 1, "{told}");
-        told
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        printed
     };
     let directory = run.directory.to_str().unwrap();
     assert!(refusal(&["replay", directory]).contains("cannot be replayed"));
@@ -245,9 +245,9 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     writer.finish(RunEnd::Ended, None).unwrap();
     cut_log_is_told_of(&run, &path);
     let server = Server::start("replay", &run, &[]);
-    let told = server.get("/api/v1/run").json();
+    let printed = server.get("/api/v1/run").json();
     assert_eq!(
-        (&told["mode"], &told["length_ms"], &told["cut"]),
+        (&printed["mode"], &printed["length_ms"], &printed["cut"]),
         (&"replay".into(), &9000.into(), &false.into())
     );
     assert_eq!(server.get("/api/v1/at?time_ms=4500").json()["time_ms"], 4000);
@@ -257,8 +257,8 @@ fn a_replay_shows_any_time_and_what_cannot_be_shown_is_one_line() {
     assert_eq!(summary["time_ms"], 9000);
     assert_eq!(Server::live(&Run::new(1)).get("/api/v1/summary").status, 404, "of a run that runs");
     let port = server.port.to_string();
-    let told = refusal(&["replay", directory, "--port", &port]);
-    assert!(told.contains(&format!("--port is \"{port}\"; allowed: a free port")), "{told}");
+    let printed = refusal(&["replay", directory, "--port", &port]);
+    assert!(printed.contains(&format!("--port is \"{port}\"; allowed: a free port")), "{printed}");
 }
 
 /// A log without its second half is shown as far as it goes, and one line says so.
@@ -270,9 +270,10 @@ fn cut_log_is_told_of(run: &Run, path: &Path) {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let told = String::from_utf8(output.stderr).unwrap();
-    let is_right = told.starts_with("the log ends at ") && told.ends_with("what came after is unknown\n");
-    assert!(is_right && told.lines().count() == 1, "{told}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    let is_right =
+        printed.starts_with("the log ends at ") && printed.ends_with("what came after is unknown\n");
+    assert!(is_right && printed.lines().count() == 1, "{printed}");
     std::fs::write(path, whole).unwrap();
 }
 
@@ -363,14 +364,14 @@ fn each_counter_is_in_the_snapshot_the_history_and_the_metrics() {
     let server = Server::live(&run);
     let snapshot = next(&mut server.stream());
     let metrics = server.get("/metrics").body;
-    let told = server.get("/api/v1/run").json();
+    let printed = server.get("/api/v1/run").json();
     for (index, counter) in COUNTERS.iter().enumerate() {
         let (name, value) = (counter.name, counter.shown(word(index)));
         let is_of_process = name == "memory_bytes"; // what the process of the place really has
         let shown = snapshot["places"][name][1].as_f64().unwrap_or_else(|| panic!("{name} in {snapshot}"));
         assert!(is_of_process || shown == value, "{name}: {shown}, not {value}");
-        let series = told["counters"].as_array().unwrap().iter().find(|series| series["name"] == name);
-        let series = series.unwrap_or_else(|| panic!("{name} in {told}"));
+        let series = printed["counters"].as_array().unwrap().iter().find(|series| series["name"] == name);
+        let series = series.unwrap_or_else(|| panic!("{name} in {printed}"));
         assert_eq!(
             (&series["unit"], &series["description"]),
             (&counter.unit.into(), &counter.description.into())

@@ -239,6 +239,11 @@ impl Collectives for CollectiveChoice {
             Reduce::Auto => self.ask(&self.serial, (members, class(bytes)), Trial::is_serial_shorter),
         }
     }
+
+    /// Each place has a core of its own, so a first member that serves all others takes longest.
+    fn disseminates_barriers(&self) -> bool {
+        true
+    }
 }
 
 /// Trial of collectives of one length, among `members` cores.
@@ -259,6 +264,10 @@ impl Collectives for Fixed {
 
     fn reduces_serially(&self, _: usize, _: Option<usize>) -> bool {
         self.1
+    }
+
+    fn disseminates_barriers(&self) -> bool {
+        true
     }
 }
 

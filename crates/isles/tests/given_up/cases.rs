@@ -362,7 +362,7 @@ pub async fn a_lock_that_is_waited_for_is_not_unlocked() -> Result<()> {
         window.lock(0).await?;
         window.put(0, 0, &[3]).await?;
         at!(second(), [window] {
-            let (told, asked) = channel::<()>(1);
+            let (printed, asked) = channel::<()>(1);
             let (refused, over) = channel::<()>(1);
             finish(async {
                 let other = window.clone();
@@ -370,7 +370,7 @@ pub async fn a_lock_that_is_waited_for_is_not_unlocked() -> Result<()> {
                     // In the queued form it is the flush that waits.
                     let locked = async {
                         other.lock(0).await?;
-                        told.send(()).await?;
+                        printed.send(()).await?;
                         other.flush(0).await
                     };
                     select! {

@@ -755,11 +755,11 @@ async fn a_thousand_calls_may_be_nested_round_all_places() -> Result<()> {
 async fn a_loop_of_calls_to_the_own_place_lets_its_tasks_and_messages_have_their_turn() -> Result<()> {
     const CALLS_MAX: usize = 1_000_000_000;
     for place in places() {
-        let told = Global::new(Cell::new(false));
+        let printed = Global::new(Cell::new(false));
         finish(async {
-            spawn_at!(place, at!(told.home(), told.open()?.set(true)).await?);
+            spawn_at!(place, at!(printed.home(), printed.open()?.set(true)).await?);
             for _ in 0..CALLS_MAX {
-                if at!(here(), told.open()?.get()).await? {
+                if at!(here(), printed.open()?.get()).await? {
                     return Ok(());
                 }
             }
@@ -798,8 +798,8 @@ fn die() {
 }
 
 fn is_death_of(error: &Error, place: Place) -> bool {
-    let told = |error: &Error| *error.kind() == ErrorKind::DeadPlace(place.id());
-    told(error) || error.causes().iter().any(told)
+    let printed = |error: &Error| *error.kind() == ErrorKind::DeadPlace(place.id());
+    printed(error) || error.causes().iter().any(printed)
 }
 
 #[isles::test(machines = [processes])]

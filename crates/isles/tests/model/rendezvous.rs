@@ -101,7 +101,7 @@ async fn of_two_selections_that_meet_one_sends_and_one_receives() -> isles::Resu
     for round in 0..12 {
         let (home, there) = (place(round % 3), place(round / 3 % 3));
         let (sender, receiver) = channel_at::<u64>(home, 0).await?;
-        let (tell, told) = channel::<u64>(2);
+        let (tell, printed) = channel::<u64>(2);
         finish(async {
             for place in [here(), there] {
                 spawn_at!(place, [sender, receiver, tell] {
@@ -114,7 +114,7 @@ async fn of_two_selections_that_meet_one_sends_and_one_receives() -> isles::Resu
             }
         })
         .await?;
-        assert_eq!(told.recv().await? + told.recv().await?, 3, "round {round}");
+        assert_eq!(printed.recv().await? + printed.recv().await?, 3, "round {round}");
         assert!(receiver.try_recv().await.is_err(), "something stays behind");
     }
     Ok(())

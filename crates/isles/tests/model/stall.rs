@@ -33,7 +33,7 @@ async fn computes_for_ever() -> Result<()> {
 #[isles::test(places = 2, machines = [threads])]
 #[ignore = "never ends on purpose"]
 async fn computes_beside_a_value() -> Result<()> {
-    let ((sender, receiver), (tell, told)) = (channel::<u64>(0), channel::<()>(1));
+    let ((sender, receiver), (tell, printed)) = (channel::<u64>(0), channel::<()>(1));
     finish(async {
         spawn_at!(here().next(), {
             let receiver = receiver.clone();
@@ -42,7 +42,7 @@ async fn computes_beside_a_value() -> Result<()> {
             tell.send(()).await?;
             compute_for_ever();
         });
-        told.recv().await?;
+        printed.recv().await?;
         sender.send(1).await?;
         Ok::<_, isles::Error>(())
     })

@@ -574,10 +574,10 @@ async fn a_member_that_fails_tells_the_others_why() -> Result<()> {
         assert!(faults.iter().all(|(_, text)| text.contains(cause)), "{faults:?}");
         let failing = faults.iter().filter(|(kind, _)| *kind == own).count();
         assert_eq!(failing, 1, "{faults:?}");
-        let told = |(kind, text): &&(ErrorKind, String)| {
+        let printed = |(kind, text): &&(ErrorKind, String)| {
             *kind == ErrorKind::Cancelled && text.contains(" gave up `") && text.contains("number 2")
         };
-        assert_eq!(faults.iter().filter(told).count(), 2, "{faults:?}");
+        assert_eq!(faults.iter().filter(printed).count(), 2, "{faults:?}");
     }
     Ok(())
 }

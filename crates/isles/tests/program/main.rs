@@ -217,9 +217,9 @@ fn main() -> ExitCode {
         printing::check(machine);
         let (code, said) = after_all("init", machine);
         // Each process has its own `init`, which hears what the matter is.
-        let told = said.matches("processes: machine processes: no run can be started in `init`").count();
+        let printed = said.matches("processes: machine processes: no run can be started in `init`").count();
         let processes = if *machine == "processes" { 3 } else { 1 };
-        assert_eq!((code, told), (Some(0), processes), "on {machine}: {said}");
+        assert_eq!((code, printed), (Some(0), processes), "on {machine}: {said}");
         let (code, said) = after_all("exits", machine);
         assert!(code == Some(1) && said.contains("error: "), "{code:?} on {machine}: {said}");
         let how =

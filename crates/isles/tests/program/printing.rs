@@ -75,8 +75,8 @@ fn said(case: &str, machine: &str, record: Option<&Path>) -> [Vec<String>; 2] {
     let output = command.output().unwrap();
     // If a place is dead, the run fails.
     let is_dead = case == "floods" && machine == "processes";
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(i32::from(is_dead)), "{case} on {machine}: {told}");
+    let shown_text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(i32::from(is_dead)), "{case} on {machine}: {shown_text}");
     [output.stdout, output.stderr].map(|bytes| {
         let text = String::from_utf8(bytes).unwrap();
         let mut lines: Vec<String> =

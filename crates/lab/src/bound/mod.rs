@@ -102,7 +102,7 @@ pub enum BoundTarget {
     Farm,
     /// Items that pass all cores
     Pipeline,
-    /// Rounds of a sensor, a controller, an actuator and a logger, on four cores
+    /// Steps of the application control-loop: four tasks and their hubs, on four cores
     ControlLoop,
     /// Rounds of work and exchange with neighbours, with a barrier
     Stencil,

@@ -3,6 +3,7 @@
 //! The future resumes the coroutine, carries out what the library asks for on its core, and resumes it with the answer.
 //! So ranks run in the order of the chip's time, in one thread, and a run is the same each time.
 
+mod access;
 mod energy;
 mod model;
 mod pages;
@@ -175,7 +176,7 @@ fn run_ranks(
 async fn serve(core: BareCore, mut rank: AnyRank, model: Rc<RankModel>, ratio: Option<f64>) {
     let number = core.id().0 as usize;
     let mut answer = 0;
-    while model.failure().is_none() {
+    while !model.has_failed() {
         let begin = ratio.map(|_| Instant::now());
         watchdog::enter(number);
         let request = rank.resume(answer);
@@ -185,7 +186,7 @@ async fn serve(core: BareCore, mut rank: AnyRank, model: Rc<RankModel>, ratio: O
             model.spend(&core, time).await;
         }
         if PortOperation::of(request.operation) == Some(PortOperation::End) {
-            model.end_rank(number, request.value, core.now());
+            model.end_rank(number, request.value, model.now(&core));
             return;
         }
         answer = model.perform(&core, &request).await;

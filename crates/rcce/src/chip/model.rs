@@ -1,4 +1,4 @@
-//! What the model does for each request of the library: accesses of the rank's core, and books about the run.
+//! What the model does for each request of the library, and books about the run; accesses are in `access`.
 //!
 //! The library moves the bytes itself when the answer comes, which is at the time at which the access has ended. What a
 //! flag holds is therefore read out of the shared memory. Invariant: whatever another rank may wait for is announced to
@@ -6,10 +6,10 @@
 
 use super::energy::EnergyAccounts;
 use super::pages::Pages;
-use crate::interface::{BUFFER_BYTES, LINE_BYTES, PortOperation, PortRequest};
+use crate::interface::{PortOperation, PortRequest};
 use crate::segment::RankMemory;
 use isles_chip::bare::BareCore;
-use isles_chip::bare::rcce::{LibraryCosts, Participant};
+use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::energy::Load;
 use isles_chip::gear::Gears;
 use isles_chip::quantity::Picoseconds;
@@ -23,23 +23,25 @@ use std::sync::atomic::Ordering;
 const IDLE_MAX: u64 = 20_000_000;
 
 /// Least time of a look by a rank that waits for any write.
-const SWEEP: Picoseconds = Picoseconds(150_000);
+pub(super) const SWEEP: Picoseconds = Picoseconds(150_000);
 
 /// The state that all ranks share.
 pub struct RankModel {
     /// The shared memory.
     pub segment: RankMemory,
-    ranks: u32,
+    pub(super) ranks: u32,
     chip: Chip,
     preset: Preset,
     gears: Gears,
     supplies: RefCell<Option<Supplies>>,
     /// Changes of gears and voltages that are not due yet.
     pending: RefCell<Vec<SupplyChange>>,
-    pages: RefCell<Vec<Pages>>,
+    pub(super) pages: RefCell<Vec<Pages>>,
+    /// Time that each rank has still to spend before its next request, of instructions that nobody can see.
+    leads: Vec<Cell<Picoseconds>>,
     /// The power of the cores.
     pub accounts: RefCell<EnergyAccounts>,
-    writes: Cell<u64>,
+    pub(super) writes: Cell<u64>,
     requests: Cell<u64>,
     idle: Cell<u64>,
     /// Reason why the run is over, if it is.
@@ -61,6 +63,7 @@ impl RankModel {
             preset: preset.clone(),
             gears,
             pending: RefCell::default(),
+            leads: vec![Cell::default(); ranks as usize],
             pages: RefCell::new((0..ranks).map(|_| Pages::default()).collect()),
             accounts: RefCell::new(accounts),
             writes: Cell::new(0),
@@ -86,6 +89,11 @@ impl RankModel {
         self.failure.borrow().clone()
     }
 
+    /// Returns `true` if a rank has failed.
+    pub fn has_failed(&self) -> bool {
+        self.failure.borrow().is_some()
+    }
+
     /// Ends the run: no rank goes on.
     pub fn fail(&self, why: String) {
         self.failure.borrow_mut().get_or_insert(why);
@@ -105,20 +113,29 @@ impl RankModel {
 
     /// Charges computing for so long.
     pub async fn spend(&self, core: &BareCore, time: Picoseconds) {
-        let begin = core.now();
-        core.sleep_until(begin + time).await;
-        self.book(core, Load::Compute, begin);
+        core.sleep_until(core.now() + self.leads[core.id().0 as usize].take() + time).await;
+        self.book(core, Load::Compute, time);
     }
 
-    fn book(&self, core: &BareCore, load: Load, begin: Picoseconds) {
-        self.accounts.borrow_mut().book(core.id().0 as usize, load, core.now() - begin);
+    /// Returns the time of a rank, with what it has still to spend.
+    pub fn now(&self, core: &BareCore) -> Picoseconds {
+        core.now() + self.leads[core.id().0 as usize].get()
+    }
+
+    /// Has a rank spend `time` before its next request.
+    pub(super) fn defer(&self, core: &BareCore, time: Picoseconds) {
+        self.leads[core.id().0 as usize].set(time);
+    }
+
+    fn book(&self, core: &BareCore, load: Load, time: Picoseconds) {
+        self.accounts.borrow_mut().book(core.id().0 as usize, load, time);
     }
 
     fn changed(&self) {
         self.idle.set(0);
     }
 
-    fn wrote(&self) {
+    pub(super) fn wrote(&self) {
         self.writes.set(self.writes.get() + 1);
         self.changed();
     }
@@ -141,22 +158,64 @@ impl RankModel {
             self.fail(format!("rank {rank} requests operation {}, but it does not exist", request.operation));
             return 0;
         };
-        let begin = core.now();
-        let (load, answer) = self.carry_out(core, operation, request).await;
-        self.book(core, load, begin);
+        if operation == PortOperation::Take {
+            self.timed(core, PortOperation::Wait, request).await;
+            return self.timed(core, PortOperation::Set, request).await;
+        }
+        self.timed(core, operation, request).await
+    }
+
+    /// Does what an operation asks for, and books its time.
+    async fn timed(&self, core: &BareCore, operation: PortOperation, request: &PortRequest) -> u64 {
+        let (begin, lead) = (core.now(), &self.leads[core.id().0 as usize]);
+        let before = lead.take();
+        let (load, answer) = self.carry_out(core, operation, request, before).await;
+        self.book(core, load, core.now() + lead.get() - (begin + before));
         answer
     }
 
+    /// Does what an operation asks for, after `lead`. What it leaves of the time to be spent is in `leads`.
     async fn carry_out(
         &self,
         core: &BareCore,
         operation: PortOperation,
         request: &PortRequest,
+        lead: Picoseconds,
     ) -> (Load, u64) {
-        let library = if request.costs == 1 { LibraryCosts::IRCCE } else { LibraryCosts::RCCE };
-        let me = Participant { core: core.clone(), participants: self.ranks, library };
+        let library = if request.costs == 1 { &LibraryCosts::IRCCE } else { &LibraryCosts::RCCE };
         let target = CoreId(request.target.min(self.ranks - 1));
-        let (line, lines) = (request.line, request.count);
+        match operation {
+            PortOperation::Put => self.put(core, library, request, lead).await,
+            PortOperation::Get => self.get(core, library, request, lead).await,
+            PortOperation::Relay => self.relay(core, library, request, lead).await,
+            PortOperation::Set => self.set(core, library, request, lead).await,
+            PortOperation::Look => self.look(core, library, request, lead).await,
+            PortOperation::Wait => return (Load::Poll, self.wait(core, library, request, lead).await),
+            PortOperation::Now => {
+                self.defer(core, lead);
+                return (Load::Compute, (core.now() + lead).0);
+            }
+            PortOperation::Tail => {
+                self.defer(core, lead + core.duration(library.tail));
+                return (Load::Compute, 0);
+            }
+            _ => {
+                core.sleep_until(core.now() + lead).await;
+                return self.carry_out_at_once(core, library, operation, request, target).await;
+            }
+        }
+        (if operation == PortOperation::Look { Load::Poll } else { Load::Copy }, 0)
+    }
+
+    /// Does what an operation asks for that is no access to a message buffer.
+    async fn carry_out_at_once(
+        &self,
+        core: &BareCore,
+        library: &LibraryCosts,
+        operation: PortOperation,
+        request: &PortRequest,
+        target: CoreId,
+    ) -> (Load, u64) {
         match operation {
             PortOperation::Work => {
                 core.compute(request.value).await;
@@ -165,41 +224,11 @@ impl RankModel {
                 }
                 (Load::Compute, 0)
             }
-            PortOperation::Tail => {
-                core.compute(library.tail).await;
-                (Load::Compute, 0)
-            }
-            PortOperation::Put => {
-                me.put(target, line, self.private_line(core, request.address), lines).await;
-                self.wrote();
-                (Load::Copy, 0)
-            }
-            PortOperation::Get => {
-                me.get(target, line, self.private_line(core, request.address), lines).await;
-                (Load::Copy, 0)
-            }
-            PortOperation::Relay => {
-                me.relay(target, line, request.value as u32, lines).await;
-                self.wrote();
-                (Load::Copy, 0)
-            }
-            PortOperation::Set => {
-                me.set_flag(target, line, 0).await;
-                self.wrote();
-                (Load::Copy, 0)
-            }
-            PortOperation::Look => {
-                core.compute(if request.value == 1 { library.call } else { library.look }).await;
-                core.read_line(target, line).await;
-                (Load::Poll, 0)
-            }
-            PortOperation::Wait => (Load::Poll, self.wait(core, library, request).await),
             PortOperation::Any => (Load::Poll, self.wait_anywhere(core, request.value).await),
             PortOperation::Lock | PortOperation::Unlock => {
                 self.lock(core, library, target, operation == PortOperation::Lock).await;
                 (Load::Poll, 0)
             }
-            PortOperation::Now => (Load::Compute, core.now().0),
             PortOperation::Power => {
                 (Load::Compute, u64::from(self.power(core, request.target, request.value == 1)))
             }
@@ -209,47 +238,11 @@ impl RankModel {
                 self.changed();
                 (Load::Poll, 0)
             }
-            PortOperation::End => (Load::Sleep, 0),
+            _ => (Load::Sleep, 0), // the others are no work of a core, or done
         }
     }
 
-    fn private_line(&self, core: &BareCore, address: u64) -> u64 {
-        self.pages.borrow_mut()[core.id().0 as usize].line(address)
-    }
-
-    /// Waits for an own flag, as [`BareCore::wait_line`] does.
-    async fn wait(&self, core: &BareCore, library: LibraryCosts, request: &PortRequest) -> u64 {
-        let (rank, line) = (core.id().0 as usize, request.line);
-        let at = request.address as usize % LINE_BYTES;
-        let holds = |content: &[u8; LINE_BYTES]| match request.count {
-            0 => content[at..]
-                .first_chunk()
-                .is_some_and(|word| i32::from_ne_bytes(*word) == request.value as i32),
-            mask => (u32::from(content[at]) & mask != 0) == (request.value != 0),
-        };
-        core.compute(library.call).await;
-        loop {
-            core.read_line(core.id(), line).await;
-            let content = self.segment.line(rank, line as usize);
-            core.compute(library.look).await;
-            if holds(&content) {
-                return 0;
-            }
-            // Only a write later than the look is news; an earlier one has been seen.
-            if self.segment.line(rank, line as usize) == content {
-                core.wait_written(line..line + 1, library.look).await;
-            }
-        }
-    }
-
-    async fn wait_anywhere(&self, core: &BareCore, seen: u64) -> u64 {
-        if self.writes.get() == seen {
-            core.wait_anywhere(SWEEP).await;
-        }
-        self.writes.get()
-    }
-
-    async fn lock(&self, core: &BareCore, library: LibraryCosts, target: CoreId, take: bool) {
+    async fn lock(&self, core: &BareCore, library: &LibraryCosts, target: CoreId, take: bool) {
         let word = &self.segment.control().locks[target.0 as usize];
         core.compute(library.look).await;
         loop {
@@ -334,5 +327,3 @@ impl RankModel {
         }
     }
 }
-
-const _: () = assert!(BUFFER_BYTES.is_multiple_of(LINE_BYTES));

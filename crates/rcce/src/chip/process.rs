@@ -90,7 +90,7 @@ impl ProcessRank {
             ModelFacts { gigahertz: machine.gigahertz, domains: &machine.domains[..machine.ranks as usize] };
         let child = start_rank(
             (machine.rank as usize, machine.ranks as usize),
-            memory.0,
+            memory,
             &served.to_string(),
             program,
             words,

@@ -1,6 +1,7 @@
 /* iRCCE: requests, wait lists, receives from anybody and of any length, probing, cancelling, tags, counters. */
 #define AIR
 #include "check.h"
+#include "RCCE_lib.h"
 #include "iRCCE.h"
 
 #include <string.h>
@@ -98,6 +99,107 @@ static void from_anybody(void) {
     CHECK(sum == 6);
 }
 
+#define LONG 40000
+static char long_out[LONG], long_in[LONG];
+
+static char pattern(int at, int from) { return (char)((at * 31 >> 3) + 7 * from); }
+
+static void fill_long(int bytes) {
+    for (int at = 0; at < bytes; at++)
+        long_out[at] = pattern(at, RCCE_ue());
+    memset(long_in, -1, sizeof long_in);
+}
+
+static void check_long(int bytes, int from) {
+    int wrong = 0;
+    for (int at = 0; at < LONG; at++)
+        wrong += long_in[at] != (at < bytes ? pattern(at, from) : -1);
+    CHECK(wrong == 0);
+}
+
+/* Both of a pair wait for one request while the other, of several parts, is pending. */
+static void separate_waits(void) {
+    iRCCE_SEND_REQUEST sending;
+    iRCCE_RECV_REQUEST receiving;
+    int rank = RCCE_ue(), other = rank ^ 1;
+    for (int bytes = 20000; bytes <= 20001; bytes++)
+        for (int sends_first = 0; sends_first < 2; sends_first++) {
+            fill_long(bytes);
+            iRCCE_isend(long_out, bytes, other, &sending);
+            iRCCE_irecv(long_in, bytes, other, &receiving);
+            if (sends_first)
+                iRCCE_isend_wait(&sending);
+            iRCCE_irecv_wait(&receiving);
+            iRCCE_isend_wait(&sending);
+            check_long(bytes, other);
+        }
+}
+
+/* Rank 0 waits for rank 1, which sends only after rank 2 has, which waits for a second request of rank 0. */
+static void waits_serve_other_requests(void) {
+    iRCCE_RECV_REQUEST from_1, from_2;
+    int rank = RCCE_ue();
+    if (rank == 0) {
+        iRCCE_irecv(in[1], 64, 1, &from_1);
+        iRCCE_irecv(in[2], 64, 2, &from_2);
+        iRCCE_irecv_wait(&from_1);
+        iRCCE_irecv_wait(&from_2);
+    } else if (rank == 2) {
+        iRCCE_isend(out[0], 64, 0, NULL);
+        iRCCE_isend(out[0], 64, 1, NULL);
+    } else if (rank == 1) {
+        iRCCE_irecv(in[2], 64, 2, NULL);
+        iRCCE_isend(out[0], 64, 0, NULL);
+    }
+}
+
+/* Lengths around the halves of the buffer and its whole, from all others at once. */
+static void pipelined(void) {
+    int rank = RCCE_ue(), ranks = RCCE_num_ues(), chunk = (int)RCCE_chunk;
+    const int lengths[] = {1, 33, chunk - 1, chunk, chunk + 1, chunk + 32, 2 * chunk, 3 * chunk + 47, LONG};
+    for (size_t at = 0; at < sizeof lengths / sizeof *lengths; at++) {
+        int bytes = lengths[at];
+        fill_long(bytes);
+        if (rank != 0) {
+            CHECK(iRCCE_ssend(long_out, bytes, 0) == iRCCE_SUCCESS);
+        } else {
+            for (int other = ranks - 1; other > 0; other--) {
+                memset(long_in, -1, sizeof long_in);
+                CHECK(iRCCE_srecv(long_in, bytes, other) == iRCCE_SUCCESS);
+                check_long(bytes, other);
+            }
+        }
+        if (rank == 0) {
+            for (int other = 1; other < ranks; other++)
+                iRCCE_ssend(long_out, bytes, other);
+        } else {
+#ifdef SINGLEBITFLAGS
+            iRCCE_srecv(long_in, bytes, iRCCE_ANY_SOURCE);
+#else
+            iRCCE_srecv(long_in, iRCCE_ANY_LENGTH, iRCCE_ANY_SOURCE);
+            CHECK(iRCCE_get_length() == bytes);
+#endif
+            check_long(bytes, 0);
+        }
+    }
+    CHECK(iRCCE_ssend(long_out, 1, ranks) == RCCE_ERROR_ID && iRCCE_ssend(long_out, -1, 0) != iRCCE_SUCCESS);
+}
+
+static void multicasts(void) {
+    int rank = RCCE_ue();
+    for (int root = 0; root < RCCE_num_ues(); root++)
+        for (int bytes = 0; bytes <= LONG; bytes += 13333) {
+            fill_long(bytes);
+            CHECK(iRCCE_mcast(rank == root ? long_out : long_in, (size_t)bytes, root) == iRCCE_SUCCESS);
+            if (rank != root)
+                check_long(bytes, root);
+            fill_long(bytes);
+            iRCCE_bcast(rank == root ? long_out : long_in, (size_t)bytes, root, RCCE_COMM_WORLD);
+            if (rank != root)
+                check_long(bytes, root);
+        }
+}
+
 static void cancelling(void) {
     iRCCE_RECV_REQUEST request;
     int test, other = RCCE_ue() ^ 1;
@@ -141,6 +243,10 @@ int RCCE_APP(int argc, char **argv) {
     RCCE_barrier(&RCCE_COMM_WORLD);
     from_anybody();
     RCCE_barrier(&RCCE_COMM_WORLD);
+    separate_waits();
+    waits_serve_other_requests();
+    pipelined();
+    multicasts();
     cancelling();
     counters();
 #ifndef SINGLEBITFLAGS

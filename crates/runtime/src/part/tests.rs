@@ -174,7 +174,7 @@ impl World {
 
     fn settle_deaths(&mut self, here: PlaceId, steps: Vec<DeathStep>) {
         for step in steps {
-            let told = match step {
+            let printed = match step {
                 DeathStep::Ask(to, round, dead) => vec![(to, PartMessage::Ask(round, dead))],
                 DeathStep::Inquire(home, dead) => vec![(home, PartMessage::Inquire(dead))],
                 DeathStep::Tell(to, dead) => vec![(to, PartMessage::Forget(dead))],
@@ -187,7 +187,7 @@ impl World {
                     vec![(home, PartMessage::Adopt(orphans)), (home, PartMessage::Answer(round))]
                 }
             };
-            let messages = Settled { messages: told, ..Settled::default() };
+            let messages = Settled { messages: printed, ..Settled::default() };
             self.execute_settled(here, messages);
         }
     }
@@ -319,8 +319,8 @@ fn a_part_that_all_places_have_is_freed_at_all() {
     let (id, slot) = home.make(HOME, Rc::new(7), Some(Members::All(3)));
     assert_eq!(home.release((id, slot), HOME), Some(id));
     home.free_part(id, &mut settled);
-    let told = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
-    assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, told.to_vec(), 0));
+    let printed = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
+    assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, printed.to_vec(), 0));
 }
 
 #[test]

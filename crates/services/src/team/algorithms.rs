@@ -6,7 +6,7 @@
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
-//! | `barrier` | 2 members | dissemination | all meet at the first member; of more than [`FLAT_MAX`], along a tree |
+//! | `barrier` | 2 members, on a modelled chip any | dissemination | all at the first; above [`FLAT_MAX`], a tree |
 //! | `broadcast` | one chunk | binomial tree | pipelined chunks, down a chain if that is shorter |
 //! | `reduce` | any length | binomial tree, pipelined chunks | |
 //! | `all_reduce` | [`SWAP_BYTES_MAX`] | doubled distances, whole vectors | halved vectors, there and back |
@@ -111,6 +111,11 @@ pub trait Collectives {
         false
     }
 
+    /// Returns `true` if a barrier goes by rounds of doubled distances, whatever the number of members.
+    fn disseminates_barriers(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if one member of each host talks to other hosts for all of its host; asked only for several
     /// hosts.
     fn is_hierarchical(&self) -> bool {
@@ -148,6 +153,13 @@ pub(super) fn reduces_serially(size: usize, bytes: Option<usize>) -> bool {
     })
 }
 
+/// Returns `true` if the machine asks for barriers by rounds of doubled distances.
+fn disseminates_barriers() -> bool {
+    Local::with(|local| {
+        Teams::of(local).collectives.get().is_some_and(|collectives| collectives.disseminates_barriers())
+    })
+}
+
 /// Elements of each chunk of a slice of `len` elements of `element_bytes` bytes.
 pub(super) fn chunk_len(len: usize, element_bytes: usize) -> usize {
     let is_eager = len.saturating_mul(element_bytes) <= EAGER_BYTES_MAX;
@@ -173,12 +185,14 @@ pub(super) enum BarrierAlgorithm {
 ///
 /// At the first one it is two messages for each member, and each has to run twice only. Where places share processors
 /// (the usual case of many places) that is 2 to 3 times faster than dissemination, with 8 and with 48 places on two
-/// processors; where each has a processor of its own it should be as fast up to about 8, and half as fast at 48. A tree
-/// has as many messages, and its members wait for a few others each.
+/// processors; where each has a processor of its own it should be as fast up to about 8, and half as fast at 48. So
+/// modelled chips disseminate ([`Collectives::disseminates_barriers`]). A tree has as many messages, and its members
+/// wait for a few others each.
 #[inline]
 pub(super) fn barrier_algorithm(size: usize) -> BarrierAlgorithm {
     match size {
         0..=2 => BarrierAlgorithm::Dissemination,
+        _ if disseminates_barriers() => BarrierAlgorithm::Dissemination,
         3..=FLAT_MAX => BarrierAlgorithm::AtFirst,
         _ => BarrierAlgorithm::Tree,
     }

@@ -577,9 +577,9 @@ impl TeamTable {
         let queries: Vec<ProgressQuery> = postcard::from_bytes(inquiry.query).unwrap_or_default();
         for ProgressQuery { team, tag } in &queries {
             let state = self.find(*team);
-            let told =
+            let explained =
                 state.is_some_and(|state| state.explain().is_some() || !tag.is_after(state.sequence.get()));
-            if !told {
+            if !explained {
                 let name = team_name(*team, state.and_then(|state| state.members.get()));
                 lines.push(format!("has not begun {tag} of {name}, as {} did", inquiry.asker));
             }

@@ -89,7 +89,7 @@ fn who_waits_to_meet_a_place_that_computes_receives_what_others_send_to_it() {
 #[test]
 fn who_waits_for_a_register_has_it_before_two_who_talk_all_the_time() {
     let (world, endpoints) = scc(Protocol::Rcce, 3, 0);
-    let (mut told, mut sent, mut rounds) = (None, false, 0);
+    let (mut printed, mut sent, mut rounds) = (None, false, 0);
     while let Some(place) = world.next() {
         let here = &endpoints[place.index()];
         let from_a = std::cell::Cell::new(false);
@@ -97,9 +97,9 @@ fn who_waits_for_a_register_has_it_before_two_who_talk_all_the_time() {
             from_a.set(matches!(arrival, Arrival::Message(Message { source: A, .. })) | from_a.get());
         });
         if from_a.get() {
-            told = Some(world.now(place));
+            printed = Some(world.now(place));
         }
-        let talks = told.is_none() && (got > 0 || (place, rounds) == (C, 0));
+        let talks = printed.is_none() && (got > 0 || (place, rounds) == (C, 0));
         match place {
             A if !sent && rounds > 10 => sent = send(here, B).is_ok(),
             A => compute(here, 5),
@@ -112,7 +112,7 @@ fn who_waits_for_a_register_has_it_before_two_who_talk_all_the_time() {
         }
         world.end_turn(place, if place == A && !sent { TurnOutcome::Busy } else { IDLE });
     }
-    assert!(told.is_some() && rounds < 30, "{rounds} rounds, told {told:?}");
+    assert!(printed.is_some() && rounds < 30, "{rounds} rounds, told {printed:?}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn who_is_taken_away_in_its_last_send_holds_neither_its_receiver_nor_who_waits_f
 fn who_sends_to_one_that_is_dead_and_not_known_to_be_sends_to_the_next_one_at_once() {
     for protocol in STANDING {
         let (world, endpoints) = scc(protocol, 4, 0);
-        let (mut turns, mut told) = (0, None);
+        let (mut turns, mut printed) = (0, None);
         while let Some(place) = world.next() {
             let here = &endpoints[place.index()];
             let is_first = place == A && turns == 0;
@@ -197,7 +197,7 @@ fn who_sends_to_one_that_is_dead_and_not_known_to_be_sends_to_the_next_one_at_on
             } else if place == A && turns == 1 {
                 [B, C, D].into_iter().for_each(|to| send(here, to).unwrap());
             } else if take(here) > 0 && place == D {
-                told = told.or(Some(world.now(D)));
+                printed = printed.or(Some(world.now(D)));
             }
             turns += u32::from(place == A);
             world.end_turn(place, if is_first { TurnOutcome::Busy } else { IDLE });
@@ -205,7 +205,10 @@ fn who_sends_to_one_that_is_dead_and_not_known_to_be_sends_to_the_next_one_at_on
                 world.kill(C);
             }
         }
-        assert!(told.is_some_and(|told| told < Duration::from_micros(50)), "{protocol}: {told:?}");
+        assert!(
+            printed.is_some_and(|printed| printed < Duration::from_micros(50)),
+            "{protocol}: {printed:?}"
+        );
     }
 }
 

@@ -266,7 +266,7 @@ fn uneven_after(policy: Policy, mut early: u32) -> (ChipWorld, Report) {
     let (world, endpoints) = place(12);
     world.govern(policy).unwrap();
     let mut left = 120;
-    let mut told = false;
+    let mut printed = false;
     while let Some(place) = world.next() {
         let endpoint = &endpoints[place.index()];
         endpoint.progress(Inbound::All, &mut |_| ());
@@ -280,9 +280,9 @@ fn uneven_after(policy: Policy, mut early: u32) -> (ChipWorld, Report) {
             // After the last time it does not even look for messages, so its clock stays where its work has ended.
             if early > 0 { TurnOutcome::Busy } else { TurnOutcome::Idle { due: None } }
         } else {
-            if place == A && !told {
+            if place == A && !printed {
                 endpoint.send(PlaceId(11), Class::Data, HandlerId(1), 16, &mut |_| Some(16)).unwrap();
-                told = true;
+                printed = true;
             }
             TurnOutcome::Idle { due: None }
         };

@@ -315,10 +315,10 @@ fn what_is_told_by_category_is_what_places_have_drawn() {
     let names: Vec<&str> = parts.iter().map(|part| part[0]).collect();
     assert_eq!(names, ["working", "handling", "copying", "polling", "waiting"]);
     let unit = |name| if name == "mJ" { 1e-3 } else { 1e-6 };
-    let told: f64 = parts.iter().map(|part| part[1].parse::<f64>().unwrap() * unit(part[2])).sum();
+    let printed: f64 = parts.iter().map(|part| part[1].parse::<f64>().unwrap() * unit(part[2])).sum();
     let own = &report.energy.as_ref().unwrap().models[0];
     let drawn = (0..PLACES as usize).map(|core| own.core(core)).sum::<Attojoules>().joules();
-    assert!((told / drawn - 1.0).abs() < 1e-3, "{told} of {drawn} J in {text}");
+    assert!((printed / drawn - 1.0).abs() < 1e-3, "{printed} of {drawn} J in {text}");
 }
 
 /// The second place waits ten milliseconds for a message of the first, and all others for nothing. Gives when it was

@@ -330,8 +330,8 @@ fn thousands_of_places_pass_a_message_on_and_two_runs_are_equal() {
         let mut begun = false;
         while let Some(place) = world.next() {
             let here = &endpoints[place.index()];
-            let told = here.progress(Inbound::All, &mut |_| ()) > 0;
-            if told || (place.0 == 0 && !std::mem::replace(&mut begun, true)) {
+            let printed = here.progress(Inbound::All, &mut |_| ()) > 0;
+            if printed || (place.0 == 0 && !std::mem::replace(&mut begun, true)) {
                 for child in (2 * place.0 + 1..2 * place.0 + 3).filter(|child| *child < PLACES) {
                     send(here, PlaceId(child), Class::Data, 100).unwrap();
                 }

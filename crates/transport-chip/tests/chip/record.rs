@@ -475,11 +475,13 @@ fn a_band_is_told_with_its_ends_and_names_changes_of_voltage_if_there_were_any()
     let bands = Bands::of(&scc(), &report);
     assert!(bands.besides.contains(&"voltage changes".to_owned()), "{bands:?}");
     let drawn = bands.energy.unwrap();
-    let told = |[least, most]: [f64; 2], unit| format!("{} to {}", scaled(least, unit), scaled(most, unit));
-    let (time, joules) = (told(bands.time.map(|time| time.0 as f64 / 1e12), "s"), told(drawn.joules, "J"));
+    let printed =
+        |[least, most]: [f64; 2], unit| format!("{} to {}", scaled(least, unit), scaled(most, unit));
+    let (time, joules) =
+        (printed(bands.time.map(|time| time.0 as f64 / 1e12), "s"), printed(drawn.joules, "J"));
     let text = bands.to_string();
     assert!(text.starts_with(&format!("how far off     {time} by ")), "{text}");
-    assert!(text.contains(&format!("; {joules}, {}, by any", told(drawn.watts, "W"))), "{text}");
+    assert!(text.contains(&format!("; {joules}, {}, by any", printed(drawn.watts, "W"))), "{text}");
 }
 
 #[test]

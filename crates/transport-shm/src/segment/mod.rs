@@ -4,10 +4,12 @@
 //! (mapped in each). It creates and attaches, hands out one [`ShmEndpoint`] a place, and keeps the life of each
 //! place. It starts no process ([`crate::processes`]) and moves no message ([`crate::endpoint`]).
 
+mod file;
 mod mapping;
 #[cfg(test)]
 mod tests;
 
+pub use file::MappedFile;
 pub use mapping::MemoryError;
 pub(crate) use mapping::{Mapping, View};
 

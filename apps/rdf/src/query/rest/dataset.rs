@@ -7,6 +7,7 @@
 use crate::query::table::Table;
 use crate::store::Store;
 use crate::store::dictionary::{Dictionary, Numbering, UNBOUND};
+use crate::store::graphs::ActiveDataset;
 use crate::store::term;
 use oxrdf::{NamedNode, Term};
 use spareval::{InternalQuad, QueryableDataset};
@@ -24,7 +25,7 @@ pub fn column_name(table: usize, column: Option<usize>) -> NamedNode {
 /// Triples and tables whose terms all are in one dictionary.
 pub struct Dataset<'a> {
     /// The triples.
-    pub store: &'a Store,
+    pub data: &'a ActiveDataset<'a>,
     /// The terms of both.
     pub dictionary: &'a Dictionary,
     /// The tables.
@@ -54,8 +55,9 @@ fn quad(
     subject: DatasetTerm,
     predicate: DatasetTerm,
     object: DatasetTerm,
+    graph_name: Option<DatasetTerm>,
 ) -> Result<InternalQuad<DatasetTerm>, Infallible> {
-    Ok(InternalQuad { subject, predicate, object, graph_name: None })
+    Ok(InternalQuad { subject, predicate, object, graph_name })
 }
 
 /// The number of a part of a pattern; an inner `None` if no triple can have the part.
@@ -67,7 +69,44 @@ fn number(part: Option<&DatasetTerm>) -> Option<Option<u32>> {
     }
 }
 
+/// The quads of one graph with these parts; `None` stands for any.
+fn quads_of<'a>(
+    store: &'a Store,
+    [subject, predicate, object]: [Option<&DatasetTerm>; 3],
+    graph: Option<DatasetTerm>,
+) -> Quads<'a> {
+    let parts = (number(subject), number(predicate), number(object));
+    let (Some(subject), Some(predicate), Some(object)) = parts else {
+        return Box::new(std::iter::empty());
+    };
+    let as_quad = move |triple: [u32; 3]| {
+        let [subject, predicate, object] = triple.map(DatasetTerm::Number);
+        quad(subject, predicate, object, graph.clone())
+    };
+    if let (None, Some(predicate), None) = (subject, predicate, object) {
+        // The only form that may have many; a query may need a few of them.
+        let pairs = store.predicate(predicate).into_iter().flat_map(|own| own.by_subject.iter());
+        let triples = pairs.flat_map(move |(subject, objects)| {
+            objects.iter().map(move |object| [subject, predicate, *object])
+        });
+        return Box::new(triples.map(as_quad));
+    }
+    let mut found = Vec::new();
+    store.visit([subject, predicate, object], |triple| found.push(triple));
+    Box::new(found.into_iter().map(as_quad))
+}
+
 impl<'a> Dataset<'a> {
+    /// The quads of the default graph and the tables with these parts.
+    fn default_quads(&self, parts: [Option<&DatasetTerm>; 3]) -> Quads<'a> {
+        let [subject, predicate, object] = parts;
+        if let Some(DatasetTerm::Column { table, column }) = predicate {
+            return self.cells((*table, *column), subject, object);
+        }
+        let data: &'a ActiveDataset<'a> = self.data;
+        quads_of(&data.default, parts, None)
+    }
+
     /// The cells of a column, or the rows of a table, that a pattern asks for.
     fn cells(
         &self,
@@ -93,7 +132,7 @@ impl<'a> Dataset<'a> {
                 },
             };
             let is_wanted = wanted.as_ref().is_none_or(|wanted| *wanted == object);
-            is_wanted.then(|| quad(subject, name.clone(), object))
+            is_wanted.then(|| quad(subject, name.clone(), object, None))
         };
         Box::new(rows.filter_map(cell))
     }
@@ -110,31 +149,32 @@ impl<'a> QueryableDataset<'a> for &'a Dataset<'a> {
         object: Option<&DatasetTerm>,
         graph_name: Option<Option<&DatasetTerm>>,
     ) -> impl Iterator<Item = Result<InternalQuad<DatasetTerm>, Infallible>> + use<'a> {
-        if graph_name != Some(None) {
-            return Box::new(std::iter::empty()) as Quads<'a>; // there is one graph, the default one
-        }
-        if let Some(DatasetTerm::Column { table, column }) = predicate {
-            return self.cells((*table, *column), subject, object);
-        }
-        let parts = (number(subject), number(predicate), number(object));
-        let (Some(subject), Some(predicate), Some(object)) = parts else {
-            return Box::new(std::iter::empty());
+        let data: &'a ActiveDataset<'a> = self.data;
+        let parts = [subject, predicate, object];
+        let name = match graph_name {
+            None => None,
+            Some(Some(DatasetTerm::Number(name))) => Some(*name),
+            Some(Some(_)) => return Box::new(std::iter::empty()) as Quads<'a>,
+            Some(None) => return self.default_quads(parts),
         };
-        let dataset: &'a Dataset<'a> = self;
-        let as_quad = |[subject, predicate, object]: [u32; 3]| {
-            quad(DatasetTerm::Number(subject), DatasetTerm::Number(predicate), DatasetTerm::Number(object))
-        };
-        if let (None, Some(predicate), None) = (subject, predicate, object) {
-            // The only form that may have many; a query may need a few of them.
-            let pairs = dataset.store.predicate(predicate).into_iter().flat_map(|own| own.by_subject.iter());
-            let triples = pairs.flat_map(move |(subject, objects)| {
-                objects.iter().map(move |object| [subject, predicate, *object])
-            });
-            return Box::new(triples.map(as_quad));
-        }
-        let mut found = Vec::new();
-        dataset.store.visit([subject, predicate, object], |triple| found.push(triple));
-        Box::new(found.into_iter().map(as_quad))
+        let graphs = data.graphs(name).iter();
+        let parts = parts.map(|part| part.cloned());
+        Box::new(graphs.flat_map(move |graph| {
+            quads_of(
+                &graph.store,
+                parts.each_ref().map(Option::as_ref),
+                Some(DatasetTerm::Number(graph.name)),
+            )
+        }))
+    }
+
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<DatasetTerm, Infallible>> + use<'a> {
+        let data: &'a ActiveDataset<'a> = self.data;
+        data.named.iter().map(|graph| Ok(DatasetTerm::Number(graph.name)))
+    }
+
+    fn contains_internal_graph_name(&self, name: &DatasetTerm) -> Result<bool, Infallible> {
+        Ok(matches!(name, DatasetTerm::Number(name) if self.data.graph(*name).is_some()))
     }
 
     fn internalize_term(&self, term: Term) -> Result<DatasetTerm, Infallible> {

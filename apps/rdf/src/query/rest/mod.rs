@@ -9,16 +9,17 @@ pub(super) mod split;
 
 use super::table::Table;
 use super::trace::{QueryFault, QueryLimits};
-use super::{Queries, canonical, constructed, renumbered};
+use super::{QueryRun, canonical, constructed, renumbered};
 use crate::answer::{Answer, Solutions, TermList};
-use crate::store::dictionary::Dictionary;
+use crate::store::dictionary::{Dictionary, UNBOUND};
+use crate::store::graphs::{GraphStore, Quad};
 use crate::store::{Store, Triple, term};
 use dataset::Dataset;
-use oxrdf::{NamedNodeRef, Term};
+use oxrdf::{NamedNode, NamedNodeRef, Term};
 use rustc_hash::FxHashMap;
 use spareval::{CancellationToken, QueryEvaluator, QueryResults, QuerySolution};
 use spargebra::Query;
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{GraphPattern, QueryDataset};
 use split::Needs;
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -38,7 +39,7 @@ pub(super) struct Rest<'a> {
 /// Solutions between two looks at the clock.
 const LOOK_EVERY: usize = 1024;
 
-impl Queries<'_> {
+impl QueryRun<'_> {
     /// The solutions of the rest, at the first place.
     pub(super) async fn evaluate_rest(
         &self,
@@ -56,42 +57,53 @@ impl Queries<'_> {
         if self.peers.size() == 1 {
             let pattern = split::rest(pattern, translation, &gathered);
             let dictionary = self.peers.dictionary();
-            let dataset = Dataset { store: self.store, dictionary: &dictionary, tables: &gathered };
+            let dataset = Dataset { data: &self.data, dictionary: &dictionary, tables: &gathered };
             return evaluated(query, pattern, &dataset, limits).map(Some);
         }
-        let mut triples = self.needed(needs).await?;
+        let mut quads = self.needed(needs).await?;
+        let mut names = Table::empty(vec![0]);
+        if needs.graphs && self.peers.rank() == 0 {
+            names.columns[0].extend(self.data.named.iter().map(|graph| graph.name));
+            names.rows = names.columns[0].len();
+        }
         let mut dictionary = Dictionary::default();
-        for table in gathered.iter_mut().chain([&mut triples]) {
+        for table in gathered.iter_mut().chain([&mut quads, &mut names]) {
             self.intern_at_first(table, &mut dictionary).await?;
         }
         if self.peers.rank() != 0 {
             return Ok(None);
         }
-        let triples: Vec<Triple> =
-            (0..triples.rows).map(|row| [0, 1, 2].map(|part| triples.columns[part][row])).collect();
-        let store = Store::of(&triples);
+        let graphs = graphs_of(&quads, std::mem::take(&mut names.columns[0]));
         let pattern = split::rest(pattern, translation, &gathered);
-        let dataset = Dataset { store: &store, dictionary: &dictionary, tables: &gathered };
+        let data = graphs.whole();
+        let dataset = Dataset { data: &data, dictionary: &dictionary, tables: &gathered };
         evaluated(query, pattern, &dataset, limits).map(Some)
     }
 
-    /// The triples that the rest asks for, at the first place.
+    /// The quads that the rest asks for, at the first place; those of the default graph have an unbound name.
     async fn needed(&self, needs: &Needs) -> Result<Table, QueryFault> {
         let names = needs.predicates.iter();
         let names: Vec<Vec<u8>> =
             names.map(|name| term::encoded(NamedNodeRef::new_unchecked(name).into())).collect();
         let numbers = self.peers.find(&names).await?;
-        let mut triples = Table::empty(vec![0, 1, 2]);
-        let mut add = |triple: Triple| {
-            triples.rows += 1;
-            triples.columns.iter_mut().zip(triple).for_each(|(column, number)| column.push(number));
+        let mut quads = Table { optional: vec![0], ..Table::empty(vec![0, 1, 2, 3]) };
+        let mut add = |name: u32, store: &Store| {
+            let mut add = |[subject, predicate, object]: Triple| {
+                quads.rows += 1;
+                let quad = [name, subject, predicate, object];
+                quads.columns.iter_mut().zip(quad).for_each(|(column, number)| column.push(number));
+            };
+            if needs.all {
+                store.visit([None; 3], &mut add);
+            } else {
+                numbers.iter().for_each(|number| store.visit([None, Some(*number), None], &mut add));
+            }
         };
-        if needs.all {
-            self.store.visit([None; 3], &mut add);
-        } else {
-            numbers.iter().for_each(|number| self.store.visit([None, Some(*number), None], &mut add));
+        add(UNBOUND, &self.data.default);
+        if needs.graphs {
+            self.data.named.iter().for_each(|graph| add(graph.name, &graph.store));
         }
-        Ok(self.peers.gather(triples).await?)
+        Ok(self.peers.gather(quads).await?)
     }
 
     /// Gives the terms of a table at the first place numbers of `dictionary`.
@@ -108,6 +120,16 @@ impl Queries<'_> {
     }
 }
 
+/// The graphs of a table of quads, and of these names, some of which have no quad.
+fn graphs_of(quads: &Table, mut names: Vec<u32>) -> GraphStore {
+    let quad = |row: usize| -> Quad { [0, 1, 2, 3].map(|part| quads.columns[part][row]) };
+    let (default, named): (Vec<Quad>, Vec<Quad>) =
+        (0..quads.rows).map(quad).partition(|quad| quad[0] == UNBOUND);
+    let triples: Vec<Triple> = default.into_iter().map(|[_, triple @ ..]| triple).collect();
+    names.sort_unstable();
+    GraphStore::of(Store::of(&triples), &names, named, Store::of)
+}
+
 /// Reference answer by `spareval` over the triples of one place.
 #[derive(Debug)]
 pub enum Reference {
@@ -121,16 +143,33 @@ pub enum Reference {
 ///
 /// # Errors
 /// It has no answer.
-pub fn reference(query: &Query, store: &Store, dictionary: &Dictionary) -> Result<Reference, QueryFault> {
+pub fn reference(
+    query: &Query,
+    graphs: &GraphStore,
+    dictionary: &Dictionary,
+) -> Result<Reference, QueryFault> {
     let (Query::Select { pattern, .. }
     | Query::Ask { pattern, .. }
     | Query::Construct { pattern, .. }
     | Query::Describe { pattern, .. }) = query;
-    let dataset = Dataset { store, dictionary, tables: &[] };
-    if let Query::Describe { .. } = query {
+    let data = match query.dataset() {
+        Some(QueryDataset { default, named }) => {
+            let number = |name: &NamedNode| dictionary.find(&term::encoded(name.as_ref().into()));
+            let numbers =
+                |names: &[NamedNode]| names.iter().filter_map(number).map(|index| index + 1).collect();
+            let (default, named): (Vec<u32>, Vec<u32>) =
+                (numbers(default), numbers(named.as_deref().unwrap_or_default()));
+            graphs.chosen(&default, &named)
+        }
+        None => graphs.whole(),
+    };
+    let dataset = Dataset { data: &data, dictionary, tables: &[] };
+    if let Query::Describe { pattern, base_iri, .. } = query {
         let failed = |error: spareval::QueryEvaluationError| QueryFault::Unsupported(error.to_string());
         let evaluator = QueryEvaluator::new();
-        let results = evaluator.prepare(query).execute(&dataset).map_err(failed)?;
+        let (pattern, base_iri) = (pattern.clone(), base_iri.clone());
+        let whole = Query::Describe { dataset: None, pattern, base_iri };
+        let results = evaluator.prepare(&whole).execute(&dataset).map_err(failed)?;
         let QueryResults::Graph(triples) = results else { return Ok(Reference::Rows(0)) };
         let mut graph = BTreeSet::new();
         for triple in triples {
@@ -141,7 +180,10 @@ pub fn reference(query: &Query, store: &Store, dictionary: &Dictionary) -> Resul
         return Ok(Reference::Answer(Answer::Graph(graph)));
     }
     let is_open = split::has_unordered_limit(pattern);
-    let solutions = evaluated(query, split::ordered(pattern.clone()), &dataset, QueryLimits::default())?;
+    let names: Vec<Vec<u8>> =
+        data.named.iter().map(|graph| dictionary.bytes(graph.name as usize - 1).to_vec()).collect();
+    let whole = split::ordered(split::by_graph(pattern, &names));
+    let solutions = evaluated(query, whole, &dataset, QueryLimits::default())?;
     let answer = match query {
         Query::Ask { .. } => Answer::Boolean(solutions.rows > 0),
         Query::Construct { template, .. } => Answer::Graph(constructed(solutions, template)),

@@ -7,11 +7,12 @@
 use super::dataset::column_name;
 use crate::query::algebra::{Node, Translation};
 use crate::query::table::Table;
-use oxrdf::{BlankNode, NamedNode, Variable};
+use crate::store::term;
+use oxrdf::{BlankNode, NamedNode, Term, Variable};
 use spargebra::algebra::{
     AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
 };
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::collections::BTreeSet;
 
 /// Calls `replace` with each largest part that it has something for, from left to right.
@@ -72,11 +73,40 @@ pub fn parts(pattern: &GraphPattern, translation: &mut Translation) -> Vec<Node>
 pub fn rest(pattern: &GraphPattern, translation: &mut Translation, tables: &[Table]) -> GraphPattern {
     let mut next = 0;
     let with_tables = rewritten(pattern, &mut |part| {
-        translation.node(part)?;
+        if translation.node(part).is_none() {
+            return each_graph(part, translation.graph_names.as_deref().unwrap_or_default());
+        }
         next += 1;
         Some(table_pattern(next - 1, &tables[next - 1], &translation.variables))
     });
     ordered(with_tables)
+}
+
+/// A pattern in which each `GRAPH` of a variable that contains a sub-query is replaced; see [`each_graph`].
+pub fn by_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> GraphPattern {
+    rewritten(pattern, &mut |part| each_graph(part, names))
+}
+
+/// `GRAPH` of a variable around a sub-query as the union over the graphs with these names, which is its definition
+/// (SPARQL 1.1, section 18.6); `spareval` evaluates the sub-query over all of them together. The algebra has no
+/// constant blank nodes, so graphs with such names have no part of the union.
+fn each_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> Option<GraphPattern> {
+    let GraphPattern::Graph { name: NamedNodePattern::Variable(variable), inner } = pattern else {
+        return None;
+    };
+    if !inner.to_string().contains("SELECT") {
+        return None;
+    }
+    let of_graph = |name: &Vec<u8>| {
+        let Term::NamedNode(name) = term::decode(name) else { return None };
+        let bindings = vec![vec![Some(GroundTerm::NamedNode(name.clone()))]];
+        let left = GraphPattern::Values { variables: vec![variable.clone()], bindings };
+        let right = GraphPattern::Graph { name: name.into(), inner: inner.clone() };
+        Some(GraphPattern::Join { left: Box::new(left), right: Box::new(right) })
+    };
+    let union = |left, right| GraphPattern::Union { left: Box::new(left), right: Box::new(right) };
+    let none = GraphPattern::Values { variables: vec![variable.clone()], bindings: Vec::new() };
+    Some(names.iter().filter_map(of_graph).reduce(union).unwrap_or(none))
 }
 
 /// Ends each order with all variables of its result, and gives what is cut one, so that no number of places changes it.
@@ -163,7 +193,9 @@ pub struct Needs {
     pub predicates: BTreeSet<String>,
     /// True if all triples are needed.
     pub all: bool,
-    /// Feature the query needs that is not supported: named graphs, other services.
+    /// True if triples of named graphs are needed.
+    pub graphs: bool,
+    /// Feature the query needs that is not supported: other services.
     pub unsupported: Option<&'static str>,
 }
 
@@ -194,8 +226,9 @@ impl Needs {
                 }
             }
             GraphPattern::Path { path, .. } => self.add_path(path),
-            GraphPattern::Graph { .. } => {
-                self.unsupported = Some("GRAPH: there is one graph, the default one")
+            GraphPattern::Graph { inner, .. } => {
+                self.graphs = true;
+                self.add(inner);
             }
             GraphPattern::Service { .. } => {
                 self.unsupported = Some(

@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn hosts_are_told_where_there_are_several() {
         assert_eq!(host_of(&[0, 0, 0]), None);
-        let told = host_of(&[0, 0, 2]).unwrap();
-        assert_eq!(told, ["host of rank 0", "host of rank 0", "host of rank 2, not seen"]);
+        let names = host_of(&[0, 0, 2]).unwrap();
+        assert_eq!(names, ["host of rank 0", "host of rank 0", "host of rank 2, not seen"]);
     }
 
     #[test]
