@@ -8,7 +8,7 @@
 
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;
-use crate::vector::row_kernels;
+use crate::tile::row_kernels;
 use std::ops::Range;
 
 /// The constant fields of a tile, halo included.

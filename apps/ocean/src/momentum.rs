@@ -9,7 +9,7 @@
 use crate::external::Statics;
 use crate::setup::{Grid, Physics};
 use crate::tile::Tile;
-use crate::vector::row_kernels;
+use crate::tile::row_kernels;
 use std::ops::Range;
 
 /// The weight of the newest tendency in the Adams-Bashforth rule: 1.5 is second order without damping.

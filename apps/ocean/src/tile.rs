@@ -1,7 +1,9 @@
 //! Memory layout of the part of the grid of one place: rows with a halo of 2 all around, level after level.
 //!
-//! An index counts from the first element of the halo. Invariant: [`HALO`] rows and columns around the own ones.
+//! Loops over rows are compiled by [`row_kernels`]. An index counts from the first element of the halo. Invariant:
+//! [`HALO`] rows and columns around the own ones.
 
+pub use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
 /// Rows and columns around a tile.
@@ -70,3 +72,38 @@ impl Tile {
         values
     }
 }
+
+/// Defines loops over rows that are compiled for several sets of vector instructions; the processor at hand picks one
+/// at run time.
+///
+/// Programs are built for any processor of their kind, whose vectors are half as long as those of most processors in
+/// use. All sets give the same bits, because no operations are fused or reordered.
+///
+/// What a function writes are parameters of their own, before the semicolon, so that the compiler knows that they
+/// overlap nothing; what it reads is one parameter behind it.
+macro_rules! row_kernels {
+    ($($(#[$doc:meta])* fn $name:ident($($written:ident: $w:ty),+; $read:tt: $r:ty) $body:block)+) => {$(
+        $(#[$doc])*
+        #[inline(never)]
+        fn $name($($written: $w,)+ read: $r) {
+            struct RowKernel<W, R>(W, R);
+
+            impl $crate::tile::WithSimd for RowKernel<($($w,)+), $r> {
+                type Output = ();
+
+                #[inline(always)]
+                fn with_simd<S: $crate::tile::Simd>(self, _simd: S) {
+                    let RowKernel(($($written,)+), read) = self;
+                    loop_over($($written,)+ read);
+                }
+            }
+
+            #[inline(always)]
+            fn loop_over($($written: $w,)+ $read: $r) $body
+
+            $crate::tile::Arch::new().dispatch(RowKernel(($($written,)+), read));
+        }
+    )+};
+}
+
+pub(crate) use row_kernels;

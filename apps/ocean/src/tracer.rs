@@ -10,8 +10,8 @@
 
 use crate::external::Statics;
 use crate::setup::{Grid, Physics};
+use crate::tile::row_kernels;
 use crate::tile::{HALO, Tile};
-use crate::vector::row_kernels;
 use std::ops::Range;
 
 /// The input of a step of the tracer.
@@ -162,12 +162,13 @@ impl Advection<'_> {
         if direction == 0 { &self.statics.mask_u } else { &self.statics.mask_v }
     }
 
-    /// The faces of a direction that belong to a row: its western ones, or its northern ones, which lie in the next row.
+    /// The faces of a direction that belong to a row: its western ones, or its northern ones, of the next row.
     fn faces(&self, row: GridRow, direction: usize) -> GridRow {
         GridRow { start: row.start + direction * self.tile.stride(), ..row }
     }
 
-    /// What is the same on all levels of a row; its western faces and its layers only if it has them.
+    /// Measures everything that is the same on all levels of a row; its western faces and its layers only if it has
+    /// them.
     fn measure_row(&self, row: GridRow, has_layers: bool, scratch: &mut TracerScratch) {
         let (levels, surface, depth) = (self.tile.levels as f64, self.surface[1], &self.statics.depth);
         let directions = if has_layers { 0..2 } else { 1..2 };

@@ -84,8 +84,8 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
 
-    /// How many times the task runs the region: time and energy are those of one run, times this. A few steps of a long
-    /// computation then stand for all
+    /// Number of times that the task runs the region: time and energy are those of one run, times this. A few steps of
+    /// a long computation then stand for all
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     times: Option<String>,
 

@@ -45,16 +45,18 @@ impl EpochPlan {
 
 /// Bytes that travel as one block; serde would write a `Vec<u8>` as numbers, one by one.
 #[derive(Serialize, Deserialize)]
-struct Block(#[serde(with = "crate::plain")] Vec<u8>);
+struct ByteBlock(#[serde(with = "crate::plain")] Vec<u8>);
 
 /// The same, of bytes that stay where they are.
 #[derive(Serialize)]
-struct BlockRef<'a>(#[serde(with = "crate::plain")] &'a [u8]);
+struct ByteBlockRef<'a>(#[serde(with = "crate::plain")] &'a [u8]);
 
 impl Serialize for PortValues {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            PortValues::Bytes(values) => serializer.collect_seq(values.iter().map(|value| BlockRef(value))),
+            PortValues::Bytes(values) => {
+                serializer.collect_seq(values.iter().map(|value| ByteBlockRef(value)))
+            }
             PortValues::Here(_) => Err(serde::ser::Error::custom("a payload of one place leaves it")),
         }
     }
@@ -62,7 +64,7 @@ impl Serialize for PortValues {
 
 impl<'de> Deserialize<'de> for PortValues {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let blocks = Vec::<Block>::deserialize(deserializer)?;
+        let blocks = Vec::<ByteBlock>::deserialize(deserializer)?;
         Ok(PortValues::Bytes(blocks.into_iter().map(|block| block.0).collect()))
     }
 }

@@ -185,8 +185,8 @@ impl<P: Pipeline> StageGroup<P> {
         crate::show(&format!("pipeline: {names}: {rate:.0} items/s, {waiting} of {queue} waiting"));
     }
 
-    /// Runs all stages on one item, each as soon as it is here, and measures them; returns `false` if the group is given
-    /// up.
+    /// Runs all stages on one item, each as soon as it is here, and measures them; returns `false` if the group is
+    /// given up.
     async fn step_measured(&mut self) -> Result<bool> {
         let mut costs = Vec::with_capacity(self.count);
         for index in 0..self.count {

@@ -5,7 +5,7 @@ use isles::hub::{HubDescription, HubKind, HubMap, HubSystem, HubTask, KernelCost
 use isles::prelude::*;
 use isles::{Random, Result};
 
-/// Blocks of a pool, which a task takes all in the end; fewer than tasks of its place, which therefore wait for each other.
+/// Blocks of a pool, fewer than tasks of its place; a task takes them all in the end.
 const BLOCKS: u32 = 2;
 
 /// Tasks of each place.
