@@ -129,7 +129,7 @@ fn what_cannot_run_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--rule B3", "--rule is \"B3\"; allowed: B and S with digits from 0 to 8, such as B3/S23, or 23/3"),
         ("--columns 100", "--columns is 100; allowed: a multiple of 8"),
         ("--rows 3 --places 4 --pattern random", "--rows is 3; allowed: at least 4, one for each place"),
-        ("--pattern glider --columns 65536 --rows 65536", "allowed: together 1073741824 cells"),
+        ("--pattern glider --columns 65536 --rows 65536", "allowed: at most 1073741824 cells in total"),
         (
             "--rows 5 --places 1",
             "--rows is 5 and --columns 8192; allowed: at least 9 and 36, the size of the pattern",

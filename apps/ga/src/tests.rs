@@ -115,11 +115,11 @@ fn a_generation_of_a_larger_island_or_text_is_more_work() {
 fn what_is_no_evolution_is_refused() {
     for (line, places, expected) in [
         ("--population 3", 4, "--population is 3; allowed: at least 20, for 4 islands and their migrants"),
-        ("--population 5 --islands 2", 1, "--population is 5; allowed: at least 6 for 2 islands"),
+        ("--population 5 --islands 2", 1, "--population is 5; allowed: at least 6, for 2 islands"),
         (
             "--islands 9 --migrants 0 --population 8",
             1,
-            "--population is 8; allowed: at least 9 for 9 islands",
+            "--population is 8; allowed: at least 9, for 9 islands",
         ),
         ("--text a", 1, "2 to 1000 ASCII characters, each from blank to ~"),
         ("--text é€", 1, "2 to 1000 ASCII characters, each from blank to ~"),

@@ -38,7 +38,7 @@ Build:
 
 Run:
   --cores LIST    Cores of the chip, as in 0,1,5,24,47 or 0-7, rank 0 first; allowed: 0 to 47
-  --table FILE    Several programs at once, one per line: LIST IMAGE [ARGUMENT]...; # starts a comment
+  --table FILE    Several programs, one per line: LIST IMAGE [ARGUMENT]...; # begins a comment
   --tile MHZ      Clock of the tiles, readable by programs [default: 533]
   --mesh MHZ      Clock of the mesh, readable by programs [default: 800]
   --limit SECONDS End the run after that time

@@ -264,7 +264,7 @@ fn programs_of_rcce_run_unmodified() {
 #[test]
 fn the_largest_example_of_c_is_an_image_of_at_most_64_kib() {
     needs_machines!();
-    build_rcce("bt", &["-O2"]);
+    build_rcce("bt", &["-Os"]);
 }
 
 #[test]

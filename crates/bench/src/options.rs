@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn bad_words_are_refused_by_name() {
         for (line, part) in [
-            ("--runs 0", "--runs 0"),
+            ("--runs 0", "--runs is 0"),
             ("--runs 1001", "1 to 1000"),
-            ("--runs many", "--runs many"),
+            ("--runs many", "--runs is many"),
             ("--runs", "--runs wants a value"),
             ("--only nothing", "no such group or row"),
             ("--json /no/such/folder/x", "no such folder"),

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_are_told_apart() {
+    fn launchers_are_distinguished() {
         assert_eq!(Library::of_version("mpirun (Open MPI) 4.1.4\n"), Some(Library::OpenMpi));
         assert_eq!(Library::of_version("HYDRA build details:\n    Version: 4.0.2\n"), Some(Library::Mpich));
         assert_eq!(Library::of_version("MPICH Version:\t4.0.2"), Some(Library::Mpich));

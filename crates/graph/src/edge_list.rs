@@ -15,7 +15,7 @@ const LINE: &str =
     "`from to` or `from to weight`, vertices from 0, split by blanks or a comma, or a `#` comment";
 
 /// Allowed form in place of a lone vertex, with the formats that have one.
-const LONE: &str = "`from to`; for a vertex without edges, use METIS or Matrix Market";
+const LONE: &str = "`from to`; for a vertex without edges, use METIS or Matrix Market form";
 
 /// Most vertices that a text with `edges` edges may declare: a lone huge number must not claim gigabytes.
 ///

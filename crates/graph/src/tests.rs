@@ -204,10 +204,7 @@ mod metis {
         let both = "expected each edge in the lines of both its vertices";
         for (bytes, expected) in [
             ("", "the graph has no vertices".to_owned()),
-            (
-                "2 1 11\n1 2\n2 1\n",
-                "line 1: found `2 1 11`, expected `vertices edges`, and 1 where".to_owned(),
-            ),
+            ("2 1 11\n1 2\n2 1\n", "line 1: found `2 1 11`, expected `vertices edges`, and 1 if".to_owned()),
             ("2 1 10 1\n", "line 1: found `2 1 10 1`, expected `vertices edges`".to_owned()),
             ("2 1\n2\n", "at line 3 a vertex is missing".to_owned()),
             ("2 1\n2\n1\n1\n", "line 4: found `1`, expected the end".to_owned()),

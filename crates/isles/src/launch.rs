@@ -200,7 +200,7 @@ impl Launch {
     /// Sets the processors of the host on which the places stay; ignored on the loopback machine and on modelled
     /// chips. The run checks at its start that the program may use them, and that they are enough.
     pub fn pinning(mut self, pinning: Pinning) -> Launch {
-        self.pinning = Setting::new(pinning::UNSAID, pinning);
+        self.pinning = Setting::new(pinning::DEFAULT_PINNING, pinning);
         self
     }
 

@@ -426,7 +426,7 @@ mod tests {
             let row = format!("| {offset} |");
             assert!(document.contains(&row), "docs/design/shm-layout.md has no row {row}");
         }
-        assert!(document.contains(&format!("Version {VERSION}")));
+        assert!(document.contains(&format!("version {VERSION} of the segment")));
         assert!(document.contains(&format!("| `version` | {VERSION}, ")));
     }
 }

@@ -278,7 +278,7 @@ fn a_queue_that_grows_is_told_of_and_one_that_is_long_is_not() {
 }
 
 #[test]
-fn chatter_is_told_of() {
+fn chatter_is_reported() {
     let chatter = |second: u64| {
         let mut sample = sample(1000 * second);
         let messages = 50_000 * second;

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "NaN hartree are no addend")]
+    #[should_panic(expected = "NaN hartree is out of range")]
     fn what_is_no_number_is_refused() {
         FixedPointSums::zero(1).add(0, 0, [f64::NAN].into_iter());
     }

@@ -145,7 +145,7 @@ fn tiles_have_one_controller_each() {
     assert!(faults[0].text.contains("2 tiles have no memory controller"), "{}", faults[0]);
     let (faults, _) = broken("serves_to = [3, 1]", "serves_to = [3, 2]");
     assert_eq!(faults.len(), 1);
-    assert!(faults[0].text.contains("the tile at [0, 2, 0] has a controller already"), "{}", faults[0]);
+    assert!(faults[0].text.contains("the tile at [0, 2, 0] already has a controller"), "{}", faults[0]);
     let (faults, _) = broken("# each_tile = true ", "each_tile = true ");
     assert!(faults[0].text.contains("allowed: one of the two"), "{}", faults[0]);
 }

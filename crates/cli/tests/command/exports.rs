@@ -197,8 +197,7 @@ fn what_cannot_be_written_is_refused_in_one_line_before_anything_runs() {
     }
     assert_eq!(
         refuse(&["--trace", "-"]),
-        r#"error: --trace is "-"; allowed: a file, not -, because it \
-         is binary"#
+        r#"error: --trace is "-"; allowed: a file, not -, because it is binary"#
     );
     assert_eq!(
         refuse(&["--links", "x", "--traffic", "x"]),

@@ -61,7 +61,7 @@ fn what_cannot_be_started_is_said_in_one_line() {
     }
     let printed = launch("Another MPI 1.0", "launch --hosts localhost -- prog");
     assert!(
-        printed.refusal().contains("mpirun is \"Another MPI 1.0\"; allowed: that of Open MPI"),
+        printed.refusal().contains("mpirun is \"Another MPI 1.0\"; allowed: the launcher of Open MPI"),
         "{printed:?}"
     );
 }

@@ -378,7 +378,7 @@ fn names_of_a_file_do_nothing_in_a_terminal_and_name_the_axes_of_a_parity() {
     let scene = Scene::new("plot");
     let evil = scene.file("evil.csv", "x,y\u{1b}[31m\n1,inf\n");
     let refusal = scene.run(&["plot", evil.to_str().unwrap(), "--out", "x.svg"]);
-    assert!(refusal.refusal().contains("under y\\u{1b}[31m, which"), "{refusal:?}");
+    assert!(refusal.refusal().contains("under y\\u{1b}[31m, not a finite"), "{refusal:?}");
     let fields = scene.file("evil.json", "{\"a\u{7f}\\u001b[31m\": 1}");
     let refusal = scene.run(&["plot", fields.to_str().unwrap(), "--out", "x.svg"]);
     assert!(refusal.refusal().contains("the fields a\\u{7f}\\u{1b}[31m"), "{refusal:?}");
@@ -475,8 +475,11 @@ fn what_cannot_be_drawn_is_refused_before_anything_is_written() {
             vec![good, "--out", "x.svg", "--what", "energy"],
             r#"--what is "energy"; allowed: nothing for a CSV"#,
         ),
-        (vec![good, chip, "--out", "x.svg"], "is the JSON of a run; allowed: a CSV with a line of names as"),
-        (vec![chip, "--out", "x.svg"], "a run without figures for each place; allowed: one on threads"),
+        (
+            vec![good, chip, "--out", "x.svg"],
+            "is the JSON of a run; allowed: a CSV with a line of names, like",
+        ),
+        (vec![chip, "--out", "x.svg"], "a run without figures for each place; allowed: a run on threads"),
         (
             vec![chip, "--out", "x.svg", "--kind", "plane"],
             "--kind is \"plane\"; allowed: bars, curve for the JSON",

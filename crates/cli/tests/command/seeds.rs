@@ -128,7 +128,10 @@ fn what_seeds_cannot_go_with_is_refused_before_anything_runs() {
             "--json is \"j.json\"; allowed: nothing with --seeds, because its runs show no results",
         ),
         ("--seeds 3 --work host:20", "--work is \"host:20\"; allowed: said with --seeds"),
-        ("--seeds 3 --placement 0-3", "--placement is \"0-3\"; allowed: at least as many cores as places"),
+        (
+            "--seeds 3 --placement 0-3",
+            "--placement is \"0-3\"; allowed: at least 8 cores, one for each place",
+        ),
     ] {
         let line = scene.run(&words(&format!("{RUN} {arguments}"))).refusal().to_owned();
         assert!(line.starts_with("error: ") && line.contains(says), "{arguments}: {line}");

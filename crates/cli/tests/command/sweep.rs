@@ -72,7 +72,7 @@ fn a_few_steps_stand_for_all_of_them() {
     let scene = Scene::new("sweep");
     let sweep = |more: &str, csv: &str| {
         let small = "sweep ocean --case basin --rows 8 --columns 8 --levels 2 --steps 2 --places 2";
-        let ended = scene.run(&words(&format!("{small} --dividers 2,4 --csv {csv} {more}")));
+        let ended = scene.run(&words(format!("{small} --dividers 2,4 --csv {csv} {more}").trim_end()));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended
     };

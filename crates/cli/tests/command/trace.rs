@@ -154,6 +154,6 @@ fn what_is_no_whole_trace_is_refused_in_one_line() {
 fn machines_that_record_nothing_refuse_a_trace() {
     let scene = Scene::new("trace");
     let refused = scene.run(&words(&format!("{RUN} --machine loopback --trace t")));
-    let line = "error: --trace is \"t\"; allowed: nothing with machine loopback ()it records none";
+    let line = "error: --trace is \"t\"; allowed: nothing with machine loopback (it records none)";
     assert_eq!(refused.refusal(), line);
 }

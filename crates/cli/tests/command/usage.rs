@@ -208,8 +208,7 @@ fn governors_and_rests_that_cannot_be_are_named_with_what_can() {
     );
     assert_eq!(
         refusal("--rest nap:2s"),
-        r#"error: --rest is "nap:2s"; allowed: poll, or nap:TIME with a time up to a second, such as \
-             nap:100us"#
+        r#"error: --rest is "nap:2s"; allowed: poll, or nap:TIME with a time up to a second, such as nap:100us"#
     );
 }
 
@@ -224,7 +223,7 @@ fn collectives_that_are_not_known_are_named_with_those_that_are() {
     assert_eq!(
         refusal("--broadcast async:47"),
         "error: --broadcast is \"async:47\"; allowed: at most async:29 on chip:scc with 48 places and doorbell (the message \
-         buffer of a core has 256 lines, and 291 are needed)"
+         buffer of a core has 256 lines, but 291 are needed)"
     );
     assert_eq!(
         refusal("--broadcast async:2 --protocol rcce"),
@@ -261,7 +260,7 @@ fn placements_that_cannot_be_are_named_with_what_can() {
     let scene = Scene::new("placement");
     let mut command = scene.isles(&words("run bc --machine chip:scc --places 3"));
     command.env("ISLES_CHIP_PLACEMENT", "5,7");
-    assert_says(ended(command).refusal(), &[r#"ISLES_CHIP_PLACEMENT is "5,7"; allowed: at least as many"#]);
+    assert_says(ended(command).refusal(), &[r#"ISLES_CHIP_PLACEMENT is "5,7"; allowed: at least 3 cores"#]);
     scene.assert_nothing_left();
 }
 
@@ -302,7 +301,7 @@ fn processors_that_places_cannot_stay_on_are_named_with_what_can() {
     assert_says(&line, &[r#"--pin is "1023"; allowed: processors that this program may use: "#]);
     for machine in ["loopback", "chip:scc"] {
         let line = refuse(&words(&format!("run bc --machine {machine} --pin no")));
-        let allowed = format!("nothing with machine {machine} ()all its places are one thread");
+        let allowed = format!("nothing with machine {machine} (all its places are one thread)");
         assert_eq!(line, format!(r#"error: --pin is "no"; allowed: {allowed}"#));
     }
 }

@@ -121,7 +121,7 @@ fn bad_queries_are_refused_with_what_is_allowed() {
     let run = Run::new(2);
     let server = Server::live(&run);
     for (path, printed) in [
-        ("history?counter=busy", "places is \"\"; allowed: numbers of places"),
+        ("history?counter=busy", "places is \"\"; allowed: place numbers"),
         ("history?places=0,x&counter=busy", "places is \"0,x\""),
         ("history?places=0&counter=what", "counter is \"what\"; allowed: busy, tasks"),
         ("history?places=0&counter=busy&from_ms=-1", "from_ms is \"-1\"; allowed: a whole number"),

@@ -66,7 +66,7 @@ fn who_may_manage_is_passed_on_and_who_may_look_is_not() {
     for (token, kind, body, status, problem) in [
         (view.as_str(), JSON, pause, 403, "no-right-to-change-anything"),
         ("0123", JSON, pause, 401, "no-session"),
-        (&control, "text/plain", pause, 415, "another-kind-of-body"),
+        (&control, "text/plain", pause, 415, "unsupported-body-type"),
         (&control, JSON, "{", 400, "a-bad-request"),
         (&control, JSON, &format!("[{}1]", "1,".repeat(100_000)), 413, "the-request-is-too-long"),
     ] {

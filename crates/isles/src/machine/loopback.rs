@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// Lines of each part of the error of a run that stands still, at most: equal ones are one, and the others are mostly
 /// alike.
-const TOLD_MAX: usize = 32;
+const LISTED_MAX: usize = 32;
 
 /// Driver of the machine `loopback`: runs a program over invented places, in the order that the launch's seed fixes.
 pub(crate) struct Driver;
@@ -229,9 +229,9 @@ pub(crate) fn stalled(locals: &[Rc<Local>]) -> Error {
 
 /// The first of the lines, and how many more there are.
 fn summarize_lines(mut lines: Vec<String>) -> String {
-    let more = lines.len().saturating_sub(TOLD_MAX);
+    let more = lines.len().saturating_sub(LISTED_MAX);
     if more > 0 {
-        lines.truncate(TOLD_MAX);
+        lines.truncate(LISTED_MAX);
         lines.push(format!("and {more} similar ones"));
     }
     lines.join("\n  ")

@@ -12,11 +12,11 @@ const ALLOWED: &str = "auto, no, or processors and ranges of processors separate
      0,2,4-7";
 
 /// Name in a refusal of a setting made by the program or by default.
-pub(crate) const UNSAID: &str = "the pinning";
+pub(crate) const DEFAULT_PINNING: &str = "the pinning";
 
 /// The setting that nobody made.
 pub(crate) fn default_pinning() -> Setting<Pinning> {
-    Setting::new(UNSAID, Pinning::default())
+    Setting::new(DEFAULT_PINNING, Pinning::default())
 }
 
 /// Reads a setting.
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(refusal("0,1,0", 2), "each processor once (0 is repeated)");
         assert_eq!(refusal("0-4", 2), "processors that this program may use: 0-1,4 (2 is not one)");
         assert_eq!(refusal("0,1", 3), "one processor for each of 3 places (this list has 2)");
-        assert!(refusal("0-4294967295", 1).ends_with("(4294967295 is none)"));
+        assert!(refusal("0-4294967295", 1).ends_with("(4294967295 is not one)"));
         let pinning = read("ISLES_PIN", "4,0,1").unwrap();
         assert_eq!(check_pinning(&[0, 1, 4], &pinning, 2), Ok(()), "more than places");
     }

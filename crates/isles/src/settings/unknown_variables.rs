@@ -23,8 +23,8 @@ const OF_TESTS: &str = "ISLES_TEST_";
 /// [`Launch::from_environment`](crate::Launch::from_environment) does so; this is for who launches nothing. A process
 /// that is a place, or that `isles launch` or `isles sweep` started, says nothing: the one that started it has said so.
 pub fn warn_of_unknown_variables() {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
         let of_starters = [JOIN_VARIABLE, FLAGS_VARIABLE, SWEEP_VARIABLE];
         if of_starters.iter().any(|name| std::env::var_os(name).is_some()) {
             return;

@@ -487,7 +487,7 @@ async fn a_guard_that_is_held_over_an_exchange_is_named_with_both_lines() -> Res
     .to_string();
     let lines = [line!() - 6, line!() - 7].map(|line| format!("{}:{line}:", file!()));
     assert!(locked.contains(&format!("the exchange at {}", lines[0])), "{locked}");
-    assert!(locked.contains(&format!("which is locked since {}", lines[1])), "{locked}");
+    assert!(locked.contains(&format!("but it is locked since {}", lines[1])), "{locked}");
     assert!(locked.contains("before the `await`") && !locked.contains("Monitor"), "{locked}");
     let read = everywhere!({
         let part = cells.read();
@@ -497,7 +497,7 @@ async fn a_guard_that_is_held_over_an_exchange_is_named_with_both_lines() -> Res
     .await
     .unwrap_err()
     .to_string();
-    let line = format!("which is read since {}:{}:", file!(), line!() - 7);
+    let line = format!("but it is read since {}:{}:", file!(), line!() - 7);
     assert!(read.contains(&line) && read.contains("guard of `read`"), "{read}");
     everywhere!(cells.exchange().await?).await?;
     Ok(())

@@ -133,7 +133,7 @@ async fn misuse_names_the_access_and_what_it_met() -> Result<()> {
     let text = said(window.get_strided(0, 0, (3, 4), &mut [1; 4]).await);
     assert!(text.contains("4 elements in pieces of 3"), "{text}");
     let text = said(window.put(0, usize::MAX, &[1]).await);
-    assert!(text.contains("whose part has 4"), "{text}");
+    assert!(text.contains("but that part has 4"), "{text}");
     let text = said(window.read(4, &mut [0]));
     assert!(text.contains("a read of 1 elements from 4 on in a part that has 4"), "{text}");
     window.put(1, 0, &[]).await?;

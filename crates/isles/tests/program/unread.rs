@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const CASES: &[(&str, i32, &str)] = &[
     ("stands still", 1, "nothing has happened for"),
     ("loses a detached task", 0, "a detached task failed"),
-    ("exits", 1, "ended"),
+    ("exits", 1, "place 1 "),
 ];
 
 /// Everyone waits for ever, so that places say for what.

@@ -187,7 +187,7 @@ fn shapes_are_as_even_as_the_number_of_nodes_allows() {
 fn a_wrong_shape_is_refused_with_what_is_allowed() {
     let fault = Router::new(ItemRoute::Torus(Torus::new(&[4, 2]).unwrap()), PlaceId(0), 7).unwrap_err();
     assert_eq!(fault.to_string(), "the shape 4x2 is for 8 places, but the run has 7");
-    assert!("4x0".parse::<Torus>().unwrap_err().to_string().contains("[4, 0] is no shape"));
-    assert!("4xy".parse::<Torus>().unwrap_err().to_string().contains("\"4xy\" is no shape"));
+    assert!("4x0".parse::<Torus>().unwrap_err().to_string().contains("[4, 0] is not a shape"));
+    assert!("4xy".parse::<Torus>().unwrap_err().to_string().contains("\"4xy\" is not a shape"));
     assert!(Torus::new(&[65_536, 65_536]).is_err());
 }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_reference_is_told_so() {
+    fn the_last_reference_is_reported() {
         let state = TaskState::scheduled();
         assert!(state.start());
         state.retain();

@@ -146,7 +146,7 @@ fn watts(power: Microwatts) -> String {
 const NUMBERS_IN_A_LINE: usize = 8;
 
 /// Most places whose energy is listed one by one.
-const PLACES_TOLD: usize = 64;
+const PLACES_LISTED: usize = 64;
 
 impl fmt::Display for Energy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -183,7 +183,7 @@ impl Energy {
     /// Writes the energy of each place's core; with many places only the least and the most.
     fn by_place(&self, f: &mut fmt::Formatter<'_>, own: &ModelEnergy) -> fmt::Result {
         let drawn = || self.places.iter().map(|core| own.core(core.0 as usize));
-        if self.places.len() > PLACES_TOLD {
+        if self.places.len() > PLACES_LISTED {
             let [least, most] = [drawn().min(), drawn().max()].map(|one| joules(one.unwrap_or_default()));
             return writeln!(f, "  by place      from {least} to {most}; each is in the summary");
         }

@@ -45,7 +45,7 @@ const SLEEP: Duration = Duration::from_millis(10);
 const BLOCK_MAX: usize = 1 << 30;
 
 /// Largest number of ranks that hear that a place has left; of more, those with which it has communicated.
-const TOLD_MAX: u32 = 256;
+const NOTIFIED_MAX: u32 = 256;
 
 const CLASSES: [Class; 2] = [Class::Control, Class::Data];
 
@@ -312,7 +312,7 @@ impl MpiEndpoint {
     fn have_others_left(&self) -> bool {
         let has_left = |peer: &Option<Box<RemotePlace>>| peer.as_ref().is_some_and(|peer| peer.has_left);
         let left = self.peers.borrow().iter().filter(|peer| has_left(peer)).count();
-        left + 1 == self.places() as usize || self.places() > TOLD_MAX
+        left + 1 == self.places() as usize || self.places() > NOTIFIED_MAX
     }
 
     /// Takes in and forgets what comes, until all that was sent has left and all ranks are here.
@@ -517,7 +517,7 @@ impl Endpoint for MpiEndpoint {
         }
         let is_known = |place: PlaceId| self.peers.borrow()[place.index()].is_some();
         let all = (0..self.places()).map(PlaceId).filter(|place| *place != self.here());
-        for place in all.filter(|place| self.places() <= TOLD_MAX || is_known(*place)) {
+        for place in all.filter(|place| self.places() <= NOTIFIED_MAX || is_known(*place)) {
             let mut peer = self.peer(place);
             peer.frames[tag_of(Class::Control) as usize].add_left();
             self.note_dirty(place, &mut peer);

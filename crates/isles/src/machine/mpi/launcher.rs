@@ -66,8 +66,8 @@ impl Launcher {
 ///
 /// Only a task itself does it, which the process of Slurm has started: programs that it starts see the same variables.
 pub(crate) fn warn_of_single_tasks() {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
         let is_chosen = env::var_os(setting("machine").variable).is_some();
         let Some(tasks) = lone_tasks(&|name| env::var(name).ok()).filter(|_| !is_chosen) else { return };
         let parent = format!("/proc/{}/comm", std::os::unix::process::parent_id());
