@@ -98,7 +98,7 @@ impl JobSocket {
                 open += 1;
                 let (sender, done, counted) = (sender.clone(), done.clone(), Arc::clone(&counted));
                 let serve = move || {
-                    let _ = serve_connection(stream, &sender, &counted); // who has gone needs no answer
+                    let _ = serve_connection(stream, &sender, &counted); // a client that left needs no answer
                     let _ = done.send(());
                 };
                 if thread::Builder::new().name("isles job".to_owned()).spawn(serve).is_err() {

@@ -10,8 +10,8 @@
 //! of a time without its low bits, rounded to the outside, and without its high ones: it may raise a false alarm, which
 //! costs a second look at the whole numbers, but never misses what is in the way.
 //!
-//! Where more is to come than the rows take, or something long, all of it goes to a sorted list, in which
-//! what touches is one. It goes back when few are left.
+//! If an interval is long, or the rows are full, all intervals move to a sorted list, in which adjacent ones are merged.
+//! They move back when few are left.
 //! Invariant: no two intervals overlap, and those of the rows are short.
 
 use crate::quantity::Picoseconds;
