@@ -79,7 +79,7 @@ impl Tile {
 /// Programs are built for any processor of their kind, whose vectors are half as long as those of most processors in
 /// use. All sets give the same bits, because no operations are fused or reordered.
 ///
-/// The slices that a function writes are separate parameters, before the semicolon, so that the compiler knows that they
+/// The slices that a function writes are separate parameters, before the semicolon: the compiler then knows that they
 /// overlap nothing; what it reads is one parameter behind it.
 macro_rules! row_kernels {
     ($($(#[$doc:meta])* fn $name:ident($($written:ident: $w:ty),+; $read:tt: $r:ty) $body:block)+) => {$(

@@ -10,7 +10,7 @@
 //! of a time without its low bits, rounded to the outside, and without its high ones: it may raise a false alarm, which
 //! costs a second look at the whole numbers, but never misses what is in the way.
 //!
-//! If an interval is long, or the rows are full, all intervals move to a sorted list, in which adjacent ones are merged.
+//! If an interval is long, or the rows are full, all move to a sorted list, in which adjacent ones are merged.
 //! They move back when few are left.
 //! Invariant: no two intervals overlap, and those of the rows are short.
 
