@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const CASES: &[(&str, i32, &str)] = &[
     ("stands still", 1, "nothing has happened for"),
     ("loses a detached task", 0, "a detached task failed"),
-    ("exits", 1, "place 1 "),
+    ("exits", 1, "place 1"),
 ];
 
 /// Everyone waits for ever, so that places say for what.
@@ -42,6 +42,8 @@ pub fn check() {
             assert_eq!(ended, Some(*code), "{case} on {machine}: {said}");
             let is_of_host = matches!(*machine, "threads" | "processes");
             assert!(!is_of_host || said.contains(line), "{case} on {machine}: {said}");
+            let how = if *machine == "threads" { "exited, and with it" } else { "its process ended" };
+            assert!(*case != "exits" || !is_of_host || said.contains(how), "{case} on {machine}: {said}");
             let (reader, writer) = std::io::pipe().unwrap();
             drop(reader);
             let (ended, _) = end_of(command_of(case, machine).stderr(writer).spawn().unwrap());

@@ -1,6 +1,6 @@
 //! Accesses of a rank to message buffers, as [`Participant`](isles_chip::bare::rcce::Participant) makes them.
 //!
-//! What a rank computes before an access or behind it is no event of its own: it is spent with the next access
+//! Computation of a rank before or after an access is not an event of its own: it is charged with the next access
 //! (`isles_chip::bare`, operations `.._after`). That halves the events of a message. Nothing of the library looks at
 //! shared memory in between.
 

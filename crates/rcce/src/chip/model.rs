@@ -1,4 +1,4 @@
-//! What the model does for each request of the library, and books about the run; accesses are in `access`.
+//! Serves the requests of the library on the modelled chip and counts them; accesses are in `access`.
 //!
 //! The library moves the bytes itself when the answer comes, which is at the time at which the access has ended. What a
 //! flag holds is therefore read out of the shared memory. Invariant: whatever another rank may wait for is announced to
