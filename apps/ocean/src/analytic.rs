@@ -1,6 +1,6 @@
 //! Solutions in closed form, and how far a computed field is from them.
 
-use crate::setup::{AMPLITUDE, Case, SOLITON, Setup};
+use crate::setup::{AMPLITUDE, Case, SOLITON, Setup, Stepping};
 
 /// A comparison with a solution.
 pub struct Comparison {
@@ -56,6 +56,15 @@ impl Surfaces<'_> {
             Case::Adjustment => self.compare_front(),
             _ => Vec::new(),
         }
+    }
+
+    /// The step from which on all surfaces are compared, beside the first and the last one.
+    pub fn first_compared(setup: &Setup) -> u64 {
+        let Stepping { step, steps, .. } = setup.stepping;
+        if setup.case != Case::Adjustment || !setup.bathymetry.is_empty() {
+            return steps;
+        }
+        (steps as f64 - std::f64::consts::TAU / setup.physics.coriolis / step).max(0.0) as u64
     }
 
     /// The last surface with its time, and a function of row and column for it.

@@ -1,15 +1,18 @@
 //! Depths of real seas, out of a netCDF file such as the etopo ones of Debian's ferret-datasets.
 //!
 //! The file has a variable over latitude and longitude, in this order, metres above the sea. Each cell takes the sample
-//! nearest to its middle. Invariant: water that is accepted is at least [`SHALLOWEST`] deep.
+//! nearest to its middle; a sample that is missing is land. Invariant: water that is accepted is at least
+//! [`SHALLOWEST`] and at most [`DEEPEST`] deep.
 
-use crate::setup::Setup;
+use crate::setup::{Grid, Setup};
 use isles_app::{Failure, input};
-use netcdf3::{DataVector, FileReader};
-use std::io::Cursor;
+use isles_netcdf::{NetcdfFault, NetcdfFile};
 
 /// Metres of water below which a cell is land.
 const SHALLOWEST: f64 = 20.0;
+
+/// Metres of water that no sea has: the Mariana Trench is 10,935 m deep.
+const DEEPEST: f64 = 12_000.0;
 
 /// Most bytes of a file.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -40,7 +43,8 @@ impl GeoRegion {
 /// Puts the sea of `region` of a file into `setup`: depths, spacing and rotation.
 ///
 /// # Errors
-/// [`Failure::Usage`]: the file cannot be read, has no such variable, or has no water there.
+/// [`Failure::Usage`]: the file cannot be read, has no such variable, does not cover the region, or has no water there
+/// that a sea could have.
 pub fn place(
     setup: &mut Setup,
     path: &str,
@@ -49,10 +53,10 @@ pub fn place(
 ) -> Result<(), Failure> {
     let refused = |what: String| Failure::Usage(format!("{path}: {what}"));
     let bytes = input::bytes(path, FILE_BYTES_MAX).map_err(|fault| refused(fault.to_string()))?;
-    let not_netcdf = |_| refused("not a netCDF file of the classic format".to_owned());
-    let mut file = FileReader::open_seek_read(path, Box::new(Cursor::new(bytes))).map_err(not_netcdf)?;
-    let names = file.data_set().get_var_names();
-    let flat = |name: &&String| file.data_set().get_var(name).is_some_and(|found| found.num_dims() == 2);
+    let unusable = |fault: NetcdfFault| refused(fault.to_string());
+    let mut file = NetcdfFile::parse(bytes).map_err(unusable)?;
+    let names = file.variables();
+    let flat = |name: &&String| file.dimensions(name).is_ok_and(|dimensions| dimensions.len() == 2);
     let chosen = match variable {
         Some(wanted) => names.iter().find(|name| *name == wanted).filter(flat),
         None => names.iter().find(flat),
@@ -63,30 +67,19 @@ pub fn place(
         });
         return Err(refused(format!("no {wanted}; it has {}", names.join(", "))));
     };
-    let dimensions = file.data_set().get_var(&chosen).map(|found| found.dim_names()).unwrap_or_default();
-    let mut read =
-        |name: &str| numbers(&mut file, name).ok_or_else(|| refused(format!("no numbers in {name:?}")));
-    let (latitudes, longitudes) = (read(&dimensions[0])?, read(&dimensions[1])?);
-    let heights = read(&chosen)?;
-    if latitudes.is_empty() || heights.len() != latitudes.len() * longitudes.len() {
+    let dimensions = file.dimensions(&chosen).map_err(unusable)?;
+    let mut axis = |name: &String, is_longitude| {
+        let samples = file.numbers(name).map_err(unusable)?;
+        let axis = Axis::new(samples, is_longitude);
+        axis.ok_or_else(|| refused(format!("variable {name:?} has no axis; allowed: finite numbers")))
+    };
+    let (latitudes, longitudes) = (axis(&dimensions[0], false)?, axis(&dimensions[1], true)?);
+    let heights = file.numbers(&chosen).map_err(unusable)?;
+    if heights.len() != latitudes.samples.len() * longitudes.samples.len() {
         return Err(refused(format!("{chosen:?} differs in length from its axes")));
     }
+    let depths = depths(&setup.grid, region, [&latitudes, &longitudes], &heights).map_err(refused)?;
     let (rows, columns) = (setup.grid.rows, setup.grid.columns);
-    let between = |from: f64, to: f64, index: usize, number: usize| {
-        from + (to - from) * (index as f64 + 0.5) / number as f64
-    };
-    let mut depths = Vec::with_capacity(rows * columns);
-    for row in 0..rows {
-        let near_row = nearest(&latitudes, between(region.south, region.north, row, rows), false);
-        for column in 0..columns {
-            let near = nearest(&longitudes, between(region.west, region.east, column, columns), true);
-            let depth = -heights[near_row * longitudes.len() + near];
-            depths.push(if depth >= SHALLOWEST { depth } else { 0.0 });
-        }
-    }
-    if depths.iter().all(|depth| *depth == 0.0) {
-        return Err(refused("no water in --region".to_owned()));
-    }
     let middle = ((region.south + region.north) / 2.0).to_radians();
     setup.grid.dx = (region.east - region.west) * DEGREE * middle.cos() / columns as f64;
     setup.grid.dy = (region.north - region.south) * DEGREE / rows as f64;
@@ -97,24 +90,79 @@ pub fn place(
     Ok(())
 }
 
-/// The index of the sample nearest to `value`, where longitudes meet after 360 degrees.
-fn nearest(axis: &[f64], value: f64, is_longitude: bool) -> usize {
-    let distance = |sample: f64| {
-        let apart = (sample - value).abs();
-        if is_longitude { (apart.rem_euclid(360.0)).min((-apart).rem_euclid(360.0)) } else { apart }
+/// Metres of water in each cell of `grid` over `region`, 0 on land; or the reason why the samples do not say it.
+fn depths(
+    grid: &Grid,
+    region: GeoRegion,
+    [latitudes, longitudes]: [&Axis; 2],
+    heights: &[f64],
+) -> Result<Vec<f64>, String> {
+    let nearest = |axis: &Axis, from: f64, to: f64, number: usize| {
+        let middle = |index: usize| from + (to - from) * (index as f64 + 0.5) / number as f64;
+        let found: Option<Vec<usize>> = (0..number).map(|index| axis.nearest(middle(index))).collect();
+        found.ok_or_else(|| {
+            let name = if axis.is_longitude { "longitudes" } else { "latitudes" };
+            let [least, most] = axis.extent();
+            format!("--region is not within its {name}; allowed: {least} to {most}")
+        })
     };
-    let numbered = axis.iter().enumerate();
-    numbered
-        .min_by(|one, other| distance(*one.1).total_cmp(&distance(*other.1)))
-        .map_or(0, |(index, _)| index)
+    let near_rows = nearest(latitudes, region.south, region.north, grid.rows)?;
+    let near_columns = nearest(longitudes, region.west, region.east, grid.columns)?;
+    let mut depths = Vec::with_capacity(grid.rows * grid.columns);
+    for row in &near_rows {
+        for column in &near_columns {
+            let depth = -heights[row * longitudes.samples.len() + column];
+            if depth > DEEPEST {
+                return Err(format!(
+                    "its height {} lies in --region; allowed: at least -{DEEPEST} m",
+                    -depth
+                ));
+            }
+            depths.push(if depth >= SHALLOWEST { depth } else { 0.0 });
+        }
+    }
+    if depths.iter().all(|depth| *depth == 0.0) {
+        return Err("no water in --region".to_owned());
+    }
+    Ok(depths)
 }
 
-fn numbers(file: &mut FileReader, name: &str) -> Option<Vec<f64>> {
-    match file.read_var(name).ok()? {
-        DataVector::F64(values) => Some(values),
-        DataVector::F32(values) => Some(values.into_iter().map(f64::from).collect()),
-        DataVector::I32(values) => Some(values.into_iter().map(f64::from).collect()),
-        DataVector::I16(values) => Some(values.into_iter().map(f64::from).collect()),
-        _ => None,
+/// Latitudes or longitudes of samples, degrees.
+struct Axis {
+    samples: Vec<f64>,
+    is_longitude: bool,
+    /// The largest distance of two neighbours.
+    spacing: f64,
+}
+
+impl Axis {
+    /// An axis with these samples; none if there are none, or one of them is not finite.
+    fn new(samples: Vec<f64>, is_longitude: bool) -> Option<Axis> {
+        if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
+            return None;
+        }
+        let mut axis = Axis { samples, is_longitude, spacing: 0.0 };
+        axis.spacing =
+            axis.samples.windows(2).map(|pair| axis.distance(pair[0], pair[1])).fold(0.0, f64::max);
+        Some(axis)
+    }
+
+    /// The least and the greatest sample.
+    fn extent(&self) -> [f64; 2] {
+        let samples = || self.samples.iter().copied();
+        [samples().fold(f64::INFINITY, f64::min), samples().fold(f64::NEG_INFINITY, f64::max)]
+    }
+
+    /// Degrees from one to the other, where longitudes meet after 360 degrees.
+    fn distance(&self, one: f64, other: f64) -> f64 {
+        let apart = (one - other).abs();
+        if self.is_longitude { apart.rem_euclid(360.0).min((-apart).rem_euclid(360.0)) } else { apart }
+    }
+
+    /// The index of the sample nearest to `value`; none if it is further away than neighbours are.
+    fn nearest(&self, value: f64) -> Option<usize> {
+        let numbered = self.samples.iter().map(|sample| self.distance(*sample, value)).enumerate();
+        let nearest = numbered.min_by(|one, other| one.1.total_cmp(&other.1));
+        nearest.filter(|(_, distance)| *distance <= self.spacing).map(|(index, _)| index)
     }
 }

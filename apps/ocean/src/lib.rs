@@ -4,7 +4,7 @@
 //! tracer of the levels in a long one (Shchepetkin and McWilliams, The regional oceanic modeling system, 2005), on an
 //! Arakawa C-grid with a halo of 2. [`setup`] says what is computed, `tile` how a part of the grid lies in memory and
 //! how loops over its rows are compiled, `external`, `momentum` and `tracer` are the scheme, without places; `model`
-//! has the arrays of all places and their exchanges. `analytic` has the solutions to compare with, `run` is the
+//! has the arrays of all places and their exchanges, `totals` sums over all of the grid. `analytic` has the solutions to compare with, `run` is the
 //! application, `netcdf` and `picture` write what was found. Invariant: a field has the same bits at every tiling, as
 //! each value is computed from the same ones.
 
@@ -20,6 +20,7 @@ mod picture;
 mod run;
 pub mod setup;
 mod tile;
+mod totals;
 mod tracer;
 
 #[cfg(test)]

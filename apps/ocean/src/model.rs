@@ -9,6 +9,7 @@ use crate::external::{External, Statics, Transports};
 use crate::momentum::{Ahead, Component, Factors, LevelFields, RowBuffers};
 use crate::setup::Setup;
 use crate::tile::{HALO, Tile};
+use crate::totals::Totals;
 use crate::tracer::{Advection, TracerFields, TracerScratch};
 use isles::array::{DistArray, Distribution, Halo};
 use isles::measured;
@@ -31,6 +32,17 @@ pub struct Recording {
     pub every: u64,
     /// `true` if the velocities of all levels are kept.
     pub has_levels: bool,
+    /// The step from which on the snapshot of each record is kept, beside the first and the last one.
+    pub kept_from: u64,
+}
+
+/// What was recorded: at the member of rank 0, elsewhere nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Records {
+    /// The sums over the grid of each record.
+    pub totals: Vec<Totals>,
+    /// The snapshots that are kept.
+    pub snapshots: Vec<Snapshot>,
 }
 
 /// The model at a time; all fields have rows from the south, without halos.
@@ -406,7 +418,7 @@ impl<'a> TileState<'a> {
     }
 }
 
-/// Runs the model at this place; the records are at the member of rank 0, elsewhere there are none.
+/// Runs the model at this place.
 ///
 /// # Errors
 /// A place has died, or the model has become unstable.
@@ -415,17 +427,24 @@ pub async fn run_part(
     setup: &Setup,
     recording: Recording,
     meter: &RunMeter,
-) -> isles::Result<Vec<Snapshot>> {
+) -> isles::Result<Records> {
     let mut part = TileState::new(fields, setup);
-    let mut records: Vec<Snapshot> = part.record(0, recording).await?.into_iter().collect();
+    let (mut records, steps) = (Records::default(), setup.stepping.steps);
+    let mut keep = |snapshot: Snapshot| {
+        records.totals.push(Totals::of(setup, &snapshot));
+        if [0, steps].contains(&snapshot.step) || snapshot.step >= recording.kept_from {
+            records.snapshots.push(snapshot);
+        }
+    };
+    part.record(0, recording).await?.into_iter().for_each(&mut keep);
     // So that nobody is in the region of the steps while the first record is collected.
     Team::world().barrier().await?;
-    for step in 0..setup.stepping.steps {
+    for step in 0..steps {
         let started = Instant::now();
         measured("steps", part.advance(step)).await?;
         meter.add_done(started);
         let done = step + 1;
-        if done.is_multiple_of(recording.every) || done == setup.stepping.steps {
+        if done.is_multiple_of(recording.every) || done == steps {
             let record = part.record(done, recording).await?;
             let is_finite = |record: &Snapshot| record.surface.iter().all(|height| height.is_finite());
             // All places end alike: one that went on would wait for the others.
@@ -433,8 +452,97 @@ pub async fn run_part(
                 let text = format!("the model became unstable before step {done}; use a shorter --step");
                 return Err(isles::Error::message(text));
             }
-            records.extend(record);
+            record.into_iter().for_each(&mut keep);
         }
     }
     Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::small;
+    use isles::Plan;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// What a tracer did on the tile of a place.
+    #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+    struct Course {
+        /// The least and the greatest value in water before the steps, and after them.
+        before: [f64; 2],
+        after: [f64; 2],
+        /// The highest surface after them, in metres.
+        surface: f64,
+    }
+
+    /// The least and the greatest value of the tracer of all levels in the water of a tile.
+    fn bounds(part: &TileState, tracer: &DistArray<f64, 3>) -> [f64; 2] {
+        let (tile, tracer) = (&part.tile, tracer.read());
+        let cells = (0..tile.rows as isize)
+            .flat_map(|row| (0..tile.columns as isize).map(move |column| tile.at(row, column)));
+        let wet: Vec<usize> = cells.filter(|at| part.statics.depth[*at] > 0.0).collect();
+        let values = (0..tile.levels).flat_map(|level| wet.iter().map(move |at| level * tile.plane() + at));
+        values
+            .map(|index| tracer.values()[index])
+            .fold([f64::INFINITY, f64::NEG_INFINITY], |bounds, value| {
+                [bounds[0].min(value), bounds[1].max(value)]
+            })
+    }
+
+    async fn follow(fields: &Fields, setup: &Setup, uniform: Option<f64>) -> isles::Result<Course> {
+        let mut part = TileState::new(fields, setup);
+        if let Some(value) = uniform {
+            let mut tracer = fields.tracers[0].lock();
+            for level in tracer.values_mut().chunks_mut(part.tile.plane()) {
+                let water = level.iter_mut().zip(&part.statics.depth).filter(|(_, depth)| **depth > 0.0);
+                water.for_each(|(tracer, _)| *tracer = value);
+            }
+        }
+        let before = bounds(&part, &fields.tracers[0]);
+        Team::world().barrier().await?;
+        for step in 0..setup.stepping.steps {
+            part.advance(step).await?;
+        }
+        let fast = fields.fast.read();
+        let surface =
+            fast.values()[..part.tile.plane()].iter().fold(0.0, |most, height| f64::max(most, height.abs()));
+        Ok(Course { before, after: bounds(&part, &fields.tracers[now(setup.stepping.steps)]), surface })
+    }
+
+    /// The course of a tracer over all places: the same everywhere, or that of the case.
+    fn course(uniform: Option<f64>) -> Course {
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let place = Rc::clone(&kept);
+        let (ended, ..) = isles::simulate(2, Plan::calm(0), move || async move {
+            let setup = small(12, 12, 20);
+            let fields = Fields::new(&setup, None).await?;
+            let setup = Replicated::new(setup).await?;
+            *place.borrow_mut() = everywhere!(follow(&fields, &setup, uniform).await?).await?;
+            Ok::<_, isles::Error>(())
+        });
+        ended.unwrap();
+        let joined = |one: [f64; 2], other: [f64; 2]| [one[0].min(other[0]), one[1].max(other[1])];
+        let all = kept.take().into_iter().reduce(|one, other| Course {
+            before: joined(one.before, other.before),
+            after: joined(one.after, other.after),
+            surface: one.surface.max(other.surface),
+        });
+        all.expect("there are places")
+    }
+
+    #[test]
+    fn a_tracer_that_is_the_same_everywhere_stays_so() {
+        let Course { before, after, surface } = course(Some(1.0));
+        assert_eq!(before, [1.0; 2]);
+        assert!(surface > 1e-4, "something moves");
+        assert!(after.iter().all(|value| (value - 1.0).abs() < 1e-12), "{after:?}");
+    }
+
+    #[test]
+    fn a_tracer_gets_no_new_extremes_at_any_level() {
+        let Course { before, after, surface } = course(None);
+        assert!(before[1] - before[0] > 10.0 && surface > 1e-4, "{before:?}");
+        assert!(after[0] >= before[0] - 1e-12 && after[1] <= before[1] + 1e-12, "{before:?} {after:?}");
+    }
 }

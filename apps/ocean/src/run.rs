@@ -4,8 +4,9 @@
 
 use crate::analytic::Surfaces;
 use crate::bathymetry::{self, GeoRegion};
-use crate::model::{Fields, Recording, Snapshot, Tiling, run_part};
+use crate::model::{Fields, Recording, Records, Snapshot, Tiling, run_part};
 use crate::setup::{Case, Grid, Physics, Setup, Stepping};
+use crate::totals::{Totals, sum};
 use crate::{netcdf, picture};
 use clap::{Args, ValueEnum, value_parser};
 use isles::prelude::*;
@@ -24,6 +25,9 @@ const STEPS_MAX: u64 = 10_000_000;
 
 /// The default number of records of a run.
 const RECORDS: u64 = 20;
+
+/// Most bytes of the snapshots that are kept, while results are written; two snapshots are always kept.
+const SNAPSHOT_BYTES_MAX: u64 = 4 << 30;
 
 /// The largest relative change of the water and of the tracer that counts as rounding.
 const LOSS_MAX: f64 = 1e-12;
@@ -63,7 +67,7 @@ pub struct Ocean {
     #[arg(long, value_name = "RxC")]
     tiles: Option<String>,
 
-    /// Steps from one record to the next [default: as many as make 20 records]
+    /// Steps from one record to the next [default: as many as make 20 records, fewer if they do not fit into 4 GiB]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     every: Option<u64>,
 
@@ -103,21 +107,6 @@ pub struct OceanInput {
     recording: Recording,
 }
 
-/// A record of the sums over the grid.
-#[derive(Clone, Serialize)]
-struct Totals {
-    step: u64,
-    /// Cubic metres above the water at rest.
-    volume: f64,
-    /// The tracer in its unit times cubic metres.
-    tracer: f64,
-    /// Joules over the density of water.
-    energy: f64,
-    /// The highest surface and the fastest mean current of a column.
-    surface_max: f64,
-    speed_max: f64,
-}
-
 /// The result of a run.
 #[derive(Serialize)]
 pub struct OceanFound {
@@ -135,21 +124,9 @@ pub struct OceanFound {
     input: OceanInput,
 }
 
-/// The sum of numbers with the rounding of each addition carried along (Neumaier).
-fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
-    let (mut total, mut rest) = (0.0_f64, 0.0);
-    for number in numbers {
-        let next = total + number;
-        rest += if total.abs() >= number.abs() { (total - next) + number } else { (number - next) + total };
-        total = next;
-    }
-    total + rest
-}
-
 impl OceanFound {
-    fn new(input: OceanInput, snapshots: Vec<Snapshot>) -> OceanFound {
+    fn new(input: OceanInput, Records { totals: records, snapshots }: Records) -> OceanFound {
         let setup = &input.setup;
-        let records: Vec<Totals> = snapshots.iter().map(|snapshot| Totals::of(setup, snapshot)).collect();
         let area = setup.grid.dx * setup.grid.dy;
         let cells =
             (0..setup.grid.rows).flat_map(|row| (0..setup.grid.columns).map(move |column| (row, column)));
@@ -180,28 +157,6 @@ fn hash(snapshot: &Snapshot) -> u64 {
     flat.chain(snapshot.hashes.iter().copied()).fold(0xcbf2_9ce4_8422_2325, |hash, bits| {
         (hash ^ bits).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
     })
-}
-
-impl Totals {
-    fn of(setup: &Setup, snapshot: &Snapshot) -> Totals {
-        let area = setup.grid.dx * setup.grid.dy;
-        let columns = setup.grid.columns;
-        let depth = |number: usize| setup.depth(number / columns, number % columns);
-        let Snapshot { surface, east, north, content, .. } = snapshot;
-        let speed = |number: usize| east[number].hypot(north[number]);
-        let energy = |number: usize| {
-            let height: f64 = surface[number];
-            0.5 * (setup.physics.gravity * height * height + (depth(number) + height) * speed(number).powi(2))
-        };
-        Totals {
-            step: snapshot.step,
-            volume: area * sum(surface.iter().copied()),
-            tracer: area * sum(content.iter().copied()),
-            energy: area * sum((0..surface.len()).map(energy)),
-            surface_max: surface.iter().fold(0.0, |most, height| f64::max(most, height.abs())),
-            speed_max: (0..surface.len()).map(speed).fold(0.0, f64::max),
-        }
-    }
 }
 
 fn refused(flag: &str, value: impl std::fmt::Display, allowed: impl std::fmt::Display) -> Failure {
@@ -243,6 +198,30 @@ impl Ocean {
             return Err(refused("--step", setup.stepping.step, allowed));
         }
         Ok(setup)
+    }
+
+    /// The records of a run, whose snapshots fit into memory.
+    fn recording(&self, setup: &Setup) -> Result<Recording, Failure> {
+        let (has_levels, steps) = (self.netcdf.is_some(), setup.stepping.steps);
+        let kept_from = if has_levels { 0 } else { Surfaces::first_compared(setup) };
+        let Grid { rows, columns, levels, .. } = setup.grid;
+        // Six fields; with netCDF also both velocities of all levels, and the 26 fields of a file, 32 bits each, as
+        // numbers and as bytes.
+        let bytes = if has_levels { 48 + 16 * levels + 208 } else { 48 };
+        let most = SNAPSHOT_BYTES_MAX / (rows * columns * bytes) as u64;
+        let least = match most {
+            _ if kept_from >= steps => 1,
+            0..=2 => steps,
+            // Beside the first and the last one.
+            _ => (steps + 1 - kept_from.max(1)).div_ceil(most - 2),
+        };
+        let every = self.every.unwrap_or(steps.div_ceil(RECORDS).max(least));
+        if every < least {
+            let allowed =
+                format!("at least {least}, for snapshots of at most {} GiB", SNAPSHOT_BYTES_MAX >> 30);
+            return Err(refused("--every", every, allowed));
+        }
+        Ok(Recording { every, has_levels, kept_from })
     }
 
     fn tiling(&self, places: u32, setup: &Setup) -> Result<Option<Tiling>, Failure> {
@@ -288,8 +267,7 @@ impl Application for Ocean {
                 allowed,
             ));
         }
-        let every = self.every.unwrap_or(setup.stepping.steps.div_ceil(RECORDS).max(1));
-        let recording = Recording { every, has_levels: self.netcdf.is_some() };
+        let recording = self.recording(&setup)?;
         let tiles = self.tiling(places, &setup)?;
         let Setup { case, grid, physics, stepping, .. } = setup;
         let bathymetry = self.bathymetry.clone();
@@ -315,9 +293,9 @@ impl Application for Ocean {
         let recording = input.recording;
         let started = now();
         let parts = everywhere!(run_part(&fields, &setup, recording, &meter).await?);
-        let snapshots = parts.await?.swap_remove(0);
+        let records = parts.await?.swap_remove(0);
         let done = meter.done(started).await?;
-        Ok((OceanFound::new(input, snapshots), done))
+        Ok((OceanFound::new(input, records), done))
     }
 
     fn text(&self, found: &OceanFound) -> String {
@@ -383,14 +361,15 @@ impl Application for Ocean {
 /// The hash of the same run with one tile, at one simulated place.
 fn one_tile(input: &OceanInput) -> Result<String, Failure> {
     let setup = input.setup.clone();
-    let recording = Recording { every: setup.stepping.steps, has_levels: false };
+    let steps = setup.stepping.steps;
+    let recording = Recording { every: steps, has_levels: false, kept_from: steps };
     let kept = Rc::new(Cell::new(0));
     let place = Rc::clone(&kept);
     let (ended, ..) = isles::simulate(1, Plan::calm(0), move || async move {
         let meter = WorkDistributor::plain::<Ocean>().meter(None).await?;
         let fields = Fields::new(&setup, None).await?;
         let records = run_part(&fields, &setup, recording, &meter).await?;
-        place.set(records.last().map_or(0, hash));
+        place.set(records.snapshots.last().map_or(0, hash));
         Ok::<_, isles::Error>(())
     });
     ended.map_err(Failure::Run)?;

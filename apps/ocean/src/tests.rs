@@ -1,10 +1,11 @@
 //! Tests of the scheme: the same bits at every tiling, stable steps, no new extremes, and netCDF that is read back.
 
-use crate::bathymetry::GeoRegion;
-use crate::model::{Fields, Recording, Snapshot, Tiling, run_part};
+use crate::bathymetry::{self, GeoRegion};
+use crate::model::{Fields, Recording, Records, Snapshot, Tiling, run_part};
 use crate::netcdf::write_netcdf;
 use crate::run::Ocean;
 use crate::setup::{Case, Setup};
+use crate::totals::Totals;
 use crate::tracer::at_face;
 use isles::Plan;
 use isles::prelude::*;
@@ -15,21 +16,26 @@ use std::cell::RefCell;
 use std::io::Cursor;
 use std::rc::Rc;
 
-/// The records of a run on simulated places, whose order `seed` fixes.
-fn records(
+/// The snapshots of a run on simulated places, whose order `seed` fixes.
+fn records(setup: &Setup, order: (u32, u64), tiling: Option<Tiling>) -> isles::Result<Vec<Snapshot>> {
+    let recording = Recording { every: 2, has_levels: true, kept_from: 0 };
+    Ok(recorded(setup, order, tiling, recording)?.snapshots)
+}
+
+fn recorded(
     setup: &Setup,
     (places, seed): (u32, u64),
     tiling: Option<Tiling>,
-) -> isles::Result<Vec<Snapshot>> {
-    let (kept, setup) = (Rc::new(RefCell::new(Vec::new())), setup.clone());
+    recording: Recording,
+) -> isles::Result<Records> {
+    let (kept, setup) = (Rc::new(RefCell::new(Records::default())), setup.clone());
     let place = Rc::clone(&kept);
-    let recording = Recording { every: 2, has_levels: true };
     let (ended, ..) = isles::simulate(places, Plan::calm(seed), move || async move {
         let meter = WorkDistributor::plain::<Ocean>().meter(None).await?;
         let fields = Fields::new(&setup, tiling).await?;
         let setup = Replicated::new(setup).await?;
         let parts = everywhere!(run_part(&fields, &setup, recording, &meter).await?).await?;
-        *place.borrow_mut() = parts.concat();
+        *place.borrow_mut() = parts.into_iter().next().unwrap_or_default();
         Ok::<_, isles::Error>(())
     });
     ended?;
@@ -37,7 +43,7 @@ fn records(
 }
 
 /// A small sea with all physics: wind, mixing, land, a slope.
-fn small(rows: usize, columns: usize, steps: u64) -> Setup {
+pub(crate) fn small(rows: usize, columns: usize, steps: u64) -> Setup {
     let mut setup = Case::Basin.setup();
     let own = setup.grid;
     (setup.grid.rows, setup.grid.columns, setup.grid.levels) = (rows, columns, 4);
@@ -76,19 +82,32 @@ fn the_longest_step_that_is_allowed_is_stable_and_twice_that_is_not() {
 }
 
 #[test]
-fn a_tracer_that_is_the_same_everywhere_stays_so_and_one_that_is_not_gets_no_new_extremes() {
+fn no_water_is_gained_or_lost_under_wind_beside_land() {
     let setup = small(12, 12, 20);
     let all = records(&setup, (2, 0), None).unwrap();
-    let wet: Vec<bool> = (0..144).map(|cell| setup.depth(cell / 12, cell % 12) > 0.0).collect();
-    let bounds = |record: &Snapshot| {
-        let values = record.tracer.iter().zip(&wet).filter(|(_, wet)| **wet).map(|(value, _)| *value);
-        values
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+    let water = |record: &Snapshot| record.surface.iter().sum::<f64>();
+    let last = &all[all.len() - 1];
+    assert!(last.surface.iter().any(|height| height.abs() > 1e-4), "something moves");
+    assert!((water(last) - water(&all[0])).abs() < 1e-12);
+}
+
+#[test]
+fn snapshots_are_kept_from_the_step_that_is_said_and_sums_of_every_record() {
+    let setup = small(6, 8, 9);
+    let kept = |every: u64, kept_from: u64| {
+        let recording = Recording { every, has_levels: false, kept_from };
+        let Records { totals, snapshots } = recorded(&setup, (2, 3), None, recording).unwrap();
+        let steps: Vec<u64> = snapshots.iter().map(|snapshot| snapshot.step).collect();
+        assert_eq!(totals.len(), 9_usize.div_ceil(every as usize) + 1);
+        for snapshot in &snapshots {
+            let of_it = totals.iter().find(|totals| totals.step == snapshot.step);
+            assert_eq!(of_it, Some(&Totals::of(&setup, snapshot)));
+        }
+        steps
     };
-    let ((_, high), (_, high_after)) = (bounds(&all[0]), bounds(&all[all.len() - 1]));
-    assert!(high_after <= high + 1e-12, "the surface is warmest at the start: {high} {high_after}");
-    let water = |record: &Snapshot| record.surface.iter().zip(&wet).map(|(height, _)| height).sum::<f64>();
-    assert!((water(&all[all.len() - 1]) - water(&all[0])).abs() < 1e-12);
+    assert_eq!(kept(1, 9), [0, 9]);
+    assert_eq!(kept(2, 6), [0, 6, 8, 9]);
+    assert_eq!(kept(20, 0), [0, 9]);
 }
 
 #[test]
@@ -116,6 +135,60 @@ fn a_part_of_the_earth_has_four_edges_in_order() {
     for wrong in ["", "1,2,3", "2,1,0,1", "0,1,1,0", "0,1,-90,0", "0,400,0,1", "a,b,c,d"] {
         assert_eq!(GeoRegion::read(wrong), None, "{wrong}");
     }
+}
+
+/// A file with heights of whole metres, one cell of which is missing, from 10 to 13 east and from 40 to 42 north.
+fn file_of_heights(path: &std::path::Path, heights: [i16; 12], fill: Option<i16>) {
+    let mut set = netcdf3::DataSet::new();
+    let axes = [("lat", vec![40.0, 41.0, 42.0]), ("lon", vec![10.0, 11.0, 12.0, 13.0])];
+    for (name, values) in &axes {
+        set.add_fixed_dim(name, values.len()).unwrap();
+        set.add_var_f64(name, &[name]).unwrap();
+    }
+    set.add_var_i16("height", &["lat", "lon"]).unwrap();
+    set.add_var_attr_f64("height", "scale_factor", vec![0.5]).unwrap();
+    if let Some(fill) = fill {
+        // Twice, because the writer fills no word up as the format says.
+        set.add_var_attr_i16("height", "_FillValue", vec![fill; 2]).unwrap();
+    }
+    let mut file = netcdf3::FileWriter::open(path).unwrap();
+    file.set_def(&set, netcdf3::Version::Classic, 0).unwrap();
+    axes.iter().for_each(|(name, values)| file.write_var_f64(name, values).unwrap());
+    file.write_var_i16("height", &heights).unwrap();
+    file.close().unwrap();
+}
+
+#[test]
+fn depths_are_unpacked_and_a_region_outside_of_the_file_or_too_deep_is_refused() {
+    let path = std::env::temp_dir().join(format!("isles-ocean-{}.nc", std::process::id()));
+    let mut heights = [-2_000; 12];
+    heights[5] = i16::MIN;
+    let place = |region: [f64; 4]| {
+        let [west, east, south, north] = region;
+        let mut setup = small(3, 4, 1);
+        let region = GeoRegion { west, east, south, north };
+        let placed = bathymetry::place(&mut setup, path.to_str().unwrap(), None, region);
+        placed.map(|()| setup.bathymetry).map_err(|fault| fault.to_string())
+    };
+    file_of_heights(&path, heights, Some(i16::MIN));
+    let all = [9.5, 13.5, 39.5, 42.5];
+    let mut expected = [1_000.0; 12];
+    expected[5] = 0.0;
+    assert_eq!(place(all).unwrap(), expected);
+    for (region, named) in [
+        ([20.0, 24.0, 39.5, 42.5], "--region is not within its longitudes; allowed: 10 to 13"),
+        ([9.5, 20.0, 39.5, 42.5], "--region is not within its longitudes; allowed: 10 to 13"),
+        ([9.5, 13.5, 30.0, 42.5], "--region is not within its latitudes; allowed: 40 to 42"),
+    ] {
+        let error = place(region).unwrap_err();
+        assert!(error.ends_with(named), "{error}");
+    }
+    // The same longitudes a turn further.
+    assert_eq!(place([369.5, 373.5, 39.5, 42.5]).unwrap(), expected);
+    file_of_heights(&path, heights, None);
+    let error = place(all).unwrap_err();
+    assert!(error.ends_with("its height -16384 lies in --region; allowed: at least -12000 m"), "{error}");
+    std::fs::remove_file(path).unwrap();
 }
 
 proptest! {

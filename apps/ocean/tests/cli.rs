@@ -79,6 +79,8 @@ fn what_cannot_be_computed_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--places 2 --tiles 2", "--tiles is 2; allowed: RxC"),
         ("--rows 16384 --columns 16384", "together 268435456 cells"),
         ("--case storm", "--case is \"storm\"; allowed: lake, kelvin, rossby, adjustment, basin, channel"),
+        ("--every 1 --steps 1000000 --netcdf x.nc", "--every is 1; allowed: at least "),
+        ("--case adjustment --step 1 --steps 200000 --every 1", "for snapshots of at most 4 GiB"),
         ("--bathymetry x.nc --region 1,0,0,1", "--region is 1,0,0,1; allowed: W,E,S,N in degrees"),
         (not_netcdf.as_str(), "text.nc: not a netCDF file of the classic format"),
     ] {

@@ -166,7 +166,8 @@ impl PlanArguments {
                 (Current::Shear { middle: height / 2.0, per_second }, Vec::new(), Vec::new())
             }
             Case::Jet => {
-                (Current::Jet(jet(width, height)), vec![island(width, height)], vec![ship(width, height)])
+                let current = Current::Jet(jet(width, height.max(spacing)));
+                (current, vec![island(width, height)], vec![ship(width, height)])
             }
         };
         // Without rows there is no way round them.
@@ -192,7 +193,10 @@ impl PlanArguments {
         let read = read_currents(path).map_err(usage)?;
         let spacing = self.spacing * KILOMETRE;
         let [_, _, norths, easts] = &read.samples.axes;
-        let room = |axis: &[f64]| (axis.last().copied().unwrap_or_default() / spacing).floor() as u32 + 1;
+        let room = |axis: &[f64]| {
+            let steps = (axis.last().copied().unwrap_or_default() / spacing).floor();
+            steps.min(SIDE_MAX as f64) as u32 + 1
+        };
         let (columns, rows) = (self.columns.min(room(easts)), self.rows.min(room(norths)));
         if columns < 2 {
             let allowed = "less than the extent of the file from west to east";

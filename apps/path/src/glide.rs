@@ -80,6 +80,8 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
     let pieces = (length / resolution.piece).ceil().max(1.0);
     let teeth = (length * SLOPE / (2.0 * bottom)).ceil();
     let (mut time, mut evaluations) = (f64::from(dive.departure), 0);
+    // Counted: the quotient of a slot's start by its length may round to less than its number.
+    let mut slot = (time / resolution.slot).floor();
     for number in 0..pieces as u32 {
         let part = (f64::from(number) + 0.5) / pieces;
         let middle = Position {
@@ -93,8 +95,11 @@ pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
             if time > f64::from(resolution.horizon) {
                 return DiveResult { arrival: NEVER, evaluations };
             }
-            let slot = (time / resolution.slot).floor();
             let end = (slot + 1.0) * resolution.slot;
+            if time >= end {
+                slot += 1.0;
+                continue;
+            }
             let speed = speed(sea, resolution, (middle, course), (depth, (slot + 0.5) * resolution.slot));
             evaluations += 1;
             if speed * (end - time) >= left {
@@ -131,6 +136,7 @@ fn speed(
     let along = water.east * course.east + water.north * course.north;
     let across = water.north * course.east - water.east * course.north;
     let forward = SPEED * SPEED - across * across;
+    debug_assert!(forward.is_finite() && along.is_finite(), "a current of {water:?} at {middle:?}");
     if forward > 0.0 { (along + forward.sqrt()).max(0.0) } else { 0.0 }
 }
 

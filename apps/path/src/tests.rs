@@ -39,8 +39,10 @@ fn along(plan: &Mission, from: Waypoint, to: Waypoint, departure: u32) -> u32 {
 /// A small sea with random samples of currents, some of them too strong for the glider, and a disc that moves.
 fn random_sea() -> impl Strategy<Value = Mission> {
     let samples = proptest::collection::vec(-0.6_f32..0.6, 2 * 3 * 2 * 4 * 4);
-    (samples, -0.4_f64..0.4, -0.4_f64..0.4).prop_map(|(samples, east, north)| {
-        let mut plan = plan("--columns 4 --rows 4 --profiles 2 --piece 200 --slot 900 --quantum 60");
+    let slots = prop_oneof![Just(900.0), 300.0_f64..1_200.0];
+    (samples, -0.4_f64..0.4, -0.4_f64..0.4, slots).prop_map(|(samples, east, north, slot)| {
+        let line = format!("--columns 4 --rows 4 --profiles 2 --piece 200 --slot {slot} --quantum 60");
+        let mut plan = plan(&line);
         let (u, v) = samples.split_at(samples.len() / 2);
         let axes = [
             vec![0.0, 7_200.0, 20_000.0],
@@ -147,6 +149,31 @@ proptest! {
         prop_assert_eq!(arrival(&plan), Some(expected).filter(|arrival| *arrival != NEVER));
         let found = expanded(&plan, expected.min(plan.resolution.horizon));
         prop_assert_eq!(found, Some(expected).filter(|arrival| *arrival != NEVER));
+    }
+}
+
+/// Each is a length whose multiples, divided by it, do not all give whole numbers.
+#[test]
+fn a_glider_that_lies_until_the_horizon_passes_each_slot_once() {
+    for slot in [1.1, 30.1, 100.1, 299.7, 450.7] {
+        let mut plan = plan(&format!("--case uniform --slot {slot}"));
+        plan.sea.current = Current::Uniform(Velocity { east: 0.0, north: 2.0 * SPEED });
+        let dive = Dive { from: Waypoint(0), to: Waypoint(1), departure: 0, profile: 0 };
+        let found = glide(&plan.sea, &plan.resolution, dive);
+        let slots = (f64::from(plan.resolution.horizon) / slot).ceil() as u32;
+        assert_eq!(found.arrival, NEVER);
+        assert!(found.evaluations.abs_diff(slots) <= 1, "{slot}: {} of {slots}", found.evaluations);
+    }
+}
+
+#[test]
+fn a_sea_of_one_row_has_a_route_in_each_case() {
+    for case in ["uniform", "zermelo", "jet"] {
+        let plan = plan(&format!("--case {case} --rows 1 --columns 7"));
+        let Velocity { east, north } =
+            plan.sea.current(Moment { east: 4_000.0, north: 0.0, depth: 10.0, time: 60.0 });
+        assert!(east.is_finite() && north.is_finite(), "{case}: {east} {north}");
+        assert!(arrival(&plan).is_some(), "{case}");
     }
 }
 
@@ -291,5 +318,49 @@ fn currents_come_from_a_netcdf_file_and_a_file_without_them_says_what_it_has() {
     file_of_currents(&path, ["speed", "course"]);
     let error = crate::file::read_currents(path.to_str().unwrap()).err().unwrap().to_string();
     assert_eq!(error, "no variable \"u\"; it has time, depth, y, x, speed, course");
+    std::fs::remove_file(path).unwrap();
+}
+
+/// A file whose currents are packed: 0.25 m/s to the east in the west, land in the east.
+fn file_of_packed_currents(path: &std::path::Path, easts: [f64; 3]) {
+    let mut set = netcdf3::DataSet::new();
+    let axes = [("time", vec![0.0]), ("depth", vec![0.0]), ("y", vec![0.0, 1_000.0]), ("x", easts.to_vec())];
+    for (name, values) in &axes {
+        set.add_fixed_dim(name, values.len()).unwrap();
+        set.add_var_f64(name, &[name]).unwrap();
+    }
+    for name in ["u", "v"] {
+        set.add_var_i16(name, &["time", "depth", "y", "x"]).unwrap();
+        set.add_var_attr_f32(name, "scale_factor", vec![0.001]).unwrap();
+        // Twice, because the writer fills no word up as the format says.
+        set.add_var_attr_i16(name, "_FillValue", vec![-30_000; 2]).unwrap();
+    }
+    let mut file = netcdf3::FileWriter::open(path).unwrap();
+    file.set_def(&set, netcdf3::Version::Classic, 0).unwrap();
+    axes.iter().for_each(|(name, values)| file.write_var_f64(name, values).unwrap());
+    file.write_var_i16("u", &[250, 250, -30_000, 250, 250, -30_000]).unwrap();
+    file.write_var_i16("v", &[0, 0, -30_000, 0, 0, -30_000]).unwrap();
+    file.close().unwrap();
+}
+
+#[test]
+fn packed_currents_are_metres_a_second_and_axes_are_finite() {
+    let path = std::env::temp_dir().join(format!("isles-path-packed-{}.nc", std::process::id()));
+    file_of_packed_currents(&path, [0.0, 1_000.0, 2_000.0]);
+    let plan = plan(&format!("--currents {} --spacing 1 --from 0,0 --to 1,1", path.display()));
+    assert_eq!((plan.sea.columns, plan.sea.rows), (3, 2));
+    let Velocity { east, north } =
+        plan.sea.current(Moment { east: 500.0, north: 500.0, depth: 0.0, time: 0.0 });
+    assert!((east - 0.25).abs() < 1e-6 && north == 0.0, "{east} {north}");
+    assert!(plan.sea.is_closed(Position { east: 2_000.0, north: 0.0 }));
+    assert!(!plan.sea.is_closed(Position { east: 1_000.0, north: 0.0 }));
+    file_of_packed_currents(&path, [0.0, 1_000.0, 1e15]);
+    let far = self::plan(&format!("--currents {} --spacing 1", path.display()));
+    assert_eq!((far.sea.columns, far.sea.rows), (25, 2));
+    for easts in [[0.0, 1_000.0, f64::INFINITY], [-1e308, 0.0, 1.7e308], [0.0, f64::NAN, 1.0]] {
+        file_of_packed_currents(&path, easts);
+        let error = crate::file::read_currents(path.to_str().unwrap()).err().unwrap().to_string();
+        assert_eq!(error, "variable \"x\" is not ascending; allowed: ascending finite numbers");
+    }
     std::fs::remove_file(path).unwrap();
 }

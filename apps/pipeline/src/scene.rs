@@ -79,7 +79,8 @@ impl Scene {
         if frame == 0 {
             return Vec::new();
         }
-        let side = (self.height / 6).max(16);
+        // So there is room to move at every width that is at least twice the disparities.
+        let side = (self.height.min(self.width) / 6).max(16);
         let nearest = self.disparities - 2;
         let square = |number: usize| {
             let random = |salt: isize| hash(self.seed, number as isize, salt);

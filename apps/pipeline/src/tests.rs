@@ -1,7 +1,7 @@
 //! Stages against plainer computations, and the whole against what was put into the scene.
 
 use crate::image::{Image, Pair};
-use crate::scene::{Background, Scene};
+use crate::scene::{Background, PAIR_SHIFT, Scene};
 use crate::sequential;
 use crate::stereo::{UNKNOWN, bad_pixels, census_of, enhanced, filled, matched, rectified};
 use proptest::prelude::*;
@@ -50,6 +50,23 @@ fn a_right_image_that_is_mounted_higher_is_moved_back() {
 }
 
 proptest! {
+    #[test]
+    fn squares_move_within_the_images_of_both_pairs_whatever_their_sides(
+        (width, height) in (128_usize..=4_096, 64_usize..=4_096),
+        objects in 1_usize..=8,
+        frame in 1_u64..10_000,
+        seed in any::<u64>(),
+    ) {
+        let scene = Scene { width, height, objects, seed, ..scene(objects) };
+        let squares = scene.squares(frame);
+        prop_assert_eq!(squares.len(), objects);
+        for square in squares {
+            let right_most = square.x as usize + square.side + PAIR_SHIFT;
+            let is_seen = square.x >= scene.disparities as isize && right_most <= width;
+            prop_assert!(is_seen, "{square:?} in {width} columns");
+        }
+    }
+
     #[test]
     fn contrast_is_stretched_and_the_order_of_brightness_kept(pixels in prop::collection::vec(60_u8..120, 400)) {
         let image = Image { width: 20, height: 20, pixels };

@@ -91,8 +91,8 @@ pub struct Row {
     /// Source of the published figure: the number of the paper and its line, such as `002:235`, or the name of another
     /// source; empty if nobody has published it.
     pub source: &'static str,
-    /// Derivation of the published figure from words of the source, which are quoted here; empty if the source prints
-    /// its digits.
+    /// Derivation of the published figure from words of the source, which are quoted here, or the remark that the row
+    /// is an input of the model; empty if the source prints the digits of a result.
     pub reading: &'static str,
 }
 

@@ -49,7 +49,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// Crates that an application may use; applications have no rows of their own.
-const OF_APPLICATIONS: &[&str] = &["isles", "app", "graph"];
+const OF_APPLICATIONS: &[&str] = &["isles", "app", "graph", "netcdf"];
 
 /// The name for all applications in [`FOREIGN`].
 const ALL_APPLICATIONS: &str = "apps";

@@ -112,7 +112,7 @@ fn an_application_has_no_row_and_may_use_what_all_may() {
         let manifest = format!("[{section}]\n{package} = {{ workspace = true }}\n");
         found(&[], &[], &[("apps/pi/Cargo.toml", &manifest)])
     };
-    for package in ["isles", "isles-app", "isles-graph", "clap"] {
+    for package in ["isles", "isles-app", "isles-graph", "isles-netcdf", "clap"] {
         assert_eq!(app("dependencies", package), Vec::<String>::new());
     }
     assert_eq!(app("dev-dependencies", "proptest"), Vec::<String>::new());
