@@ -70,7 +70,7 @@ pub fn place(
     let dimensions = file.dimensions(&chosen).map_err(unusable)?;
     let mut axis = |name: &String, is_longitude| {
         let samples = file.numbers(name).map_err(unusable)?;
-        let axis = Axis::new(samples, is_longitude);
+        let axis = SampleAxis::new(samples, is_longitude);
         axis.ok_or_else(|| refused(format!("variable {name:?} has no axis; allowed: finite numbers")))
     };
     let (latitudes, longitudes) = (axis(&dimensions[0], false)?, axis(&dimensions[1], true)?);
@@ -94,10 +94,10 @@ pub fn place(
 fn depths(
     grid: &Grid,
     region: GeoRegion,
-    [latitudes, longitudes]: [&Axis; 2],
+    [latitudes, longitudes]: [&SampleAxis; 2],
     heights: &[f64],
 ) -> Result<Vec<f64>, String> {
-    let nearest = |axis: &Axis, from: f64, to: f64, number: usize| {
+    let nearest = |axis: &SampleAxis, from: f64, to: f64, number: usize| {
         let middle = |index: usize| from + (to - from) * (index as f64 + 0.5) / number as f64;
         let found: Option<Vec<usize>> = (0..number).map(|index| axis.nearest(middle(index))).collect();
         found.ok_or_else(|| {
@@ -128,20 +128,20 @@ fn depths(
 }
 
 /// Latitudes or longitudes of samples, degrees.
-struct Axis {
+struct SampleAxis {
     samples: Vec<f64>,
     is_longitude: bool,
     /// The largest distance of two neighbours.
     spacing: f64,
 }
 
-impl Axis {
+impl SampleAxis {
     /// An axis with these samples; none if there are none, or one of them is not finite.
-    fn new(samples: Vec<f64>, is_longitude: bool) -> Option<Axis> {
+    fn new(samples: Vec<f64>, is_longitude: bool) -> Option<SampleAxis> {
         if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
             return None;
         }
-        let mut axis = Axis { samples, is_longitude, spacing: 0.0 };
+        let mut axis = SampleAxis { samples, is_longitude, spacing: 0.0 };
         axis.spacing =
             axis.samples.windows(2).map(|pair| axis.distance(pair[0], pair[1])).fold(0.0, f64::max);
         Some(axis)

@@ -2,26 +2,22 @@
 //!
 //! A fast external mode carries the free surface in many short steps, a slow internal mode the velocities and the
 //! tracer of the levels in a long one (Shchepetkin and McWilliams, The regional oceanic modeling system, 2005), on an
-//! Arakawa C-grid with a halo of 2. [`setup`] says what is computed, `tile` how a part of the grid lies in memory and
-//! how loops over its rows are compiled, `external`, `momentum` and `tracer` are the scheme, without places; `model`
-//! has the arrays of all places and their exchanges, `totals` sums over all of the grid. `analytic` has the solutions to compare with, `run` is the
-//! application, `netcdf` and `picture` write what was found. Invariant: a field has the same bits at every tiling, as
-//! each value is computed from the same ones.
+//! Arakawa C-grid with a halo of 2. [`setup`] says what is computed, `scheme` computes it within a tile, `model` has
+//! the arrays of all places and their exchanges, `records` what is kept of a run. `analytic` has the solutions to
+//! compare with, `run` is the application, `netcdf` and `picture` write what was found. Invariant: a field has the
+//! same bits at every tiling, as each value is computed from the same ones.
 
 #![forbid(unsafe_code)]
 
 mod analytic;
 mod bathymetry;
-mod external;
 mod model;
-mod momentum;
 mod netcdf;
 mod picture;
+mod records;
 mod run;
+mod scheme;
 pub mod setup;
-mod tile;
-mod totals;
-mod tracer;
 
 #[cfg(test)]
 mod tests;

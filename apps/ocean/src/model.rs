@@ -5,12 +5,12 @@
 //! tracer, which does, too. Invariant: halos are those of the neighbours wherever a step reads them, so every value is
 //! computed from the same numbers at any tiling.
 
-use crate::external::{External, Statics, Transports};
-use crate::momentum::{Ahead, Component, Factors, LevelFields, RowBuffers};
+use crate::records::{Recording, Records, Snapshot, Totals};
+use crate::scheme::external::{External, Statics, Transports};
+use crate::scheme::momentum::{Ahead, Component, Factors, LevelFields, RowBuffers};
+use crate::scheme::tile::{HALO, Tile};
+use crate::scheme::tracer::{Advection, TracerFields, TracerScratch};
 use crate::setup::Setup;
-use crate::tile::{HALO, Tile};
-use crate::totals::Totals;
-use crate::tracer::{Advection, TracerFields, TracerScratch};
 use isles::array::{DistArray, Distribution, Halo};
 use isles::measured;
 use isles::prelude::*;
@@ -23,44 +23,6 @@ use std::time::Instant;
 pub struct Tiling {
     pub rows: usize,
     pub columns: usize,
-}
-
-/// The records of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recording {
-    /// Steps from one record to the next.
-    pub every: u64,
-    /// `true` if the velocities of all levels are kept.
-    pub has_levels: bool,
-    /// The step from which on the snapshot of each record is kept, beside the first and the last one.
-    pub kept_from: u64,
-}
-
-/// What was recorded: at the member of rank 0, elsewhere nothing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Records {
-    /// The sums over the grid of each record.
-    pub totals: Vec<Totals>,
-    /// The snapshots that are kept.
-    pub snapshots: Vec<Snapshot>,
-}
-
-/// The model at a time; all fields have rows from the south, without halos.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
-    pub step: u64,
-    pub surface: Vec<f64>,
-    /// Mean velocities of columns through western and southern faces.
-    pub east: Vec<f64>,
-    pub north: Vec<f64>,
-    /// The tracer in a column, in its unit times metres; and at the surface.
-    pub content: Vec<f64>,
-    pub tracer: Vec<f64>,
-    /// A hash of all values of the levels of a column.
-    pub hashes: Vec<u64>,
-    /// Velocities of all levels; empty unless they were asked for.
-    pub levels_east: Vec<f64>,
-    pub levels_north: Vec<f64>,
 }
 
 /// The arrays.
@@ -461,12 +423,12 @@ pub async fn run_part(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::small;
+    use crate::setup::small;
     use isles::Plan;
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    /// What a tracer did on the tile of a place.
+    /// The course of a tracer on the tile of a place.
     #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
     struct Course {
         /// The least and the greatest value in water before the steps, and after them.

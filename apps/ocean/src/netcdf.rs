@@ -4,7 +4,7 @@
 //! depth, y and x; the surface and its tracer over time, y and x; the depth of the sea floor over y and x. Over land
 //! values are the fill value of the format. Invariant: what is written is what was recorded, rounded to 32 bits.
 
-use crate::model::Snapshot;
+use crate::records::Snapshot;
 use crate::setup::Setup;
 use netcdf3::{DataSet, FileWriter, NC_FILL_F32, Version};
 use std::cell::RefCell;

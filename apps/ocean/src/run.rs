@@ -4,9 +4,9 @@
 
 use crate::analytic::Surfaces;
 use crate::bathymetry::{self, GeoRegion};
-use crate::model::{Fields, Recording, Records, Snapshot, Tiling, run_part};
+use crate::model::{Fields, Tiling, run_part};
+use crate::records::{Recording, Records, Snapshot, Totals, sum};
 use crate::setup::{Case, Grid, Physics, Setup, Stepping};
-use crate::totals::{Totals, sum};
 use crate::{netcdf, picture};
 use clap::{Args, ValueEnum, value_parser};
 use isles::prelude::*;

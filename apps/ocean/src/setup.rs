@@ -321,3 +321,16 @@ impl Setup {
         least.expect("there are bounds")
     }
 }
+
+/// A small sea with all physics: wind, mixing, land, a slope.
+#[cfg(test)]
+pub(crate) fn small(rows: usize, columns: usize, steps: u64) -> Setup {
+    let mut setup = Case::Basin.setup();
+    let own = setup.grid;
+    (setup.grid.rows, setup.grid.columns, setup.grid.levels) = (rows, columns, 4);
+    setup.grid.dx *= own.columns as f64 / columns as f64;
+    setup.grid.dy *= own.rows as f64 / rows as f64;
+    (setup.stepping.steps, setup.stepping.substeps) = (steps, 3);
+    setup.physics.wind = 1e-2;
+    setup
+}

@@ -1,12 +1,12 @@
 //! Tests of the scheme: the same bits at every tiling, stable steps, no new extremes, and netCDF that is read back.
 
 use crate::bathymetry::{self, GeoRegion};
-use crate::model::{Fields, Recording, Records, Snapshot, Tiling, run_part};
+use crate::model::{Fields, Tiling, run_part};
 use crate::netcdf::write_netcdf;
+use crate::records::{Recording, Records, Snapshot, Totals};
 use crate::run::Ocean;
-use crate::setup::{Case, Setup};
-use crate::totals::Totals;
-use crate::tracer::at_face;
+use crate::scheme::tracer::at_face;
+use crate::setup::{Case, Setup, small};
 use isles::Plan;
 use isles::prelude::*;
 use isles_app::frame::WorkDistributor;
@@ -40,18 +40,6 @@ fn recorded(
     });
     ended?;
     Ok(kept.take())
-}
-
-/// A small sea with all physics: wind, mixing, land, a slope.
-pub(crate) fn small(rows: usize, columns: usize, steps: u64) -> Setup {
-    let mut setup = Case::Basin.setup();
-    let own = setup.grid;
-    (setup.grid.rows, setup.grid.columns, setup.grid.levels) = (rows, columns, 4);
-    setup.grid.dx *= own.columns as f64 / columns as f64;
-    setup.grid.dy *= own.rows as f64 / rows as f64;
-    (setup.stepping.steps, setup.stepping.substeps) = (steps, 3);
-    setup.physics.wind = 1e-2;
-    setup
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Currents out of a netCDF file of the classic format.
 //!
 //! The file has `u` and `v` over four dimensions: time, depth, north and east, in this order. Each dimension has a
-//! variable of its name: seconds, metres below the surface, and metres or degrees (if their units say so). A value that
-//! is missing is over land; `h`, over the last two dimensions, is the depth of the sea floor. Invariant: axes are finite
-//! and rise, and begin at 0 north and east.
+//! variable of its name: seconds, metres below the surface, and metres or degrees (if their units say so). A missing
+//! value is over land; `h`, over the last two dimensions, is the depth of the sea floor. Invariant: axes are finite,
+//! rise, and begin at 0 north and east.
 
 use crate::current::SampledCurrent;
 use crate::glide::DEEPEST;

@@ -1,4 +1,4 @@
-//! Files that are written and read back: packed integers, missing values of every type, and attributes that say nothing.
+//! Files that are written and read back: packed integers, missing values of every type, attributes without numbers.
 
 use super::*;
 use netcdf3::{FileWriter, InvalidDataSet, Version};

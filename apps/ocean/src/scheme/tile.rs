@@ -88,11 +88,11 @@ macro_rules! row_kernels {
         fn $name($($written: $w,)+ read: $r) {
             struct RowKernel<W, R>(W, R);
 
-            impl $crate::tile::WithSimd for RowKernel<($($w,)+), $r> {
+            impl $crate::scheme::tile::WithSimd for RowKernel<($($w,)+), $r> {
                 type Output = ();
 
                 #[inline(always)]
-                fn with_simd<S: $crate::tile::Simd>(self, _simd: S) {
+                fn with_simd<S: $crate::scheme::tile::Simd>(self, _simd: S) {
                     let RowKernel(($($written,)+), read) = self;
                     loop_over($($written,)+ read);
                 }
@@ -101,7 +101,7 @@ macro_rules! row_kernels {
             #[inline(always)]
             fn loop_over($($written: $w,)+ $read: $r) $body
 
-            $crate::tile::Arch::new().dispatch(RowKernel(($($written,)+), read));
+            $crate::scheme::tile::Arch::new().dispatch(RowKernel(($($written,)+), read));
         }
     )+};
 }

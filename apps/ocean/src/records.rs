@@ -1,11 +1,48 @@
-//! Sums over the grid at a time: water, tracer and energy, and the extremes of surface and current.
+//! Records of a run: snapshots of the model, and sums over the grid.
 //!
-//! Sums are taken over a whole snapshot in one order, with the rounding of each addition carried along. Invariant: a sum
-//! depends on the snapshot only.
+//! Sums are taken over a whole snapshot in one order, with the rounding of each addition carried along, so not all
+//! snapshots need to be kept. Invariant: a sum depends on the snapshot only.
 
-use crate::model::Snapshot;
 use crate::setup::Setup;
 use serde::{Deserialize, Serialize};
+
+/// The records of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// Steps from one record to the next.
+    pub every: u64,
+    /// `true` if the velocities of all levels are kept.
+    pub has_levels: bool,
+    /// The step from which on the snapshot of each record is kept, beside the first and the last one.
+    pub kept_from: u64,
+}
+
+/// Records of a run, at the member of rank 0; elsewhere there are none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Records {
+    /// The sums over the grid of each record.
+    pub totals: Vec<Totals>,
+    /// The snapshots that are kept.
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// The model at a time; all fields have rows from the south, without halos.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub step: u64,
+    pub surface: Vec<f64>,
+    /// Mean velocities of columns through western and southern faces.
+    pub east: Vec<f64>,
+    pub north: Vec<f64>,
+    /// The tracer in a column, in its unit times metres; and at the surface.
+    pub content: Vec<f64>,
+    pub tracer: Vec<f64>,
+    /// A hash of all values of the levels of a column.
+    pub hashes: Vec<u64>,
+    /// Velocities of all levels; empty unless they were asked for.
+    pub levels_east: Vec<f64>,
+    pub levels_north: Vec<f64>,
+}
 
 /// A record of the sums over the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

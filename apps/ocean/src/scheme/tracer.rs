@@ -8,10 +8,10 @@
 //! levels, so that a row is met again while it is in a cache: what passes its northern faces is kept for the row after
 //! it.
 
-use crate::external::Statics;
+use crate::scheme::external::Statics;
+use crate::scheme::tile::row_kernels;
+use crate::scheme::tile::{HALO, Tile};
 use crate::setup::{Grid, Physics};
-use crate::tile::row_kernels;
-use crate::tile::{HALO, Tile};
 use std::ops::Range;
 
 /// The input of a step of the tracer.

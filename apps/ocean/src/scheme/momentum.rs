@@ -6,10 +6,10 @@
 //! is then replaced by that of the external mode. Invariant: without wind and with water at rest all tendencies are
 //! zero.
 
-use crate::external::Statics;
+use crate::scheme::external::Statics;
+use crate::scheme::tile::Tile;
+use crate::scheme::tile::row_kernels;
 use crate::setup::{Grid, Physics};
-use crate::tile::Tile;
-use crate::tile::row_kernels;
 use std::ops::Range;
 
 /// The weight of the newest tendency in the Adams-Bashforth rule: 1.5 is second order without damping.

@@ -6,9 +6,9 @@
 //! changes as the surface does, to rounding. Invariant: the transport through a face is one number, used on both of its
 //! sides.
 
+use crate::scheme::tile::Tile;
+use crate::scheme::tile::row_kernels;
 use crate::setup::{Grid, Physics};
-use crate::tile::Tile;
-use crate::tile::row_kernels;
 use std::ops::Range;
 
 /// The constant fields of a tile, halo included.
