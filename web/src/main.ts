@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 import "./css/app.css";
 import { RequestError } from "./model/api";
 import { openSession } from "./model/session";
+import { stages } from "./model/stages";
 import { store } from "./model/store";
 import { leading } from "./model/stream";
 import "./shell/app";
@@ -15,6 +16,7 @@ document.body.append(document.createElement("isles-app"));
 try {
     await openSession();
     await store.start();
+    stages.start();
 } catch (error) {
     store.refusal = error instanceof RequestError ? error : new RequestError(0, String(error));
     store.changed();

@@ -7,7 +7,7 @@ import { axe, REAL } from "./browser.mjs";
 import { go, invented, onPage, shown, withBrowser } from "./run.mjs";
 
 withBrowser();
-const VIEWS = ["chip", "core:1", "messages", "finishes", "power", "warnings"];
+const VIEWS = ["chip", "core:1", "messages", "finishes", "stages", "power", "warnings"];
 const THEMES = ["light", "dark"];
 const RUNS = REAL ? ["the real run"] : ["scc", "host", "many"];
 

@@ -64,7 +64,8 @@ export function scenarioOf(name, seed = 1) {
     if (name === "ended") scenario.ends = { at: 3, state: "ended", reason: null };
     if (name === "failed") scenario.ends = { at: 3, state: "failed", reason: "place 1 panicked at hf.rs:77: no luck" };
     if (name === "dead") scenario.dies = { place: 2, at: 3, cause: "killed by signal 9 (SIGKILL)" };
-    if (name === "hostile") scenario.hostile = true;
+    if (name === "host") scenario.pipeline = true;
+    if (name === "hostile") [scenario.hostile, scenario.pipeline] = [true, true];
     if (name === "replay" || name === "cut") scenario.replay = { length_ms: 90_000, cut: name === "cut" };
     return scenario;
 }
@@ -292,6 +293,17 @@ class Scenario {
             result: [this.hostile ? HOSTILE.markup + HOSTILE.control : "nodes  4130071", "", "time   8.25 s"],
             working_ms: this.replay ? 4000 : Math.max(0, 1000 * Math.floor((step - 2) / 2)),
         };
+    }
+
+    /** What a server says of pipelines: nothing but in the scenarios `host` and `hostile`. */
+    stages() {
+        if (!this.pipeline) return { stages: [], reported: false };
+        const names = ["capture", this.hostile ? HOSTILE.markup : "match", "match", "track"];
+        const stages = names.map((name, place) => ({
+            pipeline: 0, stage: [0, 1, 1, 2][place], name, place, items_per_s: [12, 6.04, 5.96, 12][place],
+            waiting: [0, 4, 3, 1][place], queue: 4, time_ms: 30_000,
+        }));
+        return { stages, reported: true };
     }
 
     output(place, step) {

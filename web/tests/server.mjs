@@ -122,6 +122,7 @@ export class TestServer {
             case "/api/v1/run": return json(response, scenario.run);
             // A log has a sample a second, which is two steps.
             case "/api/v1/at": return json(response, scenario.at(2 * Math.floor(Number(query.get("time_ms")) / 1000)));
+            case "/api/v1/stages": return json(response, scenario.stages());
             case "/api/v1/host": return json(response, HOST);
             case "/api/v1/summary": return json(response, scenario.summary(this.step));
             case "/api/v1/stream": return this.stream(response);

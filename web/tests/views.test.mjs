@@ -294,6 +294,24 @@ for (const scenario of RUNS) {
         });
     });
 
+    test(`${scenario}: stages say place, rate and queue, and are offered where there are some`, async () => {
+        await onPage({ scenario }, async ({ page }) => {
+            if (scenario !== "host") {
+                await page.waitForFunction(() =>
+                    performance.getEntriesByType("resource").some(({ name }) => name.includes("stages")));
+                assert.equal(await page.locator('nav.views button:text-is("Stages")').count(), 0);
+                return;
+            }
+            await page.click('nav.views button:text-is("Stages")');
+            await page.waitForSelector(".pane[data-view=stages] tbody tr");
+            const rows = await page.locator(".pane[data-view=stages] tbody tr").allInnerTexts();
+            assert.equal(rows.length, 4);
+            assert.match(rows[1], /match\s+place 1\s+6\.0\s+4 of 4/);
+            await page.click('.pane[data-view=stages] button.link:text-is("place 2")');
+            await page.waitForSelector('.pane[data-view="core"] h2:text-is("Place 2")');
+        });
+    });
+
     test(`${scenario}: power is shown where it is known, and nowhere else`, async () => {
         await onPage({ scenario }, async ({ page }) => {
             const watts = await shown(page, "shown.places.watt");

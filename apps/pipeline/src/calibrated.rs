@@ -40,6 +40,8 @@ const NAMES: [&str; STAGES] = [
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Calibrated {
     pub cycles: Vec<u64>,
+    /// The most replicas of each stage that matches images.
+    pub replicas: usize,
 }
 
 impl Calibrated {
@@ -57,10 +59,14 @@ impl Pipeline for Calibrated {
         let mut stages = Stages::new();
         for (stage, (name, cycles)) in NAMES.into_iter().zip(self.cycles.iter().copied()).enumerate() {
             stages = match WITH_STATE.contains(&stage) {
-                false => stages.map(name, move |item| {
-                    work(Cycles(cycles));
-                    item
-                }),
+                false => {
+                    let replicas = if name.starts_with("match") { self.replicas } else { 1 };
+                    let stage = stages.map(name, move |item| {
+                        work(Cycles(cycles));
+                        item
+                    });
+                    stage.replicated(replicas)
+                }
                 true => stages.stateful(name, vec![0_u8; STATE_BYTES], move |state, item| {
                     work(Cycles(cycles));
                     state[item as usize % STATE_BYTES] = item as u8;

@@ -8,10 +8,10 @@ use crate::picture::write_png;
 use crate::scene::{Background, Scene};
 use crate::sequential;
 use crate::sharing::{self, SharedFound};
-use crate::vision::{FrameResult, STAGES, Vision};
+use crate::vision::{FrameResult, STAGES, Vision, places_max};
 use clap::{Args, ValueEnum, value_parser};
 use isles::Machine;
-use isles::pipeline::{self, Options, Pipeline, PipelineReport, RunningPipeline};
+use isles::pipeline::{self, Options, Pipeline, PipelineReport, RunningPipeline, StageReport};
 use isles::prelude::*;
 use isles_app::Failure;
 use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, count};
@@ -20,8 +20,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// Frame before which the stages are recombined by their costs.
-const BALANCED_AT: u64 = 8;
+/// Frames before which the stages are recombined by their costs: several, because the last stages are not measured before
+/// frames have filled the queues of all groups.
+const BALANCED_AT: [u64; 3] = [8, 32, 128];
 
 /// The part of pixels that may be bad in the real images. By windows of one size, without a global optimum, about a
 /// sixth is.
@@ -70,7 +71,7 @@ pub struct PipelineRun {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["width", "height"])]
     images: Option<String>,
 
-    /// The number of cores that the pipeline starts on [default: all places that the 18 stages can use]
+    /// The number of cores that the pipeline starts on [default: all places that the stages can use]
     #[arg(long, value_name = "N")]
     cores: Option<usize>,
 
@@ -81,6 +82,11 @@ pub struct PipelineRun {
     /// Save the states of all stages after every N frames, and continue if a place dies
     #[arg(long, value_name = "FRAMES", value_parser = value_parser!(u64).range(1..))]
     checkpoint: Option<u64>,
+
+    /// The most replicas of each of the two stages that match images, which take longest: further places then take turns
+    /// at their frames
+    #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=64))]
+    replicas: u32,
 
     /// Number of pipelines: with 2, a second one runs for some time from a third of the frames on; both share the
     /// places
@@ -128,6 +134,7 @@ pub struct PipelineInput {
     objects: usize,
     images: Option<String>,
     cores: usize,
+    pub(super) replicas: usize,
     resizes: Vec<ResizeAt>,
     checkpoint: Option<u64>,
     stage_costs: Vec<u64>,
@@ -241,7 +248,8 @@ impl Application for PipelineRun {
     }
 
     fn open(&self, places: u32) -> Result<PipelineInput, Failure> {
-        let most = STAGES.min(places as usize);
+        let replicas = self.replicas as usize;
+        let most = places_max(replicas).min(places as usize);
         let cores = self.cores.unwrap_or(most);
         if !(1..=most).contains(&cores) {
             let text =
@@ -273,6 +281,7 @@ impl Application for PipelineRun {
             objects: scene.objects,
             images: self.images.clone(),
             cores,
+            replicas,
             resizes,
             checkpoint: self.checkpoint,
             stage_costs: self.stage_costs.clone(),
@@ -308,10 +317,10 @@ impl Application for PipelineRun {
             ));
         }
         let (results, report) = if input.stage_costs.is_empty() {
-            let vision = Vision { scene: scene.clone(), last: input.frames - 1 };
+            let vision = Vision { scene: scene.clone(), last: input.frames - 1, replicas: input.replicas };
             process(vision, options, input, &meter).await?
         } else {
-            let calibrated = Calibrated { cycles: input.stage_costs.clone() };
+            let calibrated = Calibrated { cycles: input.stage_costs.clone(), replicas: input.replicas };
             let options = Options { costs: Some(calibrated.costs()), ..options };
             let (items, report) = process(calibrated, options, input, &meter).await?;
             (items.into_iter().map(FrameResult::empty).collect(), report)
@@ -336,12 +345,7 @@ impl Application for PipelineRun {
         if !self.stage_costs.is_empty() {
             text = format!("period   {:.3} ms\nstages  ", found.pipeline.period.as_secs_f64() * 1e3);
         }
-        let mut place = None;
-        for stage in &found.pipeline.stages {
-            let separator = if place.replace(stage.place) == Some(stage.place) { " + " } else { " | " };
-            text += if text.ends_with("stages  ") { " " } else { separator };
-            text += stage.name;
-        }
+        text += &groups_text(&found.pipeline.stages);
         if let Some(second) = &found.second {
             let frames = count(second.frames.len() as u64, "frame", "frames");
             text +=
@@ -420,6 +424,20 @@ impl Application for PipelineRun {
     }
 }
 
+/// The stages by groups, with the number of replicas of those that have several.
+fn groups_text(stages: &[StageReport]) -> String {
+    let mut text = String::new();
+    for group in stages.chunk_by(|one, next| one.places == next.places) {
+        let names: Vec<&str> = group.iter().map(|stage| stage.name).collect();
+        text += if text.is_empty() { " " } else { " | " };
+        text += &names.join(" + ");
+        if group[0].places.len() > 1 {
+            text += &format!(" ({} replicas)", group[0].places.len());
+        }
+    }
+    text
+}
+
 /// Sends all frames through a pipeline; returns their results.
 async fn process<P: Pipeline<Input = u64>>(
     pipeline: P,
@@ -458,7 +476,7 @@ async fn send<P: Pipeline<Input = u64>>(
     for frame in 0..input.frames {
         if let Some(resize) = resizes.next_if(|resize| resize.frame == frame) {
             flow.resize(resize.cores).await?;
-        } else if frame == BALANCED_AT && input.stage_costs.is_empty() {
+        } else if BALANCED_AT.contains(&frame) && input.stage_costs.is_empty() {
             flow.rebalance().await?;
         }
         flow.send(frame).await?;

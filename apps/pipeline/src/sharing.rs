@@ -6,7 +6,7 @@
 
 use crate::run::{FoundFrame, Goal, PipelineInput};
 use crate::scene::Scene;
-use crate::vision::{FrameResult, STAGES, Vision};
+use crate::vision::{FrameResult, Vision, places_max};
 use isles::pipeline::{self, Demand, Objective, Options, PipelineReport, RunningPipeline, divide, speed_ups};
 use isles::prelude::*;
 use isles_app::frame::RunMeter;
@@ -38,7 +38,7 @@ pub async fn run(
     input: PipelineInput,
     meter: &RunMeter,
 ) -> isles::Result<(Vec<FrameResult>, PipelineReport, SharedFound)> {
-    let vision = Vision { scene: input.scene.clone(), last: input.frames - 1 };
+    let vision = Vision { scene: input.scene.clone(), last: input.frames - 1, replicas: input.replicas };
     let second = Rc::new(RefCell::new(None));
     let kept = Rc::clone(&second);
     let (results, report) = pipeline::run(vision, Options::default(), async |flow| {
@@ -73,14 +73,15 @@ async fn send(
     finish(async {
         for frame in 0..input.frames {
             if frame == input.frames / 3 {
-                let (own, others) = divided(flow, input.objective).await?;
+                let (own, others) = divided(flow, input).await?;
                 flow.move_to(own.clone()).await?;
                 let (flow, second) = (flow.clone(), Rc::clone(second));
                 let (scene, frames) = (second_scene(&input.scene), second_frames(input.frames));
+                let replicas = input.replicas;
                 spawn(async move {
                     let mut found =
                         SharedFound { frames: Vec::new(), cores: others.len(), cores_of_first: own.len() };
-                    let vision = Vision { scene, last: frames - 1 };
+                    let vision = Vision { scene, last: frames - 1, replicas };
                     let options = Options { places: Some(others), ..Options::default() };
                     let each = |result: FrameResult| found.frames.push(FoundFrame::of(&result));
                     pipeline::process(vision, options, 0..frames, each).await?;
@@ -96,10 +97,14 @@ async fn send(
 }
 
 /// The places of the first pipeline and those of the second.
-async fn divided(flow: &RunningPipeline<Vision>, goal: Goal) -> isles::Result<(Vec<Place>, Vec<Place>)> {
+async fn divided(
+    flow: &RunningPipeline<Vision>,
+    input: &PipelineInput,
+) -> isles::Result<(Vec<Place>, Vec<Place>)> {
     let all: Vec<Place> = places().collect();
-    let demand = Demand::new(speed_ups(&flow.measured_costs().await?, all.len().min(STAGES)));
-    let objective = match goal {
+    let most = all.len().min(places_max(input.replicas));
+    let demand = Demand::new(speed_ups(&flow.measured_costs().await?, most));
+    let objective = match input.objective {
         Goal::Throughput => Objective::Throughput,
         Goal::Fairness => Objective::Fairness,
     };

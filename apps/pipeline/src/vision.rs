@@ -18,12 +18,22 @@ use std::rc::Rc;
 /// The number of stages.
 pub const STAGES: usize = 18;
 
+/// The stages that may run in replicas.
+const REPLICATED: usize = 2;
+
+/// The most places that the stages can use if those that match images run in up to `replicas` replicas each.
+pub fn places_max(replicas: usize) -> usize {
+    STAGES + REPLICATED * (replicas - 1)
+}
+
 /// The pipeline of a scene.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Vision {
     pub scene: Scene,
     /// The last frame, whose disparities are part of the result.
     pub last: u64,
+    /// The most replicas of each stage that matches images.
+    pub replicas: usize,
 }
 
 /// The objects found in a frame.
@@ -99,13 +109,21 @@ const SECOND: PairStages = PairStages {
     fill: "fill 2",
 };
 
+/// Sizes of the images of a pair, and the most replicas of the stage that matches them.
+#[derive(Clone, Copy)]
+struct BranchSize {
+    pixels: usize,
+    disparities: usize,
+    replicas: usize,
+}
+
 /// Adds the stages of a pair, from its images to its disparities.
 fn branch<In: CanSend>(
     stages: Stages<In, FrameValue<Pair>>,
     names: PairStages,
-    pixels: usize,
-    disparities: usize,
+    size: BranchSize,
 ) -> Stages<In, FrameValue<Image>> {
+    let BranchSize { pixels, disparities, replicas } = size;
     let of_pair = move |operations: u64, change: fn(Pair) -> Pair| {
         move |pair: FrameValue<Pair>| {
             charge(2 * pixels, operations);
@@ -124,6 +142,7 @@ fn branch<In: CanSend>(
             charge(pixels, 18 * disparities as u64);
             pair.map(|pair| matched(&pair, disparities))
         })
+        .replicated(replicas)
         .map(names.fill, move |map: FrameValue<Image>| {
             charge(pixels, 60);
             map.map(|map| filled(&map))
@@ -138,7 +157,8 @@ impl Pipeline for Vision {
         let scene = Rc::new(self.scene.clone());
         let (first, second, truth, last) =
             (Rc::clone(&scene), Rc::clone(&scene), Rc::clone(&scene), self.last);
-        let (pixels, disparities) = (scene.width * scene.height, scene.disparities);
+        let pixels = scene.width * scene.height;
+        let size = BranchSize { pixels, disparities: scene.disparities, replicas: self.replicas };
         Stages::new()
             .map("capture 1", move |frame: u64| {
                 charge(2 * pixels, 8);
@@ -151,8 +171,8 @@ impl Pipeline for Vision {
                     let frame = pair.frame;
                     (pair, FrameValue { frame, value: second.capture(frame, 1) })
                 },
-                |stages| branch(stages, FIRST, pixels, disparities),
-                |stages| branch(stages, SECOND, pixels, disparities),
+                |stages| branch(stages, FIRST, size),
+                |stages| branch(stages, SECOND, size),
             )
             .join("fuse", move |one: FrameValue<Image>, other: FrameValue<Image>| {
                 charge(pixels, 8);

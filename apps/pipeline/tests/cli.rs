@@ -32,13 +32,17 @@ fn the_objects_are_the_same_on_every_machine_whatever_is_resized_when() {
         ("--places 18 --machine loopback --resize 9@3,18@12", 2),
         ("--places 18 --machine chip:scc --cores 4 --resize 18@10", 1),
         ("--places 3 --machine threads --checkpoint 5 --resize 1@11", 1),
+        ("--places 24 --machine chip:scc --replicas 4 --cores 20 --resize 24@10", 1),
+        ("--places 4 --machine processes --replicas 2 --cores 2 --resize 4@5,3@9", 2),
     ] {
         let other = document(&format!("--frames 24 {line}"));
         assert_eq!((&other["frames"], &other["bad_pixels"]), (&one["frames"], &one["bad_pixels"]), "{line}");
         // The stages may also have been recombined by what they cost.
         let changes = other["pipeline"]["resizes"].as_array().unwrap();
         let changed = changes.iter().filter(|change| change["from"] != change["to"]).count();
-        assert_eq!(changed, resizes, "{line}: {changes:?}");
+        // Before costs are known, more places than stages are not used.
+        let is_right = if line.contains("--replicas") { changed >= resizes } else { changed == resizes };
+        assert!(is_right, "{line}: {changes:?}");
         assert_eq!(other["pipeline"]["stages"].as_array().unwrap().len(), 18);
     }
 }
@@ -86,6 +90,7 @@ fn what_cannot_be_run_is_refused_in_a_line_that_says_what_is_allowed() {
     for (line, expected) in [
         ("--places 2 --cores 0", "--cores is 0; allowed: 1 to 2, for 18 stages and 2 places"),
         ("--places 2 --cores 3", "--cores is 3; allowed: 1 to 2, for 18 stages and 2 places"),
+        ("--replicas 0", "0 is not in 1..=64"),
         ("--places 2 --resize 0@5", "--resize 0@5: allowed: 1 to 2 cores"),
         ("--places 2 --resize 3@5", "--resize 3@5: allowed: 1 to 2 cores"),
         ("--places 2 --resize 1@60", "--resize 1@60: allowed: frames 1 to 59"),

@@ -13,7 +13,7 @@ use crate::stream::{ReaderSnapshot, SnapshotStream};
 use http_body_util::{Either, Full, StreamBody};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode};
-use isles_view::{RunView, Series, SeriesInfo};
+use isles_view::{RunView, Series, SeriesInfo, stages_of};
 use serde::Serialize;
 
 /// The description of the interface.
@@ -66,7 +66,7 @@ const fn of_jobs(path: &'static str, method: Method, access: Access) -> RouteRow
 }
 
 /// The table; the files of the page stand before it.
-pub(crate) static ROUTES: [RouteRow; 13] = [
+pub(crate) static ROUTES: [RouteRow; 14] = [
     RouteRow {
         path: "/api/v1/session",
         method: Method::POST,
@@ -77,6 +77,7 @@ pub(crate) static ROUTES: [RouteRow; 13] = [
     get("/api/v1/stream", Access::View, stream),
     get("/api/v1/history", Access::View, history),
     get("/api/v1/output", Access::View, output),
+    get("/api/v1/stages", Access::View, stages),
     get("/api/v1/at", Access::View, at),
     get("/api/v1/summary", Access::View, summary),
     get("/api/v1/host", Access::View, host),
@@ -280,6 +281,13 @@ fn output(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -
         Ok(shared.with_view(|view| json(&view.output(place, after))))
     };
     look().unwrap_or_else(|refusal| *refusal)
+}
+
+fn stages(shared: &Shared, &RequestContext { query, .. }: &RequestContext<'_>) -> Answer {
+    match number(query, "until_ms", Some(u64::MAX)) {
+        Ok(until) => shared.with_view(|view| json(&stages_of(view, until))),
+        Err(refusal) => *refusal,
+    }
 }
 
 fn summary(shared: &Shared, _: &RequestContext<'_>) -> Answer {

@@ -38,7 +38,7 @@ pub use handle::{
 };
 pub use isles_transport::{Table, Work};
 pub use join::{everywhere, try_join_all};
-pub use local::output::{eprint, print, progress, show};
+pub use local::output::{eprint, print, progress, show, show_stages};
 pub use local::{Clock, CoreReading, Local, Step};
 pub use monitor::Monitor;
 pub use place::{Place, here, place_count, place_of, places};

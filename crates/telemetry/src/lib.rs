@@ -17,6 +17,7 @@ mod host;
 mod log;
 mod page;
 mod sample;
+mod stages;
 
 pub use counter::{COUNTERS, CounterGroup, CounterId, CounterInfo, CounterKind};
 pub use description::{MeshDescription, RunDescription};
@@ -30,3 +31,4 @@ pub use sample::{
     CounterValues, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, OutputLine, OutputStream,
     PairCount, PlaceSample, ProgressSample, RunEnd, Sample,
 };
+pub use stages::StageSample;

@@ -215,6 +215,9 @@ pub enum OutputStream {
     /// Nowhere: it is a result, which the program prints when its run is over.
     #[serde(rename = "result")]
     Result,
+    /// Nowhere: it is a report about stages of a pipeline, for views of the run.
+    #[serde(rename = "stages")]
+    Stages,
 }
 
 /// A line that a place has printed.

@@ -6,7 +6,7 @@
 
 use crate::screen::{Pane, Screen};
 use isles_telemetry::CounterId;
-use isles_view::{FinishView, PlaceCondition, ProgressView, RunState, Snapshot};
+use isles_view::{FinishView, PlaceCondition, ProgressView, RunState, Snapshot, StageView};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -24,7 +24,7 @@ const WIDTHS: [u16; 14] = [5, 7, 5, BAR_CELLS as u16, 6, 7, 6, 7, 6, 6, 8, 7, 5,
 const LEFT_OUT: [usize; 6] = [3, 4, 10, 9, 7, 11];
 
 /// The keys, for the help.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     ("?", "this help"),
     ("q, Ctrl-C", "quit; the run continues"),
     ("j k, arrows", "next and previous place; PgUp PgDn Home End"),
@@ -36,6 +36,7 @@ const KEYS: [(&str, &str); 13] = [
     ("g t", "table of places"),
     ("g f", "open finishes"),
     ("g m", "messages between places"),
+    ("g l", "stages of pipelines"),
     ("g w", "warnings"),
     ("g j", "jobs, with --jobs DIR; Enter shows the last lines of one"),
 ];
@@ -51,6 +52,7 @@ pub fn screen(frame: &mut Frame<'_>, screen: &Screen) {
         Pane::Place => lines(frame, pane, "place", place_lines(screen)),
         Pane::Finishes => lines(frame, pane, "open finishes", finish_lines(screen)),
         Pane::Messages => lines(frame, pane, "messages, the largest first", message_lines(screen)),
+        Pane::Stages => lines(frame, pane, "stages of pipelines", stage_lines(screen)),
         Pane::Warnings => lines(frame, pane, "warnings", warning_lines(screen)),
         Pane::Jobs => jobs(frame, pane, screen),
         Pane::Job => {
@@ -353,6 +355,18 @@ fn message_lines(screen: &Screen) -> Vec<Line<'static>> {
         Line::from(format!("{from:>6} to {to:<6} {messages:>12} messages {bytes:>14} bytes"))
     };
     pairs.into_iter().map(line).collect()
+}
+
+fn stage_lines(screen: &Screen) -> Vec<Line<'static>> {
+    let line = |stage: &StageView| {
+        let StageView { pipeline, name, place, items_per_s, waiting, queue, .. } = stage;
+        let name = plain(name);
+        Line::from(format!(
+            "{name:<24} pipeline {pipeline:<3} place {place:<5} {items_per_s:>10.1} items/s, {waiting} of {queue} waiting"
+        ))
+    };
+    let lines: Vec<Line<'static>> = screen.stages.iter().map(line).collect();
+    if lines.is_empty() { vec![Line::from("no pipeline runs, or none for a second yet")] } else { lines }
 }
 
 fn warning_lines(screen: &Screen) -> Vec<Line<'static>> {

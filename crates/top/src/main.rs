@@ -16,7 +16,7 @@ mod tests;
 
 use clap::Parser;
 use isles_telemetry::{DirectoryError, shown};
-use isles_view::{LiveRun, RunView, WatchError};
+use isles_view::{LiveRun, RunView, WatchError, stages_of};
 use jobs::JobSource;
 use ratatui::crossterm::event::{self, Event};
 use screen::{KeyOutcome, Pane, Screen};
@@ -114,6 +114,9 @@ fn watch(run: &mut LiveRun, jobs: Option<&JobSource>) -> io::Result<()> {
             if run.refresh().is_ok() {
                 screen.take(run.latest().clone());
             }
+            if screen.pane == Pane::Stages && !screen.is_paused {
+                screen.stages = stages_of(run, u64::MAX).stages;
+            }
             if let Some(jobs) = jobs.filter(|_| screen.shows_jobs() && !screen.is_paused) {
                 let chosen = screen.chosen_job().filter(|_| screen.pane == Pane::Job);
                 jobs.refresh(&mut screen.jobs, chosen);
@@ -127,7 +130,9 @@ fn watch(run: &mut LiveRun, jobs: Option<&JobSource>) -> io::Result<()> {
             match event::read()? {
                 Event::Key(key) if screen.key(key) == KeyOutcome::End => return Ok(()),
                 // A choice is asked for at once.
-                Event::Key(_) if screen.shows_jobs() => (is_new, looked) = (true, looked - LOOK_EVERY),
+                Event::Key(_) if screen.shows_jobs() || screen.pane == Pane::Stages => {
+                    (is_new, looked) = (true, looked - LOOK_EVERY)
+                }
                 Event::Key(_) | Event::Resize(..) => is_new = true,
                 _ => {}
             }

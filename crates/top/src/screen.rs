@@ -5,7 +5,7 @@
 
 use crate::jobs::ShownJobs;
 use isles_telemetry::{CounterId, RunDescription};
-use isles_view::{PlaceCondition, Snapshot};
+use isles_view::{PlaceCondition, Snapshot, StageView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -33,6 +33,8 @@ pub enum Pane {
     Finishes,
     /// Messages between places.
     Messages,
+    /// The stages of pipelines.
+    Stages,
     /// Warnings of the run.
     Warnings,
     /// The jobs that the run manages.
@@ -73,6 +75,8 @@ pub struct Screen {
     pub is_typing: bool,
     /// `true` if the last key was `g`.
     pub is_g_pressed: bool,
+    /// The stages of pipelines that run.
+    pub stages: Vec<StageView>,
     /// `true` if there is a source of jobs.
     pub has_jobs: bool,
     pub jobs: ShownJobs,
@@ -96,6 +100,7 @@ impl Screen {
             filter: String::new(),
             is_typing: false,
             is_g_pressed: false,
+            stages: Vec::new(),
             has_jobs: false,
             jobs: ShownJobs::default(),
             job_cursor: 0,
@@ -204,6 +209,7 @@ impl Screen {
             KeyCode::Char('t') => Pane::Places,
             KeyCode::Char('f') => Pane::Finishes,
             KeyCode::Char('m') => Pane::Messages,
+            KeyCode::Char('l') => Pane::Stages,
             KeyCode::Char('w') => Pane::Warnings,
             KeyCode::Char('j') => Pane::Jobs,
             _ => self.pane,

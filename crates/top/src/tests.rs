@@ -7,7 +7,7 @@ use isles_telemetry::{
     COUNTERS, CounterId, DeathCause, EnergySample, Liveness, OpenFinish, PairCount, ProgressSample,
     RunDescription, RunEnd, Sample,
 };
-use isles_view::{Snapshot, SnapshotBuilder};
+use isles_view::{Snapshot, SnapshotBuilder, StageView};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -185,6 +185,26 @@ fn panes_show_finishes_messages_warnings_and_keys() {
     assert!(scene.picture().contains("  src/main.rs:7 at place 0, open for 20.0 s; waits for 3 at place 1"));
     scene.press("gm");
     assert!(scene.picture().contains("0 to 1                12 messages            345 bytes"));
+    scene.press("gl");
+    assert!(scene.picture().contains("no pipeline runs"));
+    let name = "mat\u{1b}ch".to_owned();
+    scene.screen.stages = vec![StageView {
+        pipeline: 0,
+        stage: 6,
+        name,
+        place: 1,
+        items_per_s: 2.54,
+        waiting: 3,
+        queue: 4,
+        time_ms: 0,
+    }];
+    let picture = scene.picture();
+    assert!(
+        picture.contains(
+            "match                    pipeline 0   place 1             2.5 items/s, 3 of 4 waiting"
+        ),
+        "{picture}"
+    );
     scene.press("?");
     assert!(scene.picture().contains("samples are still read meanwhile"));
     scene.press("gt");

@@ -12,6 +12,7 @@ mod columns;
 mod history;
 mod live;
 mod replay;
+mod stages;
 mod summary;
 mod warnings;
 
@@ -23,6 +24,7 @@ pub use columns::CounterColumns;
 pub use history::{History, HistoryRing, Series, SeriesInfo};
 pub use live::{LiveRun, WatchError};
 pub use replay::ReplayedRun;
+pub use stages::{StageView, StagesView, stages_of};
 pub use summary::{PastWarning, Summary};
 pub use warnings::{Warning, WarningKind};
 

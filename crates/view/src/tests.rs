@@ -6,7 +6,7 @@ use isles_telemetry::{
     COUNTERS, CounterId, DeathCause, EnergySample, LinkSample, Liveness, OpenFinish, PairCount, PlaceSample,
     ProgressSample, RunEnd, Sample,
 };
-use isles_telemetry::{LogReader, LogWriter, OutputLine, OutputStream};
+use isles_telemetry::{LogReader, LogWriter, OutputLine, OutputStream, StageSample};
 
 fn description(machine: &str) -> RunDescription {
     let mesh = machine.starts_with("chip:").then(|| MeshDescription {
@@ -403,4 +403,40 @@ fn a_summary_is_of_the_whole_run_and_knows_when_it_last_worked() {
     assert_eq!(summary.power, None);
     let warned: Vec<(WarningKind, u32)> = summary.warnings.iter().map(|one| (one.kind, one.places)).collect();
     assert_eq!(warned, [(WarningKind::FinishOpen, 1)], "it is told also when it is over");
+}
+
+#[test]
+fn stages_are_those_of_the_newest_groups_that_have_not_ended() {
+    let path = std::env::temp_dir().join(format!("isles-stages-{}", std::process::id()));
+    let mut log = LogWriter::create(&path, &description("processes")).unwrap();
+    log.append(&sample(1000)).unwrap();
+    let group = |epoch, first, names: &[&str], waiting| {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        StageSample { pipeline: 4, epoch, first, items_per_s: 2.5, waiting, queue: 4, names }.to_line()
+    };
+    let line = |(index, text): (usize, String)| {
+        let seq = index as u64 + 1;
+        OutputLine { seq, time_ms: 1000 * seq, stream: OutputStream::Stages, text }
+    };
+    let lines = |texts: Vec<String>| texts.into_iter().enumerate().map(line).collect::<Vec<_>>();
+    // The group of the second epoch reports before the one of the first has ended.
+    let first = lines(vec![group(1, 0, &["a", "b"], 1), group(2, 0, &["a"], 3), group(1, 0, &[], 0)]);
+    let second = lines(vec![group(1, 2, &["c"], 0), "no report".to_owned(), group(2, 1, &["b", "c"], 2)]);
+    let third = lines(vec![group(1, 3, &["d"], 0), group(1, 3, &[], 0)]);
+    for (place, lines) in [first, second, third].iter().enumerate() {
+        log.append_output(place as u32, lines, true).unwrap();
+    }
+    log.finish(RunEnd::Ended, None).unwrap();
+    let run = ReplayedRun::of(LogReader::open(&path).unwrap());
+    std::fs::remove_file(path).unwrap();
+    let at = |until_ms| {
+        let StagesView { stages, reported } = stages_of(&run, until_ms);
+        assert!(reported);
+        let row = |row: &StageView| (row.stage, row.name.clone(), row.place, row.waiting);
+        stages.iter().map(row).collect::<Vec<_>>()
+    };
+    let row = |stage, name: &str, place, waiting| (stage, name.to_owned(), place, waiting);
+    assert_eq!(at(0), []);
+    assert_eq!(at(1000), [row(0, "a", 0, 1), row(1, "b", 0, 1), row(2, "c", 1, 0), row(3, "d", 2, 0)]);
+    assert_eq!(at(9000), [row(0, "a", 0, 3), row(1, "b", 1, 2), row(2, "c", 1, 2)]);
 }

@@ -96,9 +96,28 @@ export interface History {
     series: Record<string, (number | null)[]>;
 }
 
-export interface OutputLine { seq: number; time_ms: number; stream?: "stdout" | "stderr" | "result"; text: string }
+export interface OutputLine {
+    seq: number;
+    time_ms: number;
+    stream?: "stdout" | "stderr" | "result" | "stages";
+    text: string;
+}
 /** `recorded` is false where nobody keeps what places print. */
 export interface Output { lines: OutputLine[]; dropped: number; recorded?: boolean }
+
+/** A stage of a pipeline at one of its places; rate and queue are those of the stages that run together there. */
+export interface Stage {
+    pipeline: number;
+    stage: number;
+    name: string;
+    place: number;
+    items_per_s: number;
+    waiting: number;
+    queue: number;
+    time_ms: number;
+}
+/** `reported` says whether a pipeline has ever told of its stages. */
+export interface Stages { stages: Stage[]; reported: boolean }
 
 /** What a run that is over came to. */
 export interface Summary {
@@ -222,6 +241,9 @@ export const getSummary = () => get<Summary>("summary");
 
 /** The lines after a sequence number; they begin at 1, so 0 asks for all that is kept. */
 export const getOutput = (place: number, after: number) => get<Output>(`output?place=${place}&after=${after}`);
+
+export const getStages = (until_ms: number | null) =>
+    get<Stages>(until_ms === null ? "stages" : `stages?until_ms=${Math.round(until_ms)}`);
 
 export const getJobs = () => get<JobsAnswer>("jobs");
 export const tellJobs = (request: object) => post<OrderAnswer>("jobs", request);

@@ -5,7 +5,8 @@
 
 import { UPRIGHT, type Pose } from "./pose";
 
-export const VIEWS = ["summary", "chip", "core", "messages", "finishes", "power", "jobs", "warnings"] as const;
+export const VIEWS = ["summary", "chip", "core", "messages", "finishes", "stages", "power", "jobs",
+    "warnings"] as const;
 export type ViewName = typeof VIEWS[number];
 
 /** Views that two fingers scale, turn and move: those of cores. */

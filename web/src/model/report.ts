@@ -35,6 +35,7 @@ export function answerOf(report: Report, path: string): unknown {
         case "/at": return pictureAt(report, Number(query.get("time_ms")));
         case "/summary": return report.summary;
         case "/history": return historyOf(report, query.get("counter") ?? "");
+        case "/stages": return { stages: [], reported: false };
         case "/output": return outputOf(report, query.get("place") ?? "");
         default: throw new Error(`a report does not know ${path}`);
     }

@@ -37,6 +37,8 @@ export class Store {
     focusPane = 0;
     /** The pane that is to be in the window when it is drawn, or 0. */
     seenPane = 0;
+    /** Whether a pipeline has told of its stages. */
+    hasStages = false;
     /** Of a replay. */
     playing = false;
     /** The time that was asked for last, in ms; the picture follows. */
@@ -295,6 +297,7 @@ export class Store {
     /** Whether there is something to show in a view of this run. */
     offers(view: ViewName): boolean {
         if (view === "jobs") return this.run?.jobs === true;
+        if (view === "stages") return this.hasStages;
         if (view === "summary") return this.run?.mode === "replay" || this.over;
         return view !== "power" || this.shown?.places.watt !== undefined;
     }

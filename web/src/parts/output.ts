@@ -42,7 +42,8 @@ export class PlaceOutput extends Element {
 
     override render() {
         const until = store.run?.mode === "replay" || store.paused ? store.shown?.time_ms ?? 0 : Infinity;
-        const printed = this.of === this.place ? this.lines.filter((line) => line.time_ms <= until) : [];
+        const isPrinted = (line: OutputLine) => line.time_ms <= until && line.stream !== "stages";
+        const printed = this.of === this.place ? this.lines.filter(isPrinted) : [];
         const lines = printed.slice(-LINES);
         return html`
             <div class="part-head">

@@ -25,6 +25,7 @@ import "../views/core";
 import "../views/finishes";
 import "../views/jobs";
 import "../views/messages";
+import "../views/stages";
 import "../views/summary";
 import "./help";
 import "./palette";
@@ -188,6 +189,7 @@ export class App extends Element implements Shell {
             case "core": return html`<isles-core-view .pane=${pane}></isles-core-view>`;
             case "messages": return html`<isles-messages-view .pane=${pane}></isles-messages-view>`;
             case "finishes": return html`<isles-finishes-view .pane=${pane}></isles-finishes-view>`;
+            case "stages": return html`<isles-stages-view .pane=${pane}></isles-stages-view>`;
             case "power": return html`<isles-power-view .pane=${pane}></isles-power-view>`;
             case "jobs": return html`<isles-jobs-view .pane=${pane}></isles-jobs-view>`;
             case "warnings": return html`<isles-warnings-view .pane=${pane}></isles-warnings-view>`;

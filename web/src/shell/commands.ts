@@ -19,11 +19,12 @@ export interface Command {
 const [LARGER, TURN] = [1.25, Math.PI / 6];
 
 export const VIEW_NAMES: Record<ViewName, string> = {
-    summary: "Summary", chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", power: "Power",
-    jobs: "Jobs", warnings: "Warnings",
+    summary: "Summary", chip: "Chip", core: "Place", messages: "Messages", finishes: "Finishes", stages: "Stages",
+    power: "Power", jobs: "Jobs", warnings: "Warnings",
 };
 const VIEW_KEYS: Record<ViewName, string> = {
-    summary: "s", chip: "c", core: "o", messages: "m", finishes: "f", power: "p", jobs: "j", warnings: "w",
+    summary: "s", chip: "c", core: "o", messages: "m", finishes: "f", stages: "l", power: "p", jobs: "j",
+    warnings: "w",
 };
 
 /** The name of a view for this run: a run without a mesh has no chip. */

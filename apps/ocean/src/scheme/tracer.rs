@@ -80,6 +80,11 @@ impl TracerScratch {
             above: row(),
         }
     }
+
+    /// The faces of a direction: western for 0, northern for 1.
+    fn faces(&mut self, direction: usize) -> &mut FaceRow {
+        if direction == 0 { &mut self.west } else { &mut self.north }
+    }
 }
 
 /// The tracer at a face: `upstream` and the difference `rise` to the cell downstream, `before` the one to the cell
@@ -112,6 +117,14 @@ impl GridRow {
     }
 }
 
+/// The faces of a level in one direction, western (0) or northern (1), of the cells of a row.
+#[derive(Clone, Copy, Debug)]
+struct LevelFaces {
+    row: GridRow,
+    level: usize,
+    direction: usize,
+}
+
 impl Advection<'_> {
     /// Computes the tracer after the step, and the vertical velocities at the bottoms of all levels and at the surface.
     pub fn advance(
@@ -131,17 +144,18 @@ impl Advection<'_> {
                 scratch.below.fill(0.0);
             }
             for level in 0..tile.levels {
-                self.flow(row, level, 1, seen, scratch);
+                let faces = |direction| LevelFaces { row, level, direction };
+                self.flow(faces(1), seen, scratch);
                 if number >= -1 {
-                    self.flow(row, level, 0, seen, scratch);
+                    self.flow(faces(0), seen, scratch);
                     let (under, over) = rise.split_at_mut((level + 1) * plane);
                     self.lift(row, &under[level * plane..], &mut over[..plane], level, scratch);
                 }
                 if number >= -1 && number < tile.rows as isize {
-                    self.advect(row, level, 1, seen, scratch);
+                    self.advect(faces(1), seen, scratch);
                 }
                 if (0..tile.rows as isize).contains(&number) {
-                    self.advect(row, level, 0, seen, scratch);
+                    self.advect(faces(0), seen, scratch);
                     self.advect_up(row, level, seen.tracer, &rise[(level + 1) * plane..], scratch);
                     let here = level * plane..(level + 1) * plane;
                     self.collect(row, level, &seen.tracer[here.clone()], &mut next[here], scratch);
@@ -179,7 +193,7 @@ impl Advection<'_> {
             let values =
                 [&surface[line.clone()], &depth[line.clone()], &surface[there.clone()], &depth[there]];
             let mask = &self.mask(direction)[line];
-            let faces = if direction == 0 { &mut scratch.west } else { &mut scratch.north };
+            let faces = scratch.faces(direction);
             let own = row.alone(1, 2);
             thicken_faces(&mut faces.wet[own.clone()], values);
             let by = self.step * levels / spacing;
@@ -191,21 +205,15 @@ impl Advection<'_> {
         }
     }
 
-    /// Transports of a level through the faces of a row.
-    fn flow(
-        &self,
-        row: GridRow,
-        level: usize,
-        direction: usize,
-        seen: &TracerFields<'_>,
-        scratch: &mut TracerScratch,
-    ) {
+    /// Transports through faces.
+    fn flow(&self, faces: LevelFaces, seen: &TracerFields<'_>, scratch: &mut TracerScratch) {
+        let LevelFaces { row, level, direction } = faces;
         let part = 1.0 / self.tile.levels as f64;
         let share = 1.0 / f64::from(self.substeps);
         let (line, own) = (self.faces(row, direction).with(1, 2), row.alone(1, 2));
         let velocity = &seen.velocities[direction][level * self.tile.plane()..][line.clone()];
         let (sum, mean) = (&seen.sums[direction][line.clone()], &self.mean[direction][line]);
-        let FaceRow { wet, flow, .. } = if direction == 0 { &mut scratch.west } else { &mut scratch.north };
+        let FaceRow { wet, flow, .. } = scratch.faces(direction);
         mix_flow(&mut flow[own.clone()], ([velocity, sum, mean, &wet[own]], [part, share]));
     }
 
@@ -221,15 +229,9 @@ impl Advection<'_> {
         lift_row(&mut over[line], (values, [by_x, by_y, part]));
     }
 
-    /// The amount of tracer of a level that passes each face of a row.
-    fn advect(
-        &self,
-        row: GridRow,
-        level: usize,
-        direction: usize,
-        seen: &TracerFields<'_>,
-        scratch: &mut TracerScratch,
-    ) {
+    /// The amount of tracer that passes each face.
+    fn advect(&self, faces: LevelFaces, seen: &TracerFields<'_>, scratch: &mut TracerScratch) {
+        let LevelFaces { row, level, direction } = faces;
         let (along, spacing) = self.direction(direction);
         let spread = self.physics.diffusivity / (spacing * self.tile.levels as f64);
         let right = 1 - direction;
@@ -237,8 +239,7 @@ impl Advection<'_> {
         let (start, n) = (line.start, line.len());
         let tracer = &seen.tracer[level * self.tile.plane()..][..self.tile.plane()];
         let mask = self.mask(direction);
-        let FaceRow { wet, courant, flow, carried } =
-            if direction == 0 { &mut scratch.west } else { &mut scratch.north };
+        let FaceRow { wet, courant, flow, carried } = scratch.faces(direction);
         let faces = Faces {
             second: &tracer[start - 2 * along..][..n],
             first: &tracer[start - along..][..n],

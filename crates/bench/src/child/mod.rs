@@ -94,6 +94,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("isles-pipeline-short", pipelines::short),
     ("isles-pipeline-long", pipelines::long),
     ("isles-pipeline-resizes", pipelines::resizes),
+    ("isles-pipeline-slow", pipelines::slow),
     ("isles-hub-loop", hubs::semaphore_loop),
     ("tokio-semaphore-loop", tasks::tokio_semaphore_loop),
     ("loop-pipeline-long", tasks::loop_pipeline),

@@ -13,9 +13,10 @@ const LOOP: &str = "plain loop";
 const HUBS: &str = "isles";
 const TOKIO_SEMAPHORES: &str = "tokio";
 const ALL_PLACES: &str = "isles, 18 places";
+const FOUR_PLACES: &str = "isles, 4 places";
 
 /// The groups of `pipeline`, in the order in which they are run.
-pub const GROUPS: &[Group] = &[SHORT, LONG, RESIZES];
+pub const GROUPS: &[Group] = &[SHORT, LONG, SLOW, RESIZES];
 
 /// The groups of `hubs`.
 pub const HUB_GROUPS: &[Group] = &[HUBS_ONE, HUBS_TWO];
@@ -86,6 +87,27 @@ const LONG: Group = Group {
             quoted_with: None,
         },
     ],
+};
+
+const SLOW: Group = Group {
+    name: "pipeline-slow",
+    setting: "4,000 items through a stage of about 360 µs between two short ones; 4 places on 2 cores have 2 replicas of it",
+    slow: false,
+    contenders: &[
+        Contender { label: ONE_PLACE, program: ours("isles-pipeline-slow", 1) },
+        Contender { label: FOUR_PLACES, program: ours("isles-pipeline-slow", 4) },
+    ],
+    rows: &[Row {
+        name: "pipeline-replicas",
+        question: "a slow stage between short ones, in 2 replicas",
+        unit: "s",
+        better: Better::Less,
+        ours: figure(FOUR_PLACES, "seconds"),
+        peers: &[],
+        beside: &[figure(ONE_PLACE, "seconds")],
+        targets: &[Target::Speedup { limit: 1.8, over: ONE_PLACE }],
+        quoted_with: None,
+    }],
 };
 
 const RESIZES: Group = Group {

@@ -62,6 +62,7 @@ fn what_is_answered_is_what_the_document_says() {
     run.places.lock().unwrap()[1].add_total(5, "sources");
     run.places.lock().unwrap()[0].add_done(2);
     run.places.lock().unwrap()[0].print(OutputStream::Error, "a \u{1b}[31mred\nline\n");
+    run.places.lock().unwrap()[1].print(OutputStream::Stages, "0\t1\t3\t2.5\t1\t4\tmatch 1\n");
     run.head.died(2, DeathCause::Killed(9));
     run.copy(7);
     let server = Server::live(&run);
@@ -74,11 +75,16 @@ fn what_is_answered_is_what_the_document_says() {
         ("/api/v1/history", "?places=0,2&counter=busy&from_ms=0&to_ms=99999"),
         ("/api/v1/history", "?places=1%2C2&counter=tasks"),
         ("/api/v1/output", "?place=0&after=0"),
+        ("/api/v1/stages", ""),
+        ("/api/v1/stages", "?until_ms=0"),
     ] {
         let answer = server.get(&format!("{path}{query}"));
         assert_eq!(answer.status, 200, "{path}{query}: {}", answer.body);
         check(&document, schema(path), &answer.json(), path);
     }
+    let stages = server.get("/api/v1/stages").json();
+    let stage = (&stages["stages"][0]["name"], &stages["stages"][0]["place"], &stages["reported"]);
+    assert_eq!(stage, (&"match 1".into(), &1.into(), &true.into()));
     let snapshot = next(&mut server.stream());
     check(&document, &document["components"]["schemas"]["Snapshot"], &snapshot, "snapshot");
     assert_eq!(snapshot["places"]["state"], serde_json::json!(["idle", "idle", "dead"]));
@@ -125,6 +131,7 @@ fn bad_queries_are_refused_with_what_is_allowed() {
         ("history?places=0,x&counter=busy", "places is \"0,x\""),
         ("history?places=0&counter=what", "counter is \"what\"; allowed: busy, tasks"),
         ("history?places=0&counter=busy&from_ms=-1", "from_ms is \"-1\"; allowed: a whole number"),
+        ("stages?until_ms=now", "until_ms is \"now\"; allowed: a whole number"),
         ("output?place=2", "place is \"2\"; allowed: 0 to 1"),
         ("output", "place is \"\""),
         ("at?time_ms=x", "time_ms is \"x\""),

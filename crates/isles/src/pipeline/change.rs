@@ -7,9 +7,10 @@
 use super::Pipeline;
 use super::flow::{Exit, PipelineState, partition_of};
 use super::group_starter::{Command, command};
+use super::links::ReplicatedGroup;
 use super::local::LocalPipeline;
 use super::options::check_cores;
-use super::packet::{EpochPlan, StageMessage};
+use super::packet::{EpochPlan, StagePacket};
 use super::recovery::{is_dead, is_death};
 use super::report::StageReport;
 use super::source::Marker;
@@ -43,9 +44,20 @@ fn stage_facts<P: Pipeline>(local: &LocalPipeline<P>, first: usize, end: usize) 
 pub(super) struct Prepared {
     pub(super) groups: Vec<PlacedGroup>,
     pub(super) epoch: u64,
-    pub(super) entry: Sender<StageMessage>,
-    exit: Receiver<StageMessage>,
+    pub(super) entry: Sender<StagePacket>,
+    exit: Receiver<StagePacket>,
     tasks: Vec<(Place, GroupTask)>,
+}
+
+/// Both ends of the channels between two groups.
+type ChannelEnds = (Vec<Sender<StagePacket>>, Vec<Receiver<StagePacket>>);
+
+/// The ends of a replica: one; those of a group of one replica: all.
+fn ends_of<T: Clone>(ends: &[T], replica: Option<usize>) -> Vec<T> {
+    match replica {
+        Some(replica) => vec![ends[replica].clone()],
+        None => ends.to_vec(),
+    }
 }
 
 /// Lets the next change be prepared.
@@ -91,7 +103,11 @@ impl<P: Pipeline> PipelineState<P> {
                     }
                 }
                 Ok(false) => {}
-                changed => return changed.map(drop),
+                Ok(true) => {
+                    self.cores.set(cores.unwrap_or(self.cores.get()));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -104,7 +120,8 @@ impl<P: Pipeline> PipelineState<P> {
     ) -> Result<bool> {
         let _guard = self.change_guard().await;
         if let Some(cores) = cores {
-            check_cores(cores, self.live_places().len(), self.names.len())?;
+            let costs = self.local.lock().monitor.costs();
+            check_cores(cores, self.live_places().len(), &costs)?;
         }
         self.gather().await?;
         let costs = self.local.lock().monitor.costs();
@@ -118,7 +135,7 @@ impl<P: Pipeline> PipelineState<P> {
         if partition == partition_of(&before) && before.iter().all(stays) {
             return Ok(true);
         }
-        check_cores(partition.groups(), self.live_places().len(), self.names.len())?;
+        check_cores(partition.places(), self.live_places().len(), &costs)?;
         let prepared = self.prepare(&partition, false).await?;
         if self.source.atomic(|source| source.takes_no_change()) {
             return Ok(true);
@@ -145,7 +162,7 @@ impl<P: Pipeline> PipelineState<P> {
     /// See [`RunningPipeline::rebalance`](super::RunningPipeline::rebalance).
     pub(super) async fn rebalance(&self) -> Result<()> {
         let recombine = |partition: &Partition, costs: &StageCosts| {
-            let optimal = Partition::optimal(costs, partition.groups());
+            let optimal = Partition::optimal(costs, self.cores.get().min(self.live_places().len()).max(1));
             let (before, after) = (partition.bottleneck(costs), optimal.bottleneck(costs));
             if after + after / GAIN_MIN <= before { optimal } else { partition.clone() }
         };
@@ -160,21 +177,44 @@ impl<P: Pipeline> PipelineState<P> {
         let assigned = assign(&self.groups.borrow(), partition, &numbers, &bytes);
         let epoch = self.epoch.get() + 1;
         self.epoch.set(epoch);
-        let queue = self.options.queue;
-        let (mut output, exit) = channel::<StageMessage>(queue);
-        let (mut groups, mut tasks) = (Vec::new(), Vec::new());
-        for (stages, number) in partition.ranges().zip(assigned).collect::<Vec<_>>().into_iter().rev() {
-            let place = Place::new(number).expect("it is a place of the run");
-            let (entry, input) = finish(async { channel_at::<StageMessage>(place, queue).await }).await?;
-            tasks.push((
-                place,
-                GroupTask { epoch, stages: stages.clone(), is_first, keeper: here(), input, output },
-            ));
-            groups.push(PlacedGroup { stages, place: number });
-            output = entry;
+        let placed = |(stages, place)| PlacedGroup { stages, place };
+        let groups: Vec<PlacedGroup> = partition.replica_ranges().zip(assigned).map(placed).collect();
+        let all = ReplicatedGroup::with_relays(partition, &groups);
+        let (output, exit) = channel::<StagePacket>(self.options.queue);
+        let (mut outputs, mut tasks) = (vec![output], Vec::new());
+        for (index, ReplicatedGroup { stages, places }) in all.iter().enumerate().rev() {
+            let senders = if index == 0 { 1 } else { all[index - 1].places.len() };
+            let (entries, inputs) = self.channels(places, senders).await?;
+            for (replica, place) in places.iter().enumerate() {
+                let replica = (places.len() > 1).then_some(replica);
+                let task = GroupTask {
+                    pipeline: self.number,
+                    epoch,
+                    stages: stages.clone(),
+                    is_first,
+                    is_replica: replica.is_some(),
+                    keeper: here(),
+                    inputs: ends_of(&inputs, replica),
+                    outputs: ends_of(&outputs, replica),
+                };
+                tasks.push((*place, task));
+            }
+            outputs = entries;
         }
-        groups.reverse();
-        Ok(Prepared { groups, epoch, entry: output, exit, tasks })
+        let entry = outputs.pop().expect("the first group has one channel");
+        Ok(Prepared { groups, epoch, entry, exit, tasks })
+    }
+
+    /// Makes the channels between `senders` replicas and those of the next group at `places`, one of which is 1.
+    async fn channels(&self, places: &[Place], senders: usize) -> Result<ChannelEnds> {
+        let (mut entries, mut inputs) = (Vec::new(), Vec::new());
+        for replica in 0..places.len().max(senders) {
+            let (place, queue) = (places[replica.min(places.len() - 1)], self.options.queue);
+            let (entry, input) = finish(async { channel_at::<StagePacket>(place, queue).await }).await?;
+            entries.push(entry);
+            inputs.push(input);
+        }
+        Ok((entries, inputs))
     }
 
     /// Starts prepared groups, which become those that take the next items.
@@ -223,12 +263,15 @@ impl<P: Pipeline> PipelineState<P> {
     /// The stages as they are, and the bytes of states that have moved between places.
     pub(super) async fn stage_reports(&self) -> Result<(Vec<StageReport>, u64)> {
         let groups = self.groups.borrow().clone();
-        let partition = partition_of(&groups);
-        let mut stages = Vec::new();
+        let mut stages: Vec<StageReport> = Vec::new();
         for (stage, fact) in self.facts().await? {
+            if stage < stages.len() {
+                continue; // another replica of it
+            }
+            let runs = |group: &&PlacedGroup| group.stages.contains(&stage);
             stages.push(StageReport {
                 name: self.names[stage],
-                place: groups[partition.group_of(stage)].place,
+                places: groups.iter().filter(runs).map(|group| group.place).collect(),
                 cost: fact.mean.map(|mean| Duration::from_nanos(mean as u64)),
                 state_bytes: fact.state_bytes,
             });

@@ -6,7 +6,7 @@
 use super::group_starter::{Command, GroupStarter, command, outcome, start_groups};
 use super::local::LocalPipeline;
 use super::options::{Options, check_places};
-use super::packet::StageMessage;
+use super::packet::{StageMessage, StagePacket};
 use super::recovery::{Replay, is_death};
 use super::report::{PipelineReport, Resize};
 use super::source::{PipelineSource, SendPermit, send_markers};
@@ -18,17 +18,22 @@ use isles_protocol::pipeline::{Partition, PlacedGroup, StageCosts};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Items after which [`process`](super::process) recombines the stages for the first time.
-const REBALANCED_FIRST: u64 = 16;
+/// Items after which [`process`](super::process) recombines the stages at first: often, because the last stages are not
+/// measured before items have filled the queues of all groups.
+const REBALANCED_FIRST: [u64; 3] = [16, 64, 256];
 
-/// Items between two looks of [`process`](super::process) whether other groups are faster.
+/// Items between two later looks of [`process`](super::process) whether other groups are faster.
 const REBALANCED_APART: u64 = 512;
+
+/// The number of the next pipeline, by which those who watch the run tell pipelines apart.
+static NEXT_PIPELINE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns `true` if stages are looked at before this item.
 pub(super) fn is_time_to_rebalance(item: u64) -> bool {
-    item == REBALANCED_FIRST || item > 0 && item.is_multiple_of(REBALANCED_APART)
+    REBALANCED_FIRST.contains(&item) || item > 0 && item.is_multiple_of(REBALANCED_APART)
 }
 
 /// A pipeline that runs. Clones are the same pipeline; they stay at the place that runs it.
@@ -44,8 +49,11 @@ impl<P: Pipeline> Clone for RunningPipeline<P> {
 
 /// State that clones share.
 pub(super) struct PipelineState<P: Pipeline> {
+    pub(super) number: u64,
     pub(super) local: PlaceLocal<LocalPipeline<P>>,
     pub(super) options: Options,
+    /// The number of places that was asked for; the groups may use fewer.
+    pub(super) cores: Cell<usize>,
     /// The places that it may use.
     pub(super) usable: RefCell<Vec<Place>>,
     pub(super) names: Rc<[&'static str]>,
@@ -70,7 +78,7 @@ pub(super) struct PipelineState<P: Pipeline> {
 #[derive(Clone)]
 pub(super) struct Exit {
     pub(super) epoch: u64,
-    pub(super) results: Receiver<StageMessage>,
+    pub(super) results: Receiver<StagePacket>,
     pub(super) groups: Rc<[PlacedGroup]>,
 }
 
@@ -187,7 +195,7 @@ impl<P: Pipeline> RunningPipeline<P> {
                 shared.recover().await?;
                 continue;
             };
-            match results.recv().await {
+            match results.recv().await.map(|packet| packet.message) {
                 Ok(StageMessage::Item { number, payload }) => {
                     if number < shared.sink.borrow().received {
                         continue; // it was received before a place died
@@ -230,7 +238,7 @@ impl<P: Pipeline> RunningPipeline<P> {
     /// not wait until the items before have left the pipeline.
     ///
     /// # Errors
-    /// [`ErrorKind::Misused`]: no cores, or more than there are places or stages. [`ErrorKind::DeadPlace`].
+    /// [`ErrorKind::Misused`]: no cores, or more than there are places or replicas of stages. [`ErrorKind::DeadPlace`].
     pub async fn resize(&self, cores: usize) -> Result<()> {
         self.shared.change(|partition, costs| partition.resized(costs, cores), Some(cores)).await
     }
@@ -238,18 +246,22 @@ impl<P: Pipeline> RunningPipeline<P> {
     /// Runs the pipeline in these groups from the next item on; otherwise as [`RunningPipeline::resize`].
     ///
     /// # Errors
-    /// As [`RunningPipeline::resize`].
+    /// [`ErrorKind::Misused`]: a group has more replicas than its stages allow. Otherwise as
+    /// [`RunningPipeline::resize`].
     pub async fn resize_to(&self, partition: Partition) -> Result<()> {
         if partition.stages() != self.shared.names.len() {
             let (stages, own) = (partition.stages(), self.shared.names.len());
             return Err(misused(format!("the groups cover {stages} stages, but the pipeline has {own}")));
         }
-        let cores = partition.groups();
+        if !partition.is_allowed_by(&self.shared.local.lock().monitor.costs()) {
+            return Err(misused("a group has more replicas than its stages allow".to_owned()));
+        }
+        let cores = partition.places();
         self.shared.change(move |_, _| partition.clone(), Some(cores)).await
     }
 
     /// Runs the pipeline on these places from the next item on, and on no other: all stages are recombined over as many
-    /// of them as there are stages.
+    /// of them as the stages can use.
     ///
     /// # Errors
     /// [`ErrorKind::Misused`]: no places, or one of them twice. Otherwise as [`RunningPipeline::resize`].
@@ -258,10 +270,11 @@ impl<P: Pipeline> RunningPipeline<P> {
         let shared = &self.shared;
         let before = shared.usable.replace(places.clone());
         let mut guard = UsableGuard { usable: &shared.usable, before, wanted: Some(places) };
-        let choose = |partition: &Partition, costs: &StageCosts| {
-            Partition::optimal(costs, shared.live_places().len().clamp(1, partition.stages()))
+        let choose = |_: &Partition, costs: &StageCosts| {
+            Partition::optimal(costs, shared.live_places().len().clamp(1, costs.places_max()))
         };
         shared.change(choose, None).await?;
+        shared.cores.set(shared.live_places().len());
         guard.wanted = None;
         Ok(())
     }
@@ -284,7 +297,7 @@ impl<P: Pipeline> RunningPipeline<P> {
         self.shared.rebalance().await
     }
 
-    /// The groups that take the next item: how many stages each has, summed up.
+    /// The groups that take the next item, and the replicas of each.
     pub fn partition(&self) -> Partition {
         partition_of(&self.shared.groups.borrow())
     }
@@ -312,9 +325,11 @@ impl Drop for UsableGuard<'_> {
     }
 }
 
-/// The partition that groups are of.
+/// The partition that groups are of; replicas of a group follow one another.
 pub(super) fn partition_of(groups: &[PlacedGroup]) -> Partition {
-    Partition::of_ends(groups.iter().map(|group| group.stages.end).collect())
+    let chunks = || groups.chunk_by(|one, next| one.stages == next.stages);
+    let ends = chunks().map(|replicas| replicas[0].stages.end).collect();
+    Partition::of_ends(ends).with_replicas(chunks().map(<[PlacedGroup]>::len).collect())
 }
 
 /// As [`super::run`]; errors name lines of this library.
@@ -327,11 +342,18 @@ pub(super) async fn run<P: Pipeline, R>(
     let local =
         PlaceLocal::with(seed, |(pipeline, max): (P, usize)| LocalPipeline::new(&pipeline, max)).await?;
     let names = Rc::clone(&local.lock().names);
-    let partition = options.check(names.len())?;
+    if names.is_empty() {
+        return Err(misused("the pipeline has no stages".to_owned()));
+    }
+    let none_measured = local.lock().monitor.costs();
+    let cores = options.cores(&none_measured);
+    let partition = options.check(none_measured)?;
     let states = local.lock().first_states()?;
     let replay = options.checkpoint.map(|_| Replay::new(states));
     let shared = PipelineState {
+        number: NEXT_PIPELINE.fetch_add(1, Ordering::Relaxed), // relaxed: only distinct
         local,
+        cores: Cell::new(cores),
         usable: RefCell::new(options.usable_places()),
         options,
         names,

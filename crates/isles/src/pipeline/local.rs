@@ -27,8 +27,9 @@ pub(super) struct SavedStage {
 pub(super) struct LocalPipeline<P: Pipeline> {
     pub(super) names: Rc<[&'static str]>,
     pub(super) ports: Rc<[PortPlan]>,
-    /// The stages that no group here runs.
+    /// The stages with a state that no group here runs, and those without: groups get shares of them.
     stages: Vec<Option<Box<dyn AnyStage>>>,
+    is_stateless: Vec<bool>,
     pub(super) monitor: CostMonitor,
     /// Bytes of each stage's state when it was last saved; `None` if it has none.
     state_bytes: Vec<Option<usize>>,
@@ -85,8 +86,10 @@ impl<P: Pipeline> LocalPipeline<P> {
     pub(super) fn new(pipeline: &P, state_bytes_max: usize) -> LocalPipeline<P> {
         let chain = pipeline.stages().finished();
         let names: Rc<[&str]> = chain.stages.iter().map(|stage| stage.name).collect();
+        let replicas = chain.stages.iter().map(|stage| stage.replicas).collect();
         LocalPipeline {
-            monitor: CostMonitor::new(names.len()),
+            monitor: CostMonitor::new(names.len()).with_replicas(replicas),
+            is_stateless: chain.stages.iter().map(|stage| stage.stage.share().is_some()).collect(),
             state_bytes: vec![None; names.len()],
             names,
             ports: chain.ports.into(),
@@ -106,6 +109,10 @@ impl<P: Pipeline> LocalPipeline<P> {
     pub(super) fn first_states(&mut self) -> Result<States> {
         let mut states = Vec::with_capacity(self.stages.len());
         for stage in 0..self.stages.len() {
+            if self.is_stateless[stage] {
+                states.push(None);
+                continue;
+            }
             let idle = self.take(stage);
             states.push(self.save(stage, &*idle)?);
             self.put(stage, idle);
@@ -120,7 +127,7 @@ impl<P: Pipeline> LocalPipeline<P> {
 
     /// Takes in states of the checkpoint before the item `number`; at the first place.
     pub(super) fn add_to_checkpoint(&mut self, number: u64, states: Vec<SavedStage>) {
-        let empty = || vec![None; self.stages.len()];
+        let empty = || self.is_stateless.iter().map(|is_stateless| is_stateless.then_some(None)).collect();
         let checkpoint = self.checkpoints.entry(number).or_insert_with(empty);
         states.into_iter().for_each(|saved| checkpoint[saved.stage] = Some(saved.state));
     }
@@ -154,6 +161,16 @@ impl<P: Pipeline> LocalPipeline<P> {
         Ok(state)
     }
 
+    /// Returns `true` if a stage has no state, so that each place has it from the beginning.
+    pub(super) fn is_stateless(&self, stage: usize) -> bool {
+        self.is_stateless[stage]
+    }
+
+    /// Returns a stage without state for a group; `None` if the stage has one.
+    pub(super) fn share(&self, stage: usize) -> Option<Box<dyn AnyStage>> {
+        self.stages[stage].as_ref().filter(|_| self.is_stateless[stage])?.share()
+    }
+
     /// Takes a stage that no group here runs.
     pub(super) fn take(&mut self, stage: usize) -> Box<dyn AnyStage> {
         self.stages[stage].take().expect("a stage runs in one group")
@@ -161,7 +178,9 @@ impl<P: Pipeline> LocalPipeline<P> {
 
     /// Takes a stage back from a group.
     pub(super) fn put(&mut self, stage: usize, idle: Box<dyn AnyStage>) {
-        self.stages[stage] = Some(idle);
+        if !self.is_stateless[stage] {
+            self.stages[stage] = Some(idle);
+        }
     }
 
     /// Hands a stage of a group that ends to the group of `epoch`, also of this place.

@@ -38,6 +38,7 @@
 mod change;
 mod flow;
 mod group_starter;
+mod links;
 mod local;
 mod options;
 mod packet;

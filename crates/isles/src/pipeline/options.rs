@@ -52,11 +52,15 @@ impl Options {
         self.places.clone().unwrap_or_else(|| places().collect())
     }
 
-    /// Checks everything for a pipeline of `stages` stages; returns its first partition.
-    pub(super) fn check(&self, stages: usize) -> Result<Partition> {
-        if stages == 0 {
-            return Err(misused("the pipeline has no stages".to_owned()));
-        }
+    /// Number of places to start on.
+    pub(super) fn cores(&self, costs: &StageCosts) -> usize {
+        self.cores.unwrap_or(self.usable_places().len().min(costs.places_max()))
+    }
+
+    /// Checks everything for a pipeline whose stages cost `costs` as long as nobody knows better; returns its first
+    /// partition.
+    pub(super) fn check(&self, costs: StageCosts) -> Result<Partition> {
+        let stages = costs.stages();
         if !(1..=1 << 20).contains(&self.queue) {
             return Err(misused(format!("the queue of a group is {}; allowed: 1 to 1048576", self.queue)));
         }
@@ -71,10 +75,10 @@ impl Options {
                 costs.stages()
             )));
         }
-        let cores = self.cores.unwrap_or(usable.len().min(stages));
-        check_cores(cores, usable.len(), stages)?;
-        let even = || StageCosts::new(vec![1; stages]);
-        Ok(Partition::optimal(&self.costs.clone().unwrap_or_else(even), cores))
+        let cores = self.cores(&costs);
+        check_cores(cores, usable.len(), &costs)?;
+        let known = self.costs.clone().map(|known| known.with_replicas(costs.replicas_max().to_vec()));
+        Ok(Partition::optimal(&known.unwrap_or(costs), cores))
     }
 }
 
@@ -89,12 +93,15 @@ pub(super) fn check_places(places: &[Place]) -> Result<()> {
 }
 
 /// Refuses a number of cores that a pipeline cannot run on.
-pub(super) fn check_cores(cores: usize, places: usize, stages: usize) -> Result<()> {
-    if cores > 0 && cores <= places.min(stages) {
+pub(super) fn check_cores(cores: usize, places: usize, costs: &StageCosts) -> Result<()> {
+    let (stages, replicas) = (costs.stages(), costs.places_max());
+    let most = places.min(replicas);
+    if (1..=most).contains(&cores) {
         return Ok(());
     }
-    let most = places.min(stages);
-    let text =
-        format!("a pipeline on {cores} cores; allowed: 1 to {most}, for {stages} stages and {places} places");
+    let in_replicas = if replicas > stages { format!(" in {replicas} replicas") } else { String::new() };
+    let text = format!(
+        "a pipeline on {cores} cores; allowed: 1 to {most}, for {stages} stages{in_replicas} and {places} places"
+    );
     Err(misused(text))
 }

@@ -4,7 +4,7 @@ use super::stage::ports::PortValues;
 use isles_protocol::pipeline::PlacedGroup;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A message from one group to the next one. Packets of one channel are handled in order.
+/// A message from one group to the next one.
 #[derive(Serialize, Deserialize)]
 pub(super) enum StageMessage {
     /// An item: the values that its next stages need.
@@ -19,6 +19,21 @@ pub(super) enum StageMessage {
     Checkpoint { number: u64 },
     /// There are no more items.
     End,
+}
+
+/// A message and its number among those of its sender, by which the order is restored behind replicas. Packets of one
+/// channel are handled in order.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StagePacket {
+    pub(super) number: u64,
+    pub(super) message: StageMessage,
+}
+
+impl StageMessage {
+    /// The message as a packet for a group that receives from one channel, and looks at no number.
+    pub(super) fn into_packet(self) -> StagePacket {
+        StagePacket { number: 0, message: self }
+    }
 }
 
 /// The groups of an epoch: the time between two changes.
@@ -36,7 +51,7 @@ impl EpochPlan {
         EpochPlan { epoch, groups: groups.iter().map(plain).collect() }
     }
 
-    /// The number of the place that runs `stage` in this epoch.
+    /// The number of the place that runs `stage` in this epoch; the first one if there are several.
     pub(super) fn place_of(&self, stage: usize) -> usize {
         let has = |group: &&(u32, u32, u32)| (group.0 as usize..group.1 as usize).contains(&stage);
         self.groups.iter().find(has).expect("a plan has all stages").2 as usize

@@ -9,7 +9,7 @@ use super::Pipeline;
 use super::flow::{PipelineState, partition_of};
 use super::group_starter::{Command, command, outcome};
 use super::local::SavedStage;
-use super::packet::StageMessage;
+use super::packet::{StageMessage, StagePacket};
 use super::source::SendPermit;
 use super::stage::ports::PortValues;
 use crate::prelude::*;
@@ -73,7 +73,8 @@ pub(super) async fn replay<P: Pipeline>(shared: &PipelineState<P>) {
         // An item that is no longer kept has left the pipeline.
         if let Some(bytes) = bytes {
             let payload = PortValues::Bytes(vec![bytes]);
-            if entry.send(StageMessage::Item { number, payload }).await.is_err() {
+            let item = StageMessage::Item { number, payload };
+            if entry.send(item.into_packet()).await.is_err() {
                 shared.source.atomic(|source| source.refused(generation));
                 return;
             }
@@ -87,7 +88,7 @@ impl<P: Pipeline> PipelineState<P> {
     /// Nothing without checkpoints.
     pub(super) async fn keep_for_replay<T: CanSend>(
         &self,
-        entry: &Sender<StageMessage>,
+        entry: &Sender<StagePacket>,
         permit: &mut SendPermit<'_>,
         (number, item): (u64, &T),
     ) -> Result<Option<Vec<u8>>> {
@@ -102,7 +103,7 @@ impl<P: Pipeline> PipelineState<P> {
         };
         if !is_stateless && number > 0 && number.is_multiple_of(apart) {
             // If it is refused, so is the item.
-            let _ = entry.send(StageMessage::Checkpoint { number }).await;
+            let _ = entry.send(StageMessage::Checkpoint { number }.into_packet()).await;
         }
         Ok(Some(bytes))
     }
@@ -191,7 +192,7 @@ impl<P: Pipeline> PipelineState<P> {
             under_way.iter().filter(|group| is_dead(group)).map(|group| group.place).collect();
         self.lost_places.set(self.lost_places.get() + dead.len());
         let groups = self.groups.borrow().clone();
-        let cores = groups.len().min(self.live_places().len());
+        let cores = self.cores.get().min(self.live_places().len());
         let partition = match cores == groups.len() {
             true => partition_of(&groups),
             false => Partition::optimal(&self.local.lock().monitor.costs(), cores),
@@ -201,10 +202,10 @@ impl<P: Pipeline> PipelineState<P> {
             let (place, local, epoch) = (Place::new(group.place), &self.local, prepared.epoch);
             let place = place.expect("it is a place of the run");
             for stage in group.stages.clone() {
-                let Some(state) = self.replay.borrow().as_ref().map(|replay| replay.states[stage].clone())
-                else {
-                    continue;
-                };
+                let state = self.replay.borrow().as_ref().and_then(|replay| replay.states[stage].clone());
+                if state.is_none() {
+                    continue; // each place has stages without state
+                }
                 let saved = SavedStage { stage, state };
                 finish(async { at!(place, local.lock().deliver(epoch, saved)).await }).await?;
             }

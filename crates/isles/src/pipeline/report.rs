@@ -27,9 +27,9 @@ pub struct PipelineReport {
 pub struct Resize {
     /// The first item that went by the new groups.
     pub item: u64,
-    /// The number of groups before.
+    /// The number of groups before, in which each replica counts.
     pub from: usize,
-    /// The number of groups after.
+    /// The number of groups after, in which each replica counts.
     pub to: usize,
     /// Between the last result before the change and the first after it; `None` if there was no item on one side.
     pub pause: Option<Duration>,
@@ -42,8 +42,8 @@ pub struct Resize {
 pub struct StageReport {
     /// Its name.
     pub name: &'static str,
-    /// The number of its place.
-    pub place: usize,
+    /// The numbers of its places: one for each replica.
+    pub places: Vec<usize>,
     /// Its mean time for an item; `None` if it has handled none.
     pub cost: Option<Duration>,
     /// Bytes of its state when it was last saved; `None` if it has none.

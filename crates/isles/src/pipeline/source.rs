@@ -5,7 +5,7 @@
 //! until no marker does.
 
 use super::flow::RunningPipeline;
-use super::packet::{EpochPlan, StageMessage};
+use super::packet::{EpochPlan, StageMessage, StagePacket};
 use super::stage::ports::PortValues;
 use super::{Pipeline, recovery};
 use crate::prelude::*;
@@ -14,15 +14,15 @@ use std::collections::{BTreeSet, VecDeque};
 /// Marker that goes into the pipeline next, besides items.
 pub(super) enum Marker {
     /// A change of groups: the marker goes into the entry that was, items after it into the new one.
-    Change { plan: EpochPlan, entry: Sender<StageMessage> },
+    Change { plan: EpochPlan, entry: Sender<StagePacket> },
     /// New groups in place of those that a death has ended: what they lost is sent again.
-    Restart { entry: Sender<StageMessage> },
+    Restart { entry: Sender<StagePacket> },
 }
 
 /// The source side of a pipeline.
 #[derive(Default)]
 pub(super) struct PipelineSource {
-    pub(super) entry: Option<Sender<StageMessage>>,
+    pub(super) entry: Option<Sender<StagePacket>>,
     /// `true` while somebody sends a packet.
     pub(super) is_sending: bool,
     /// Items that were sent, or given up while they were.
@@ -58,7 +58,7 @@ impl PipelineSource {
     }
 
     /// Takes over new groups after a death: markers for the old ones are of no use.
-    pub(super) fn restart(&mut self, entry: Sender<StageMessage>) {
+    pub(super) fn restart(&mut self, entry: Sender<StagePacket>) {
         self.markers.clear();
         self.markers.push_back(Marker::Restart { entry });
         (self.is_broken, self.is_end_sent) = (false, false);
@@ -79,8 +79,8 @@ impl PipelineSource {
 /// Next step of [`send_markers`].
 enum Step {
     Over,
-    End(Sender<StageMessage>),
-    Change { plan: EpochPlan, entry: Sender<StageMessage> },
+    End(Sender<StagePacket>),
+    Change { plan: EpochPlan, entry: Sender<StagePacket> },
     Restart,
 }
 
@@ -112,8 +112,8 @@ pub(super) async fn send_markers<P: Pipeline>(flow: RunningPipeline<P>) {
         // If a marker is refused, the groups have ended; whoever receives gets the reason.
         match source.when(PipelineSource::has_marker, next_step).await {
             Step::Over => return,
-            Step::End(entry) => drop(entry.send(StageMessage::End).await),
-            Step::Change { plan, entry } => drop(entry.send(StageMessage::Change(plan)).await),
+            Step::End(entry) => drop(entry.send(StageMessage::End.into_packet()).await),
+            Step::Change { plan, entry } => drop(entry.send(StageMessage::Change(plan).into_packet()).await),
             Step::Restart => recovery::replay(&flow.shared).await,
         }
         source.atomic(|source| source.is_sending = false);
@@ -142,9 +142,10 @@ impl<'a> SendPermit<'a> {
     }
 
     /// Sends the item; returns whether the groups took it. Whether or not they did, its number is used.
-    pub(super) async fn send(mut self, entry: &Sender<StageMessage>, payload: PortValues) -> bool {
+    pub(super) async fn send(mut self, entry: &Sender<StagePacket>, payload: PortValues) -> bool {
         self.use_number();
-        let was_taken = entry.send(StageMessage::Item { number: self.number, payload }).await.is_ok();
+        let item = StageMessage::Item { number: self.number, payload };
+        let was_taken = entry.send(item.into_packet()).await.is_ok();
         self.has_sent = true;
         if !was_taken {
             self.source.atomic(|source| source.refused(self.generation));

@@ -3,14 +3,16 @@
 //! Neighbouring stages of a group are called one after the other, with no message between them. Invariant: a group
 //! handles its packets in order, and after a change or the end handles none.
 
+use super::links::{GroupInput, GroupOutput};
 use super::local::{LocalPipeline, SavedStage, arrived};
-use super::packet::{EpochPlan, StageMessage};
+use super::packet::{EpochPlan, StageMessage, StagePacket};
 use super::stage::AnyStage;
 use super::stage::ports::{PortValues, Ports, live_at};
 use super::{Pipeline, StageFault};
+use crate::Result;
 use crate::prelude::*;
-use crate::{RecvError, Result};
-use isles_runtime::catch_panic;
+use isles_runtime::{catch_panic, show_stages};
+use isles_telemetry::StageSample;
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
 use std::ops::Range;
@@ -28,26 +30,31 @@ const LONG_ITEM: Duration = Duration::from_micros(20);
 /// Items of a group of short stages between which it gives way.
 const YIELDS_APART: u64 = 16;
 
-/// Time between two lines about a group for those who watch the run.
+/// Time between two reports about a group for those who watch the run.
 const SHOWN_APART: Duration = Duration::from_secs(1);
 
-/// A group that is to run at a place.
+/// A group that is to run at a place, a replica of one, or a relay, which has no stages.
 #[derive(Serialize, Deserialize)]
 pub(super) struct GroupTask {
+    /// Number of the pipeline among those of the process that runs it.
+    pub(super) pipeline: u64,
     pub(super) epoch: u64,
     pub(super) stages: Range<usize>,
     /// `true` if its stages are at its place as they were built, and do not come from other groups.
     pub(super) is_first: bool,
+    /// `true` for one of several replicas of the group.
+    pub(super) is_replica: bool,
     /// The place that runs the pipeline.
     pub(super) keeper: Place,
-    pub(super) input: Receiver<StageMessage>,
-    pub(super) output: Sender<StageMessage>,
+    pub(super) inputs: Vec<Receiver<StagePacket>>,
+    pub(super) outputs: Vec<Sender<StagePacket>>,
 }
 
 /// A group that runs.
 struct StageGroup<P: Pipeline> {
     local: PlaceLocal<LocalPipeline<P>>,
     names: Rc<[&'static str]>,
+    pipeline: u64,
     epoch: u64,
     first: usize,
     /// Number of its stages.
@@ -57,53 +64,55 @@ struct StageGroup<P: Pipeline> {
     ports: Ports,
     enters: Vec<usize>,
     leaves: Vec<usize>,
-    output: Sender<StageMessage>,
+    output: GroupOutput,
     /// The place that runs the pipeline, which keeps its checkpoints.
     keeper: Place,
-    /// `true` if the next group is here as well.
-    next_is_here: bool,
     items: u64,
     is_long: bool,
-    /// The moment of the last line about the group, and its items then.
+    /// The moment of the last report about the group, and its items then.
     shown: (Duration, u64),
+    /// `true` if there was one.
+    is_shown: bool,
 }
 
 /// Runs a group until a change or the end has come through it, or the pipeline is given up.
-pub(super) async fn work<P: Pipeline>(local: PlaceLocal<LocalPipeline<P>>, task: GroupTask) -> Result<()> {
-    let (input, epoch) = (task.input.clone(), task.epoch);
+pub(super) async fn work<P: Pipeline>(
+    local: PlaceLocal<LocalPipeline<P>>,
+    mut task: GroupTask,
+) -> Result<()> {
+    let (mut input, epoch) = (GroupInput::new(std::mem::take(&mut task.inputs)), task.epoch);
     let arrivals = Rc::clone(&local.lock().arrivals);
     let mut aborted = pin!(arrivals.when(|arrivals| arrivals.has_aborted(epoch), |_| ()));
     let mut group = StageGroup::new(local, task);
     loop {
-        let mut received = pin!(input.recv());
-        // The group before may have been lost with a place before it began, so that nothing closes the channel.
-        let packet = poll_fn(|context| match received.as_mut().poll(context) {
-            Poll::Pending => aborted.as_mut().poll(context).map(|()| Err(RecvError::Closed)),
-            ready => ready,
-        });
-        let packet = match packet.await {
-            Ok(packet) => packet,
-            // Whoever is to blame says so.
-            Err(RecvError::Closed) => return group.end(),
-            Err(error) => return Err(error.into()),
+        let received = {
+            let mut received = pin!(input.recv());
+            // The group before may have been lost with a place before it began, so that nothing closes the channel.
+            let unless_aborted = poll_fn(|context| match received.as_mut().poll(context) {
+                Poll::Pending => aborted.as_mut().poll(context).map(|()| Ok(None)),
+                ready => ready,
+            });
+            unless_aborted.await?
         };
+        // If the channel is closed, whoever is to blame says so.
+        let Some(StagePacket { number, message }) = received else { return group.end() };
         // An item passes the stages that are here, whether or not the others have come.
-        let is_item = matches!(packet, StageMessage::Item { .. });
+        let is_item = matches!(message, StageMessage::Item { .. });
         if !is_item && !group.has_arrived(group.count).await? {
             return group.end();
         }
-        match packet {
-            StageMessage::Item { number, payload } => {
+        match message {
+            StageMessage::Item { number: item, payload } => {
                 let Some(payload) = group.process(payload).await? else { return group.end() };
-                group.show_if_due(input.buffered().unwrap_or(0), input.capacity());
-                if group.output.send(StageMessage::Item { number, payload }).await.is_err() {
+                group.show_if_due(&input);
+                if !group.output.send_item(number, item, payload).await {
                     return group.end();
                 }
             }
-            StageMessage::Change(plan) => return group.transfer_stages(plan).await,
-            StageMessage::Checkpoint { number } => group.checkpoint(number).await?,
+            StageMessage::Change(plan) => return group.transfer_stages(number, plan).await,
+            StageMessage::Checkpoint { number: item } => group.checkpoint(number, item).await?,
             StageMessage::End => {
-                let _ = group.output.send(StageMessage::End).await;
+                group.output.send_marker(number, || StageMessage::End).await;
                 return group.end();
             }
         }
@@ -112,16 +121,17 @@ pub(super) async fn work<P: Pipeline>(local: PlaceLocal<LocalPipeline<P>>, task:
 
 impl<P: Pipeline> StageGroup<P> {
     fn new(local: PlaceLocal<LocalPipeline<P>>, task: GroupTask) -> Self {
-        let GroupTask { epoch, stages: range, is_first, keeper, output, .. } = task;
+        let GroupTask { pipeline, epoch, stages: range, is_first, is_replica, keeper, outputs, .. } = task;
         let (names, plans, stages) = {
             let mut local = local.lock();
             let own = if is_first { range.clone() } else { 0..0 };
-            let stages = own.map(|stage| local.take(stage)).collect();
+            let stages = own.map(|stage| local.share(stage).unwrap_or_else(|| local.take(stage))).collect();
             (Rc::clone(&local.names), Rc::clone(&local.ports), stages)
         };
         StageGroup {
             local,
             names,
+            pipeline,
             epoch,
             first: range.start,
             count: range.len(),
@@ -129,12 +139,12 @@ impl<P: Pipeline> StageGroup<P> {
             ports: Ports::new(&plans),
             enters: live_at(&plans, range.start),
             leaves: live_at(&plans, range.end),
-            next_is_here: output.home() == here(),
-            output,
+            output: GroupOutput::new(outputs, is_replica),
             keeper,
             items: 0,
             is_long: false,
             shown: (now(), 0),
+            is_shown: false,
         }
     }
 
@@ -142,6 +152,11 @@ impl<P: Pipeline> StageGroup<P> {
     async fn has_arrived(&mut self, count: usize) -> Result<bool> {
         while self.stages.len() < count {
             let stage = self.first + self.stages.len();
+            let shared = self.local.lock().share(stage);
+            if let Some(shared) = shared {
+                self.stages.push(shared);
+                continue;
+            }
             let Some(idle) = arrived(&self.local, self.epoch, stage).await? else { return Ok(false) };
             self.stages.push(idle);
         }
@@ -166,12 +181,12 @@ impl<P: Pipeline> StageGroup<P> {
         if self.is_long || self.items.is_multiple_of(YIELDS_APART) {
             yield_now().await;
         }
-        self.ports.unload(&self.leaves, self.next_is_here).map(Some)
+        self.ports.unload(&self.leaves, self.output.stays_here()).map(Some)
     }
 
-    /// Shows the stages with their rate and their queue to those who watch the run, once in a while.
-    fn show_if_due(&mut self, waiting: usize, queue: usize) {
-        if !self.items.is_multiple_of(MEASURED_APART) && !self.is_long {
+    /// Reports the stages with their rate and their queue to those who watch the run, once in a while.
+    fn show_if_due(&mut self, input: &GroupInput) {
+        if self.count == 0 || !self.items.is_multiple_of(MEASURED_APART) && !self.is_long {
             return;
         }
         let (last, before) = self.shown;
@@ -180,9 +195,24 @@ impl<P: Pipeline> StageGroup<P> {
             return;
         }
         self.shown = (last + since, self.items);
+        self.is_shown = true;
         let rate = (self.items - before) as f64 / since.as_secs_f64();
-        let names = self.names[self.first..self.first + self.stages.len()].join(", ");
-        crate::show(&format!("pipeline: {names}: {rate:.0} items/s, {waiting} of {queue} waiting"));
+        let names =
+            self.names[self.first..self.first + self.stages.len()].iter().map(|name| (*name).to_owned());
+        self.report(rate, input.queue(), names.collect());
+    }
+
+    fn report(&self, items_per_s: f64, (waiting, queue): (usize, usize), names: Vec<String>) {
+        let sample = StageSample {
+            pipeline: self.pipeline,
+            epoch: self.epoch,
+            first: self.first as u32,
+            items_per_s,
+            waiting: waiting as u64,
+            queue: queue as u64,
+            names,
+        };
+        show_stages(&sample.to_line());
     }
 
     /// Runs all stages on one item, each as soon as it is here, and measures them; returns `false` if the group is
@@ -203,12 +233,17 @@ impl<P: Pipeline> StageGroup<P> {
         Ok(true)
     }
 
-    /// Hands each stage to the group of the plan that runs it next. Those at other places get the state only.
-    async fn transfer_stages(self, plan: EpochPlan) -> Result<()> {
-        let StageGroup { local, first, stages, output, .. } = self;
+    /// Hands each stage with a state to the group of the plan that runs it next. Those at other places get the state
+    /// only. `number` is that of the packet with the plan.
+    async fn transfer_stages(self, number: u64, plan: EpochPlan) -> Result<()> {
+        self.report_end();
+        let StageGroup { local, first, stages, mut output, .. } = self;
         for (stage, idle) in (first..).zip(stages) {
             let (epoch, place) = (plan.epoch, plan.place_of(stage));
             let mut own = local.lock();
+            if own.is_stateless(stage) {
+                continue;
+            }
             if place == here().index() {
                 own.keep(epoch, stage, idle);
                 continue;
@@ -222,25 +257,38 @@ impl<P: Pipeline> StageGroup<P> {
             // Each by itself, so that the next one is saved while it travels.
             spawn_at!(place, local.lock().deliver(epoch, saved));
         }
-        let _ = output.send(StageMessage::Change(plan)).await;
+        output.send_marker(number, || StageMessage::Change(plan.clone())).await;
         Ok(())
     }
 
-    /// Sends the states of all stages to the place that runs the pipeline, then the marker to the next group.
-    async fn checkpoint(&mut self, number: u64) -> Result<()> {
+    /// Sends all states as they are before `item` to the place that runs the pipeline, then the marker to the next
+    /// group. `number` is that of the packet with the marker.
+    async fn checkpoint(&mut self, number: u64, item: u64) -> Result<()> {
         let mut states = Vec::new();
         for (stage, idle) in (self.first..).zip(&self.stages) {
             let state = self.local.lock().save(stage, &**idle)?;
-            states.push(SavedStage { stage, state });
+            if state.is_some() {
+                states.push(SavedStage { stage, state });
+            }
         }
-        let (local, keeper) = (&self.local, self.keeper);
-        at!(keeper, local.lock().add_to_checkpoint(number, states)).await?;
-        let _ = self.output.send(StageMessage::Checkpoint { number }).await;
+        if !states.is_empty() {
+            let (local, keeper) = (&self.local, self.keeper);
+            at!(keeper, local.lock().add_to_checkpoint(item, states)).await?;
+        }
+        self.output.send_marker(number, || StageMessage::Checkpoint { number: item }).await;
         Ok(())
+    }
+
+    /// Reports to those who watch the run that the group is gone, if they know of it.
+    fn report_end(&self) {
+        if self.is_shown {
+            self.report(0.0, (0, 0), Vec::new());
+        }
     }
 
     /// Gives the stages back to the place.
     fn end(self) -> Result<()> {
+        self.report_end();
         let mut local = self.local.lock();
         (self.first..).zip(self.stages).for_each(|(stage, idle)| local.put(stage, idle));
         Ok(())

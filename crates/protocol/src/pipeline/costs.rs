@@ -9,6 +9,8 @@ pub struct StageCosts {
     stages: Vec<u64>,
     /// `links[k]` is what each side pays to move an item from stage `k` to stage `k + 1` of another group.
     links: Vec<u64>,
+    /// The most replicas of each stage; 1 for a stage that is not replicated.
+    replicas_max: Vec<usize>,
 }
 
 impl StageCosts {
@@ -18,8 +20,8 @@ impl StageCosts {
     /// If there are no stages.
     pub fn new(stages: Vec<u64>) -> StageCosts {
         assert!(!stages.is_empty(), "a pipeline has at least one stage");
-        let links = vec![0; stages.len() - 1];
-        StageCosts { stages, links }
+        let (links, replicas_max) = (vec![0; stages.len() - 1], vec![1; stages.len()]);
+        StageCosts { stages, links, replicas_max }
     }
 
     /// The same stages, where both sides of link `k` pay `links[k]` for each item if stages `k` and `k + 1` are in
@@ -32,9 +34,39 @@ impl StageCosts {
         StageCosts { links, ..self }
     }
 
+    /// The same stages, of which stage `k` may run in up to `replicas_max[k]` replicas at once.
+    ///
+    /// # Panics
+    /// If there is not one number for each stage, or one is 0.
+    pub fn with_replicas(self, replicas_max: Vec<usize>) -> StageCosts {
+        assert_eq!(replicas_max.len(), self.stages.len(), "there is a number of replicas for each stage");
+        assert!(!replicas_max.contains(&0), "a stage has at least one replica");
+        StageCosts { replicas_max, ..self }
+    }
+
     /// The number of stages.
     pub fn stages(&self) -> usize {
         self.stages.len()
+    }
+
+    /// The most replicas of each stage.
+    pub fn replicas_max(&self) -> &[usize] {
+        &self.replicas_max
+    }
+
+    /// The most places that the stages can use: one for each replica.
+    pub fn places_max(&self) -> usize {
+        self.replicas_max.iter().fold(0, |sum, replicas| sum.saturating_add(*replicas))
+    }
+
+    /// The most replicas of a group: those that each of its stages allows.
+    pub fn replicas_of_group(&self, group: Range<usize>) -> usize {
+        self.replicas_max[group].iter().copied().min().unwrap_or(1)
+    }
+
+    /// Time between two items that leave a group of `replicas` replicas, rounded up.
+    pub fn period_of_group(&self, group: Range<usize>, replicas: usize) -> u64 {
+        self.of_group(group).div_ceil(replicas as u64)
     }
 
     /// Cost of one stage.
@@ -63,12 +95,18 @@ const SMOOTHING: f64 = 8.0;
 #[derive(Clone, Debug)]
 pub struct CostMonitor {
     means: Vec<Option<f64>>,
+    replicas_max: Vec<usize>,
 }
 
 impl CostMonitor {
     /// A monitor of `stages` stages, none measured.
     pub fn new(stages: usize) -> CostMonitor {
-        CostMonitor { means: vec![None; stages] }
+        CostMonitor { means: vec![None; stages], replicas_max: vec![1; stages] }
+    }
+
+    /// The same monitor, whose costs say how often each stage may be replicated.
+    pub fn with_replicas(self, replicas_max: Vec<usize>) -> CostMonitor {
+        CostMonitor { replicas_max, ..self }
     }
 
     /// Takes in that `stage` took `cost` for one item. A measurement more than 8 times the mean counts as 8 times: a
@@ -98,6 +136,7 @@ impl CostMonitor {
     pub fn costs(&self) -> StageCosts {
         let known: Vec<f64> = self.means.iter().flatten().copied().collect();
         let typical = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
-        StageCosts::new(self.means.iter().map(|mean| mean.unwrap_or(typical).round() as u64).collect())
+        let costs = self.means.iter().map(|mean| mean.unwrap_or(typical).round() as u64).collect();
+        StageCosts::new(costs).with_replicas(self.replicas_max.clone())
     }
 }

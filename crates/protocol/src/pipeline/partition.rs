@@ -4,11 +4,13 @@ use super::costs::StageCosts;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// The stages of a pipeline, cut into groups of neighbours.
+/// The stages of a pipeline, cut into groups of neighbours, each of which runs in one or more replicas.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Partition {
     /// One past the last stage of each group: increasing, and the last one is the number of stages.
     ends: Vec<usize>,
+    /// The replicas of each group, at least one; each runs at a place of its own.
+    replicas: Vec<usize>,
 }
 
 impl Partition {
@@ -20,43 +22,63 @@ impl Partition {
         Partition::of_ends(vec![stages])
     }
 
-    /// Groups that end before the stages `ends`, the last of which is the number of stages.
+    /// Groups that end before the stages `ends`, the last of which is the number of stages; one replica of each.
     ///
     /// # Panics
     /// If the ends do not increase, or there are none.
     pub fn of_ends(ends: Vec<usize>) -> Partition {
         assert!(ends.first().is_some_and(|first| *first > 0), "a group has at least one stage");
         assert!(ends.is_sorted_by(|one, next| one < next), "groups are in order: {ends:?}");
-        Partition { ends }
+        let replicas = vec![1; ends.len()];
+        Partition { ends, replicas }
     }
 
-    /// The partition into at most `cores` groups whose slowest group is fastest; of several, one of most groups.
+    /// The same groups in that many replicas each.
     ///
-    /// Dynamic programming over (groups, stages), O(cores · stages²).
+    /// # Panics
+    /// If there is not one number for each group, or one is 0.
+    pub fn with_replicas(self, replicas: Vec<usize>) -> Partition {
+        assert_eq!(replicas.len(), self.ends.len(), "there is a number of replicas for each group");
+        assert!(!replicas.contains(&0), "a group has at least one replica");
+        Partition { replicas, ..self }
+    }
+
+    /// The partition over at most `cores` places whose slowest group is fastest; of several, one of most places, but
+    /// not of more than stages.
+    ///
+    /// A group in `r` replicas takes `1/r` of its cost for an item, and needs `r` places. Dynamic programming over
+    /// (places, stages), O(cores² · stages²); without replicas O(cores · stages²). With replicas it is the problem of
+    /// intervals replicated on identical processors: A. Benoit and Y. Robert, "Complexity Results for Throughput and
+    /// Latency Optimization of Replicated and Data-parallel Workflows" (Algorithmica, 2010).
     ///
     /// # Panics
     /// If `cores` is 0.
     pub fn optimal(costs: &StageCosts, cores: usize) -> Partition {
         assert!(cores > 0, "a pipeline runs on at least one core");
         let stages = costs.stages();
-        // best[end]: the slowest of the groups of the stages before `end`, and where the last of them starts.
-        let mut best: Vec<Option<(u64, usize)>> =
-            (0..=stages).map(|end| (end > 0).then(|| (costs.of_group(0..end), 0))).collect();
-        let mut tables = vec![best.clone()];
-        for groups in 2..=cores.min(stages) {
-            best = (0..=stages).map(|end| best_last_group(costs, &best, groups, end)).collect();
-            tables.push(best.clone());
+        let most = cores.min(costs.places_max());
+        // tables[places][end]: the last of the groups of the stages before `end`, if they use that many places.
+        let mut tables: Vec<Vec<Option<LastGroup>>> = vec![vec![None; stages + 1]];
+        for places in 1..=most {
+            let table = (0..=stages).map(|end| LastGroup::best(costs, &tables, places, end)).collect();
+            tables.push(table);
         }
-        let slowest = |table: &Vec<Option<(u64, usize)>>| table[stages].expect("there are enough stages").0;
-        let groups =
-            (1..=tables.len()).rev().min_by_key(|groups| slowest(&tables[groups - 1])).expect("one group");
-        let mut ends = vec![stages];
-        for table in tables[1..groups].iter().rev() {
-            let (_, start) = table[ends[ends.len() - 1]].expect("the table above has used it");
-            ends.push(start);
+        let order = |places: &usize| {
+            let last = tables[*places][stages].as_ref()?;
+            Some((last.slowest, Reverse(stages.min(*places)), *places))
+        };
+        let best = (1..=most).filter_map(|places| order(&places)).min();
+        let (.., mut places) = best.expect("one place runs all stages");
+        let (mut end, mut ends, mut replicas) = (stages, Vec::new(), Vec::new());
+        while end > 0 {
+            let last = tables[places][end].as_ref().expect("the table above has used it");
+            ends.push(end);
+            replicas.push(last.replicas);
+            (end, places) = (last.start, places - last.replicas);
         }
         ends.reverse();
-        Partition { ends }
+        replicas.reverse();
+        Partition { ends, replicas }
     }
 
     /// The number of groups.
@@ -72,6 +94,29 @@ impl Partition {
     /// One past the last stage of each group.
     pub fn ends(&self) -> &[usize] {
         &self.ends
+    }
+
+    /// The replicas of a group.
+    pub fn replicas(&self, group: usize) -> usize {
+        self.replicas[group]
+    }
+
+    /// The number of places: one for each replica of each group.
+    pub fn places(&self) -> usize {
+        self.replicas.iter().sum()
+    }
+
+    /// Returns `true` if no group has more replicas than its stages allow.
+    pub fn is_allowed_by(&self, costs: &StageCosts) -> bool {
+        let allowed = |(stages, replicas): (_, &usize)| *replicas <= costs.replicas_of_group(stages);
+        self.ranges().zip(&self.replicas).all(allowed)
+    }
+
+    /// The stages of each replica of each group, in order.
+    pub fn replica_ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.ranges()
+            .zip(&self.replicas)
+            .flat_map(|(stages, replicas)| std::iter::repeat_n(stages, *replicas))
     }
 
     /// The stages of a group.
@@ -90,9 +135,10 @@ impl Partition {
         self.ends.partition_point(|end| *end <= stage)
     }
 
-    /// Cost of the slowest group: the time between two items once the pipeline is full.
+    /// Time of the slowest group: the time between two items once the pipeline is full.
     pub fn bottleneck(&self, costs: &StageCosts) -> u64 {
-        self.ranges().map(|group| costs.of_group(group)).max().expect("there is at least one group")
+        let period = |(stages, replicas): (_, &usize)| costs.period_of_group(stages, *replicas);
+        self.ranges().zip(&self.replicas).map(period).max().expect("there is at least one group")
     }
 
     /// Returns the throughput relative to one core, in the stable state.
@@ -100,47 +146,66 @@ impl Partition {
         costs.total() as f64 / self.bottleneck(costs).max(1) as f64
     }
 
-    /// This partition with two neighbouring groups fused: those after which the slowest group is fastest. `None` if
-    /// there is one group only.
+    /// This partition with one place less: two neighbouring groups of one replica fused, or a replica less of a group;
+    /// that after which the slowest group is fastest. `None` if there is one place only, or no such change.
     ///
-    /// Of several fusions that leave the same slowest group, the one of least cost; then the first.
+    /// Of several that leave the same slowest group, the one whose changed group takes least time; then the first.
     pub fn fused(&self, costs: &StageCosts) -> Option<Partition> {
-        let fusions = (0..self.groups() - 1).map(|left| {
-            let mut ends = self.ends().to_vec();
-            ends.remove(left);
-            let fused = Partition::of_ends(ends);
-            let cost = costs.of_group(fused.group(left));
-            (fused.bottleneck(costs), cost, left, fused)
+        let fusions =
+            (1..self.groups()).filter(|right| self.replicas[right - 1..=*right] == [1, 1]).map(|right| {
+                let mut fused = self.clone();
+                fused.ends.remove(right - 1);
+                fused.replicas.remove(right);
+                (right - 1, fused)
+            });
+        let fewer = (0..self.groups()).filter(|group| self.replicas[*group] > 1).map(|group| {
+            let mut fewer = self.clone();
+            fewer.replicas[group] -= 1;
+            (group, fewer)
         });
-        fusions.min_by_key(|(slowest, cost, left, _)| (*slowest, *cost, *left)).map(|(.., fused)| fused)
+        let ordered = fusions.chain(fewer).map(|(group, partition)| {
+            let period = costs.period_of_group(partition.group(group), partition.replicas[group]);
+            ((partition.bottleneck(costs), period, group), partition)
+        });
+        ordered.min_by_key(|(order, _)| *order).map(|(_, partition)| partition)
     }
 
-    /// This partition with one group split in two: the fission after which the slowest group is fastest. `None` if no
-    /// group has two stages.
+    /// This partition with one place more: one group of one replica split in two, or a replica more of a group; that
+    /// after which the slowest group is fastest. `None` if there is no such change.
     ///
-    /// Of several that leave the same slowest group, as when another group is slowest, the one that splits the
-    /// costliest group; then the most even one.
+    /// Of several that leave the same slowest group, as when another group is slowest, the one that changes the group
+    /// that takes longest; then the most even one.
     pub fn split(&self, costs: &StageCosts) -> Option<Partition> {
-        let cuts = (1..self.stages()).filter(|cut| !self.ends().contains(cut));
-        let fissions = cuts.map(|cut| {
+        let is_cut = |cut: &usize| !self.ends.contains(cut) && self.replicas[self.group_of(*cut)] == 1;
+        let fissions = (1..self.stages()).filter(is_cut).map(|cut| {
             let group = self.group_of(cut);
-            let before = costs.of_group(self.group(group));
-            let mut ends = self.ends().to_vec();
-            ends.insert(group, cut);
-            let split = Partition::of_ends(ends);
+            let mut split = self.clone();
+            split.ends.insert(group, cut);
+            split.replicas.insert(group, 1);
             let larger = costs.of_group(split.group(group)).max(costs.of_group(split.group(group + 1)));
-            ((split.bottleneck(costs), Reverse(before), larger, cut), split)
+            (group, larger, cut, split)
         });
-        fissions.min_by_key(|(order, _)| *order).map(|(_, split)| split)
+        let can_grow = |group: &usize| self.replicas[*group] < costs.replicas_of_group(self.group(*group));
+        let more = (0..self.groups()).filter(can_grow).map(|group| {
+            let mut more = self.clone();
+            more.replicas[group] += 1;
+            let period = costs.period_of_group(self.group(group), more.replicas[group]);
+            (group, period, self.ends[group], more)
+        });
+        let ordered = fissions.chain(more).map(|(group, larger, cut, partition)| {
+            let before = costs.period_of_group(self.group(group), self.replicas[group]);
+            ((partition.bottleneck(costs), Reverse(before), larger, cut), partition)
+        });
+        ordered.min_by_key(|(order, _)| *order).map(|(_, partition)| partition)
     }
 
     /// The partition for another number of cores: one fusion or one fission where the number changes by one, else, or
-    /// where those reach fewer or more groups than asked for, all stages recombined by [`Partition::optimal`].
+    /// where those reach fewer or more places than asked for, all stages recombined by [`Partition::optimal`].
     pub fn resized(&self, costs: &StageCosts, cores: usize) -> Partition {
-        let cores = cores.min(self.stages());
-        let neighbour = if cores + 1 == self.groups() {
+        let cores = cores.min(costs.places_max());
+        let neighbour = if cores + 1 == self.places() {
             self.fused(costs)
-        } else if cores == self.groups() + 1 {
+        } else if cores == self.places() + 1 {
             self.split(costs)
         } else {
             None
@@ -149,16 +214,44 @@ impl Partition {
     }
 }
 
-/// The last of `groups` groups of the stages before `end`, given the best of one group fewer.
-fn best_last_group(
-    costs: &StageCosts,
-    fewer: &[Option<(u64, usize)>],
-    groups: usize,
-    end: usize,
-) -> Option<(u64, usize)> {
-    (groups - 1..end)
-        .filter_map(|start| Some((fewer[start]?.0.max(costs.of_group(start..end)), start)))
-        .min_by_key(|(slowest, _)| *slowest)
+/// The last of the groups of the first stages.
+#[derive(Clone)]
+struct LastGroup {
+    /// Time of the slowest of the groups.
+    slowest: u64,
+    /// The first stage of the last group.
+    start: usize,
+    replicas: usize,
+}
+
+impl LastGroup {
+    /// The best one of the groups of the stages before `end` that use `places` places, given those that use fewer.
+    fn best(
+        costs: &StageCosts,
+        fewer: &[Vec<Option<LastGroup>>],
+        places: usize,
+        end: usize,
+    ) -> Option<LastGroup> {
+        let mut best: Option<LastGroup> = None;
+        for start in 0..end {
+            for replicas in 1..=places.min(costs.replicas_of_group(start..end)) {
+                let before = match (start, places - replicas) {
+                    (0, 0) => 0,
+                    (0, _) | (_, 0) => continue,
+                    (start, left) => match &fewer[left][start] {
+                        Some(before) => before.slowest,
+                        None => continue,
+                    },
+                };
+                let slowest = before.max(costs.period_of_group(start..end, replicas));
+                let order = |group: &LastGroup| (group.slowest, group.replicas);
+                if best.as_ref().is_none_or(|best| (slowest, replicas) < order(best)) {
+                    best = Some(LastGroup { slowest, start, replicas });
+                }
+            }
+        }
+        best
+    }
 }
 
 /// The theoretical speed-up for 1 to `cores` cores: that of the optimal partition of each. Its differences are the
@@ -167,7 +260,7 @@ pub fn speed_ups(costs: &StageCosts, cores: usize) -> Vec<f64> {
     (1..=cores).map(|cores| Partition::optimal(costs, cores).speed_up(costs)).collect()
 }
 
-/// A group and the place that runs it.
+/// A group and the place that runs it, or one of its replicas and the place of that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedGroup {
     /// Its stages.
@@ -176,23 +269,24 @@ pub struct PlacedGroup {
     pub place: usize,
 }
 
-/// Assigns the groups of `partition` to `places`, each to another one; returns the place of each group.
+/// Assigns the replicas of the groups of `partition` to `places`, each to another one; returns the place of each, in
+/// the order of [`Partition::replica_ranges`].
 ///
 /// Groups stay where most of their state is: pairs of a new group and an old one of `before` are taken in the order of
 /// the bytes that both have (`state_bytes`, for each stage), and of the stages if those are equal. Groups without such
 /// a place get the remaining ones in order.
 ///
 /// # Panics
-/// If there are fewer places than groups.
+/// If there are fewer places than replicas.
 pub fn assign(
     before: &[PlacedGroup],
     partition: &Partition,
     places: &[usize],
     state_bytes: &[u64],
 ) -> Vec<usize> {
-    assert!(partition.groups() <= places.len(), "each group has a place of its own");
+    assert!(partition.places() <= places.len(), "each replica has a place of its own");
     let mut overlaps = Vec::new();
-    for (group, stages) in partition.ranges().enumerate() {
+    for (group, stages) in partition.replica_ranges().enumerate() {
         for old in before.iter().filter(|old| places.contains(&old.place)) {
             let shared = stages.start.max(old.stages.start)..stages.end.min(old.stages.end);
             if !shared.is_empty() {
@@ -202,7 +296,7 @@ pub fn assign(
         }
     }
     overlaps.sort_unstable();
-    let mut assigned: Vec<Option<usize>> = vec![None; partition.groups()];
+    let mut assigned: Vec<Option<usize>> = vec![None; partition.places()];
     for (_, group, place) in overlaps {
         if assigned[group].is_none() && !assigned.contains(&Some(place)) {
             assigned[group] = Some(place);

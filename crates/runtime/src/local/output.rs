@@ -96,6 +96,11 @@ pub fn show(text: &str) {
     Local::try_with(|local| local.note_printed(OutputStream::Result, &format!("{text}\n")));
 }
 
+/// Reports stages of a pipeline to those who watch the run: one line.
+pub fn show_stages(line: &str) {
+    Local::try_with(|local| local.note_printed(OutputStream::Stages, &format!("{line}\n")));
+}
+
 /// Prints by `print`, and keeps a copy if somebody observes the run of the place of this thread.
 fn print_to(stream: OutputStream, text: Arguments<'_>, print: impl Fn(Arguments<'_>)) {
     if Local::try_with(Local::is_observed) != Some(true) {

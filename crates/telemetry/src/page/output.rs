@@ -35,7 +35,7 @@ pub(super) struct RingWriter {
     end: u64,
     first: u64,
     /// Text of each stream since its last line feed.
-    partial: [Vec<u8>; 3],
+    partial: [Vec<u8>; 4],
 }
 
 impl RingWriter {
@@ -114,7 +114,8 @@ pub(super) fn decode(end: u64, words: &[u64], first: u64, after: u64) -> Vec<Out
             let stream = match facts >> 16 & 3 {
                 0 => OutputStream::Standard,
                 1 => OutputStream::Error,
-                _ => OutputStream::Result,
+                2 => OutputStream::Result,
+                _ => OutputStream::Stages,
             };
             let text = String::from_utf8_lossy(&text).into_owned();
             lines.push(OutputLine { seq, time_ms: facts >> 20, stream, text });

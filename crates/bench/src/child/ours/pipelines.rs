@@ -43,6 +43,8 @@ enum StageKind {
     Long,
     /// Long, with a state.
     Heavy,
+    /// One that takes as long as all long ones, between short ones, in up to two replicas.
+    Slow,
 }
 
 /// Processes an item in a long stage.
@@ -76,6 +78,14 @@ impl Pipeline for StageKind {
                     stages = stages.stateful("heavy", vec![0; STATE_BYTES], step);
                 }
             }
+            StageKind::Slow => {
+                let slow = |value| (0..LONG_STAGES).fold(value, |value, stage| long_step(stage, value));
+                stages = stages.map("short", |value| value).map("slow", slow).replicated(2);
+                stages = stages.stateful("count", 0_u64, |count, value| {
+                    *count += 1;
+                    value
+                });
+            }
         }
         stages
     }
@@ -101,10 +111,19 @@ pub fn short_sum(items: u64) -> u64 {
 
 /// Items through 18 stages of 20 µs, at all places. Prints `seconds`.
 pub fn long(_effort: Effort) {
-    run(|| async {
+    all_items(StageKind::Long);
+}
+
+/// Items through a stage of 360 µs between short ones, at all places. Prints `seconds`.
+pub fn slow(_effort: Effort) {
+    all_items(StageKind::Slow);
+}
+
+fn all_items(kind: StageKind) {
+    run(move || async move {
         let (mut sum, started) = (0_u64, Instant::now());
         let each = |value| sum = sum.wrapping_add(value);
-        pipeline::process(StageKind::Long, Options::default(), 0..LONG_ITEMS, each).await?;
+        pipeline::process(kind, Options::default(), 0..LONG_ITEMS, each).await?;
         print_figure("seconds", started.elapsed().as_secs_f64());
         black_box(sum);
         Ok(())

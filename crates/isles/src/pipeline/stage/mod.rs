@@ -9,6 +9,7 @@ use isles_runtime::wire::{from_bytes, to_bytes};
 use ports::Ports;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::rc::Rc;
 
 /// Remainder of a step that waits.
 pub(in crate::pipeline) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
@@ -17,6 +18,11 @@ pub(in crate::pipeline) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result
 pub(in crate::pipeline) trait AnyStage {
     /// Runs the stage for one item. Returns the rest of it if the stage may wait.
     fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>>;
+
+    /// Another stage of the same function, for another group of this place; `None` if the stage has a state.
+    fn share(&self) -> Option<Box<dyn AnyStage>> {
+        None
+    }
 
     /// The state as bytes; `None` if the stage has none.
     fn save(&self) -> Result<Option<Vec<u8>>> {
@@ -31,16 +37,28 @@ pub(in crate::pipeline) trait AnyStage {
 }
 
 /// A stage without state that does its own taking and putting.
-impl<F: Fn(&mut Ports)> AnyStage for F {
+pub(in crate::pipeline) struct Routing<F>(Rc<F>);
+
+impl<F: Fn(&mut Ports) + 'static> Routing<F> {
+    pub(in crate::pipeline) fn boxed(function: F) -> Box<dyn AnyStage> {
+        Box::new(Routing(Rc::new(function)))
+    }
+}
+
+impl<F: Fn(&mut Ports) + 'static> AnyStage for Routing<F> {
     fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
-        self(ports);
+        (self.0)(ports);
         Ok(None)
+    }
+
+    fn share(&self) -> Option<Box<dyn AnyStage>> {
+        Some(Box::new(Routing(Rc::clone(&self.0))))
     }
 }
 
 /// State that all stages of one input and one output have.
 struct StageIo<F, T> {
-    function: F,
+    function: Rc<F>,
     input: usize,
     output: usize,
     takes: PhantomData<fn(T)>,
@@ -48,7 +66,12 @@ struct StageIo<F, T> {
 
 impl<F, T: 'static> StageIo<F, T> {
     fn new(function: F, input: usize, output: usize) -> Self {
-        StageIo { function, input, output, takes: PhantomData }
+        StageIo { function: Rc::new(function), input, output, takes: PhantomData }
+    }
+
+    fn share(&self) -> Self {
+        let StageIo { function, input, output, .. } = self;
+        StageIo { function: Rc::clone(function), input: *input, output: *output, takes: PhantomData }
     }
 
     fn take(&self, ports: &mut Ports) -> T {
@@ -64,6 +87,13 @@ macro_rules! stateless {
         impl<F, T: 'static> $name<F, T> {
             pub(in crate::pipeline) fn new(function: F, input: usize, output: usize) -> Self {
                 $name(StageIo::new(function, input, output))
+            }
+
+            fn shared(&self) -> Option<Box<dyn AnyStage>>
+            where
+                Self: AnyStage + 'static,
+            {
+                Some(Box::new($name(self.0.share())))
             }
         }
     };
@@ -82,29 +112,41 @@ stateless! {
     MappedAsync
 }
 
-impl<T: 'static, U: 'static, F: Fn(T) -> U> AnyStage for Mapped<F, T> {
+impl<T: 'static, U: 'static, F: Fn(T) -> U + 'static> AnyStage for Mapped<F, T> {
     fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
         let value = (self.0.function)(self.0.take(ports));
         ports.put(self.0.output, value);
         Ok(None)
     }
+
+    fn share(&self) -> Option<Box<dyn AnyStage>> {
+        self.shared()
+    }
 }
 
-impl<T: 'static, U: 'static, F: Fn(T) -> Result<U>> AnyStage for Fallible<F, T> {
+impl<T: 'static, U: 'static, F: Fn(T) -> Result<U> + 'static> AnyStage for Fallible<F, T> {
     fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
         let value = (self.0.function)(self.0.take(ports))?;
         ports.put(self.0.output, value);
         Ok(None)
     }
+
+    fn share(&self) -> Option<Box<dyn AnyStage>> {
+        self.shared()
+    }
 }
 
-impl<T: 'static, U: 'static, F: AsyncFn(T) -> U> AnyStage for MappedAsync<F, T> {
+impl<T: 'static, U: 'static, F: AsyncFn(T) -> U + 'static> AnyStage for MappedAsync<F, T> {
     fn step<'a>(&'a mut self, ports: &'a mut Ports) -> Result<Option<StepFuture<'a>>> {
         Ok(Some(Box::pin(async move {
             let value = (self.0.function)(self.0.take(ports)).await;
             ports.put(self.0.output, value);
             Ok(())
         })))
+    }
+
+    fn share(&self) -> Option<Box<dyn AnyStage>> {
+        self.shared()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The stages of a pipeline, as the program writes them: a chain in which each stage's input is the output before it.
 
 use super::ports::{PortPlan, Ports};
-use super::{AnyStage, Fallible, Mapped, MappedAsync, Stateful, StatefulAsync};
+use super::{AnyStage, Fallible, Mapped, MappedAsync, Routing, Stateful, StatefulAsync};
 use isles_runtime::capture::CanSend;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +20,8 @@ pub(in crate::pipeline) struct Chain {
 pub(in crate::pipeline) struct NamedStage {
     pub(in crate::pipeline) name: &'static str,
     pub(in crate::pipeline) stage: Box<dyn AnyStage>,
+    /// The most replicas that may run at once.
+    pub(in crate::pipeline) replicas: usize,
 }
 
 impl Chain {
@@ -32,7 +34,7 @@ impl Chain {
     ) -> usize {
         let output = self.add_port::<T>();
         self.ports[input].read_by = self.stages.len();
-        self.stages.push(NamedStage { name, stage: make(output) });
+        self.stages.push(NamedStage { name, stage: make(output), replicas: 1 });
         output
     }
 
@@ -138,7 +140,7 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
                 ports.put(first, left);
                 ports.put(second, right);
             };
-            Box::new(step) as Box<dyn AnyStage>
+            Routing::boxed(step)
         };
         let first = self.chain.add::<L>(name, input, split);
         let continued = |chain: Chain| {
@@ -151,6 +153,25 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         let left = left(Stages { chain: self.chain, output: first, types: PhantomData });
         let right = right(Stages { chain: continued(left.chain), output: second, types: PhantomData });
         Branches { chain: continued(right.chain), left: left.output, right: right.output, types: PhantomData }
+    }
+
+    /// Lets the stage that was added last run in up to `replicas` replicas at once, at a place each, if there are enough
+    /// places and it is the slowest. Results come in the order of the items all the same.
+    ///
+    /// Neighbours that allow it are replicated together. An extension of the pipelines of J. Jahn et al.
+    ///
+    /// # Panics
+    /// If `replicas` is 0, there is no stage, or the stage has a state.
+    pub fn replicated(mut self, replicas: usize) -> Self {
+        let last = self.chain.stages.last_mut().expect("a stage comes before `replicated`");
+        assert!(replicas > 0, "stage `{}` has at least one replica", last.name);
+        assert!(
+            last.stage.share().is_some(),
+            "stage `{}` has a state, so it cannot be replicated",
+            last.name
+        );
+        last.replicas = replicas;
+        self
     }
 
     fn stage<T: CanSend>(
@@ -192,7 +213,7 @@ impl<In: CanSend, A: CanSend, B: CanSend> Branches<In, A, B> {
                 let value = function(ports.take(left), ports.take(right));
                 ports.put(output, value);
             };
-            Box::new(step) as Box<dyn AnyStage>
+            Routing::boxed(step)
         };
         let output = self.chain.add::<T>(name, left, join);
         Stages { chain: self.chain, output, types: PhantomData }

@@ -29,7 +29,7 @@ impl Pipeline for Chain {
             isles::yield_now().await;
             value
         };
-        let stages = Stages::new().map("twice", |value: u64| 2 * value).map_async("wait", wait);
+        let stages = Stages::new().map("twice", |value: u64| 2 * value).map_async("wait", wait).replicated(2);
         stages.stateful("count", 0, count).map("half", |(value, count)| (value / 2, count))
     }
 }

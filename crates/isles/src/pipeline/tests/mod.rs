@@ -1,5 +1,7 @@
 //! Pipelines in seeded worlds: results in order, each once, whatever is resized when; deaths; what is refused.
 
+mod replicas;
+
 use super::*;
 use crate::prelude::*;
 use crate::{Plan, PlannedDeath, simulate};
@@ -17,9 +19,12 @@ struct Mixed {
     ballast: usize,
     has_states: bool,
     fails_at: Option<u64>,
+    /// The most replicas of each stage without state.
+    replicas: usize,
 }
 
-const PLAIN: Mixed = Mixed { ballast: 0, has_states: true, fails_at: None };
+const PLAIN: Mixed = Mixed { ballast: 0, has_states: true, fails_at: None, replicas: 1 };
+const REPLICATED: Mixed = Mixed { replicas: 3, ..PLAIN };
 
 /// A hash of a state and a value, which depends on their order.
 fn mixed(state: u64, value: u64) -> u64 {
@@ -40,23 +45,25 @@ impl Pipeline for Mixed {
     type Output = u64;
 
     fn stages(&self) -> Stages<u64, u64> {
-        let fails_at = self.fails_at;
+        let (fails_at, replicas) = (self.fails_at, self.replicas);
         let mut stages = Stages::new()
             .try_map("fallible", move |value| match fails_at {
                 Some(at) if at == value => Err(Error::message("no")),
                 _ => Ok(mixed(1, value)),
             })
+            .replicated(replicas)
             .branch("branch", |value| (value, value.to_string()), branch_of_numbers, branch_of_texts)
             .join("join", mixed)
             .map_async("waiting", async |value| {
                 crate::yield_now().await;
                 value + 1
-            });
+            })
+            .replicated(replicas);
         for round in 0..6 {
-            stages = stages.map("odd", move |value| mixed(round, value));
+            stages = stages.map("odd", move |value| mixed(round, value)).replicated(replicas);
             stages = match self.has_states {
                 true => stages.stateful("memory", (round, vec![0; self.ballast]), stateful),
-                false => stages.map("no memory", |value| value + 1),
+                false => stages.map("no memory", |value| value + 1).replicated(replicas),
             };
         }
         stages
@@ -109,7 +116,7 @@ async fn resized(
     apart: usize,
     seed: u64,
 ) -> Result<PipelineReport> {
-    let all = place_count().min(18);
+    let all = place_count().min(18 + 8 * (pipeline.replicas - 1));
     let results = Rc::new(RefCell::new(Vec::new()));
     let body = async |flow: RunningPipeline<Mixed>| {
         let feed = async {
@@ -161,7 +168,7 @@ async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
 /// to the end all do.
 async fn given_up(options: Options, seed: u64) -> Result<()> {
     const ITEMS: u64 = 80;
-    let pipeline = Mixed { has_states: false, ..PLAIN };
+    let pipeline = Mixed { has_states: false, replicas: 1 + seed as usize % 2, ..PLAIN };
     let (sent, results) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
     let body = async |flow: RunningPipeline<Mixed>| {
         let feed = async {
@@ -318,7 +325,8 @@ fn two_pipelines_share_places_and_one_moves_to_those_that_the_other_has_left() {
             Ok(())
         };
         let ((), report) = run(PLAIN, Options::default(), body).await?;
-        assert!(report.stages.iter().all(|stage| stage.place >= 2), "{report:?}");
+        let places = report.stages.iter().flat_map(|stage| &stage.places);
+        assert!(places.clone().all(|place| *place >= 2), "{report:?}");
         Ok::<_, Error>(())
     });
     result.unwrap();
@@ -487,12 +495,13 @@ const BEGUN: u64 = 1500;
 
 #[test]
 fn with_checkpoints_results_are_exact_whenever_a_place_dies() {
-    for (has_states, checkpoint) in [(true, 1), (true, 7), (true, 1000), (false, 1)] {
+    let all = [(true, 1, 1), (true, 7, 1), (true, 1000, 1), (false, 1, 1), (true, 7, 3), (false, 1, 3)];
+    for (has_states, checkpoint, replicas) in all {
         let mut died = 0;
         for seed in 0..40 {
             let places = 2 + seed as u32 % 5;
             let place = 1 + seed as usize % (places as usize - 1);
-            let pipeline = Mixed { has_states, ..PLAIN };
+            let pipeline = Mixed { has_states, replicas, ..PLAIN };
             let step = BEGUN + seed * 337 % 9000;
             let report = end_with_death(places, place, step, seed, pipeline, Some(checkpoint))
                 .unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
@@ -507,7 +516,8 @@ fn with_checkpoints_results_are_exact_whenever_a_place_dies() {
 fn without_checkpoints_a_death_ends_the_pipeline_and_names_the_stages() {
     let mut died = 0;
     for seed in 0..40 {
-        let Err(error) = end_with_death(4, 2, BEGUN + seed * 131, seed, PLAIN, None) else { continue };
+        let pipeline = if seed % 2 == 0 { PLAIN } else { REPLICATED };
+        let Err(error) = end_with_death(4, 2, BEGUN + seed * 131, seed, pipeline, None) else { continue };
         assert!(
             matches!(error.kind(), ErrorKind::DeadPlace(place) if *place == id_of(2)),
             "seed {seed}: {error}"
