@@ -41,10 +41,10 @@ static void send_pipelined(char *data, size_t size, int dest) {
         struct half *half = &halves.half[number % 2], *other = &halves.half[(number + 1) % 2];
         part = isles_part(size - done, halves.bytes);
         if (is_filled[number % 2])
-            isles_flag_take(half->taken, COSTS_IRCCE);
+            isles_take_flag(half->taken, RCCE_IAM);
         isles_fill(RCCE_buff_ptr + half->offset, data + done, part, COSTS_IRCCE);
         if (number == 1) {
-            isles_flag_take(other->taken, COSTS_IRCCE);
+            isles_take_flag(other->taken, RCCE_IAM);
             is_filled[0] = 0;
         }
         isles_flag_write(half->filled, RCCE_FLAG_SET, (uint32_t)size, dest, COSTS_IRCCE);
@@ -52,7 +52,7 @@ static void send_pipelined(char *data, size_t size, int dest) {
     }
     for (int last = 0; last < 2; last++, number++)
         if (is_filled[number % 2])
-            isles_flag_take(halves.half[number % 2].taken, COSTS_IRCCE);
+            isles_take_flag(halves.half[number % 2].taken, RCCE_IAM);
 }
 
 static void receive_pipelined(char *data, size_t size, int source) {
@@ -62,7 +62,7 @@ static void receive_pipelined(char *data, size_t size, int source) {
     for (size_t done = 0; done < size; done += part, number++) {
         struct half *half = &halves.half[number % 2];
         part = isles_part(size - done, halves.bytes);
-        isles_flag_take(half->filled, COSTS_IRCCE);
+        isles_take_flag(half->filled, source);
         isles_fetch(data + done, RCCE_buff_ptr + half->offset, part, source, COSTS_IRCCE);
         isles_flag_write(half->taken, RCCE_FLAG_SET, 0, source, COSTS_IRCCE);
     }
@@ -74,7 +74,7 @@ int iRCCE_ssend(char *data, ssize_t size, int dest) {
     if (size < 0)
         return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_MESSAGE_LENGTH);
     enum call before = isles_enter(CALL_SSEND, dest);
-    isles_finish_requests();
+    isles_finish_sends();
     if (is_pipelined((size_t)size))
         send_pipelined(data, (size_t)size, dest);
     else
@@ -87,7 +87,7 @@ int iRCCE_ssend(char *data, ssize_t size, int dest) {
 static int receive(char *data, ssize_t size, int source) {
 #ifndef SINGLEBITFLAGS
     if (size < 0) {
-        isles_flag_wait(RCCE_sent_flag[source], RCCE_FLAG_SET, COSTS_IRCCE);
+        isles_await_flag(&RCCE_sent_flag[source], source);
         size = (ssize_t)isles_flag_tag(RCCE_sent_flag[source]);
     }
 #endif
@@ -98,14 +98,24 @@ static int receive(char *data, ssize_t size, int source) {
     return iRCCE_SUCCESS;
 }
 
+/* Sets the source to a rank that has sent a message for a call without a request. */
+static int sender_is_there(void *source) {
+    int sender = isles_sender(*(int *)source);
+    if (sender >= 0)
+        *(int *)source = sender;
+    return sender >= 0;
+}
+
 int iRCCE_srecv(char *data, ssize_t size, int source) {
     if (source != iRCCE_ANY_SOURCE && !isles_is_rank(source))
         return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_ID);
     if (size == 0)
         return iRCCE_SUCCESS;
     enum call before = isles_enter(CALL_SRECV, source);
-    isles_finish_requests();
-    if (source == iRCCE_ANY_SOURCE)
+    isles_finish_receives(source);
+    if (source == iRCCE_ANY_SOURCE && isles_has_requests())
+        isles_wait_any(sender_is_there, &source);
+    else if (source == iRCCE_ANY_SOURCE)
         iRCCE_probe(source, &source);
     int error = receive(data, size, source);
     isles_leave(before);
@@ -113,8 +123,18 @@ int iRCCE_srecv(char *data, ssize_t size, int source) {
 }
 
 int iRCCE_srecv_test(char *data, ssize_t size, int source, int *test) {
-    int error = iRCCE_iprobe(source, &source, test);
-    return error == iRCCE_SUCCESS ? iRCCE_srecv(data, size, source) : error;
+    int is_there = size == 0; /* such a message moves nothing, and announces nothing */
+    if (is_there)
+        source = source == iRCCE_ANY_SOURCE ? RCCE_IAM : source;
+    if (source != iRCCE_ANY_SOURCE && !isles_is_rank(source))
+        return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_ID);
+    if (!is_there && isles_has_requests())
+        is_there = sender_is_there(&source);
+    else if (!is_there)
+        iRCCE_iprobe(source, &source, &is_there);
+    if (test)
+        *test = is_there;
+    return is_there ? iRCCE_srecv(data, size, source) : iRCCE_PENDING;
 }
 
 /* Requests move their parts one after the other. */
@@ -129,7 +149,7 @@ int iRCCE_isrecv(char *data, ssize_t size, int source, iRCCE_RECV_REQUEST *reque
 /* Sends to all other ranks: each part is put once, and announced to each. */
 int iRCCE_msend(char *data, ssize_t size) {
     enum call before = isles_enter(CALL_MCAST, -1);
-    isles_finish_requests();
+    isles_finish_sends();
     size_t part;
     for (size_t done = 0; size > 0 && done < (size_t)size && RCCE_NP > 1; done += part) {
         part = isles_part((size_t)size - done, RCCE_chunk);
@@ -141,7 +161,7 @@ int iRCCE_msend(char *data, ssize_t size) {
             if (rank == RCCE_IAM)
                 continue;
             isles_waits_for(rank);
-            isles_flag_take(&RCCE_ready_flag[rank], COSTS_IRCCE);
+            isles_take_flag(&RCCE_ready_flag[rank], RCCE_IAM);
         }
     }
     isles_leave(before);
@@ -152,13 +172,15 @@ int iRCCE_mrecv(char *data, ssize_t size, int source) {
     if (source != iRCCE_ANY_SOURCE && !isles_is_rank(source))
         return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_ID);
     enum call before = isles_enter(CALL_MCAST, source);
-    isles_finish_requests();
+    isles_finish_receives(source);
     int error = iRCCE_irecv(data, size, source, NULL);
     isles_leave(before);
     return error;
 }
 
 int iRCCE_mcast(char *data, size_t size, int root) {
+    if (!isles_is_rank(root))
+        return RCCE_error_return(RCCE_debug_comm, RCCE_ERROR_ID);
     return root == RCCE_IAM ? iRCCE_msend(data, (ssize_t)size) : iRCCE_mrecv(data, (ssize_t)size, root);
 }
 

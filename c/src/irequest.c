@@ -124,10 +124,10 @@ static void take(iRCCE_RECV_REQUEST *request, int source) {
     request->state = request->moved < request->size ? REQUEST_WAITS_FOR_READY : REQUEST_DONE;
 }
 
-/* A receive from anybody that has a first part belongs to its source from then on. */
-static int push_from_any(void) {
+/* A receive from anybody but `apart` that has a first part belongs to its source from then on. */
+static int push_from_any(int apart) {
     for (int source = 0; receives_from_any && source < RCCE_NP; source++) {
-        if (source == RCCE_IAM || receives[source] ||
+        if (source == RCCE_IAM || source == apart || receives[source] ||
             !isles_flag_test(RCCE_sent_flag[source], RCCE_FLAG_SET, COSTS_IRCCE))
             continue;
         iRCCE_RECV_REQUEST *request = receives_from_any;
@@ -159,16 +159,20 @@ static void push_from(int source, int may_wait) {
     }
 }
 
-int iRCCE_irecv_push(void) {
+/* Goes on with all receives but those from `apart`; -1 is no rank. */
+static int push_receives(int apart) {
     isles_relax();
     int pending = 0;
     for (int source = 0; source < RCCE_NP; source++) {
-        push_from(source, 0);
+        if (source != apart)
+            push_from(source, 0);
         pending |= receives[source] != NULL;
     }
-    pending |= !push_from_any();
+    pending |= !push_from_any(apart);
     return pending ? iRCCE_PENDING : iRCCE_SUCCESS;
 }
+
+int iRCCE_irecv_push(void) { return push_receives(-1); }
 
 int iRCCE_irecv(char *data, ssize_t size, int source, iRCCE_RECV_REQUEST *request) {
     iRCCE_RECV_REQUEST own;
@@ -208,15 +212,71 @@ void isles_push_requests(void) {
     iRCCE_irecv_push();
 }
 
-static int nothing_is_pending(void *unused) {
+int isles_has_requests(void) { return sends || receive_count; }
+
+static int no_send_is_pending(void *unused) {
     (void)unused;
     isles_push_requests();
-    return !sends && !receive_count;
+    return !sends;
 }
 
-void isles_finish_requests(void) {
-    if (sends || receive_count)
-        isles_wait_any(nothing_is_pending, NULL);
+void isles_finish_sends(void) {
+    if (sends)
+        isles_wait_any(no_send_is_pending, NULL);
+}
+
+static int has_receives_from(int source) {
+    return (source == iRCCE_ANY_SOURCE ? receives_from_any : receives[source]) != NULL;
+}
+
+static int no_receive_is_pending(void *source) {
+    isles_push_requests();
+    return !has_receives_from(*(int *)source);
+}
+
+void isles_finish_receives(int source) {
+    if (has_receives_from(source))
+        isles_wait_any(no_receive_is_pending, &source);
+}
+
+int isles_sender(int source) {
+    int first = source == iRCCE_ANY_SOURCE ? 0 : source;
+    int last = source == iRCCE_ANY_SOURCE ? RCCE_NP - 1 : source;
+    isles_push_requests();
+    for (int rank = first; rank <= last; rank++)
+        if (rank != RCCE_IAM && !receives[rank] &&
+            isles_flag_test(RCCE_sent_flag[rank], RCCE_FLAG_SET, COSTS_IRCCE))
+            return rank;
+    return -1;
+}
+
+struct awaited_flag {
+    RCCE_FLAG *flag;
+    int apart;
+};
+
+static int flag_is_set(void *argument) {
+    struct awaited_flag *awaited = argument;
+    iRCCE_isend_push();
+    push_receives(awaited->apart);
+    return isles_flag_test(*awaited->flag, RCCE_FLAG_SET, COSTS_IRCCE);
+}
+
+void isles_await_flag(RCCE_FLAG *flag, int apart) {
+    struct awaited_flag awaited = {flag, apart};
+    if (isles_has_requests())
+        isles_wait_any(flag_is_set, &awaited);
+    else
+        isles_flag_wait(*flag, RCCE_FLAG_SET, COSTS_IRCCE);
+}
+
+void isles_take_flag(RCCE_FLAG *flag, int apart) {
+    if (!isles_has_requests()) {
+        isles_flag_take(flag, COSTS_IRCCE);
+        return;
+    }
+    isles_await_flag(flag, apart);
+    isles_flag_write(flag, RCCE_FLAG_UNSET, 0, RCCE_IAM, COSTS_IRCCE);
 }
 
 /* Waiting for one request goes on with all others, too: their peers may wait for them, and this one for those. */

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,15 @@
 #define SPINS 4000
 #define EAGER_SPINS 500 /* without a pause, which takes as long as a third of a short message */
 #define YIELDS 200
+
+/* The launcher has the same numbers, in a test of `crates/rcce/src/interface.rs`. */
+_Static_assert(sizeof(struct request) == 40, "");
+_Static_assert(sizeof(struct rank_state) == 128 && offsetof(struct rank_state, stage) == 64, "");
+_Static_assert(sizeof(struct collective_call) == 24 && offsetof(struct collective_call, argument) == 16, "");
+_Static_assert(offsetof(struct control, locks) == 404 && offsetof(struct control, complaint_text) == 792, "");
+_Static_assert(offsetof(struct control, names) == 1044 && offsetof(struct control, state) == 2432, "");
+_Static_assert(offsetof(struct control, calls) == 8576 && sizeof(struct control) == 33152, "");
+_Static_assert(offsetof(struct machine, gigahertz) == 64 && sizeof(struct machine) == 456, "");
 
 struct machine isles_machine;
 static enum call call_now;
@@ -104,18 +114,22 @@ void isles_collective(enum call call, uint64_t argument) {
         if (there == sequence)
             break;
         if (atomic_compare_exchange_strong(&entry->sequence, &there, UINT64_MAX)) {
-            entry->call = call;
-            entry->rank = isles_machine.rank;
-            entry->argument = argument;
+            atomic_store(&entry->call, (uint32_t)call);
+            atomic_store(&entry->rank, isles_machine.rank);
+            atomic_store(&entry->argument, argument);
             atomic_store(&entry->sequence, sequence);
             return;
         }
     }
-    if (entry->call != (uint32_t)call || entry->argument != argument)
+    uint32_t call_there = atomic_load(&entry->call), rank_there = atomic_load(&entry->rank);
+    uint64_t argument_there = atomic_load(&entry->argument);
+    if (atomic_load(&entry->sequence) != sequence)
+        return; /* others have come a thousand calls ahead meanwhile, and use the entry again */
+    if (call_there != (uint32_t)call || argument_there != argument)
         isles_complain("collective call %llu is %s(%llu) at rank %u and %s(%llu) at rank %u; all ranks must make them "
                        "in one order",
-                       (unsigned long long)sequence, call_texts[entry->call], (unsigned long long)entry->argument,
-                       entry->rank, call_texts[call], (unsigned long long)argument, isles_machine.rank);
+                       (unsigned long long)sequence, call_texts[call_there], (unsigned long long)argument_there,
+                       rank_there, call_texts[call], (unsigned long long)argument, isles_machine.rank);
 }
 
 int isles_holds(const struct awaited *awaited) {

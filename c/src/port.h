@@ -65,10 +65,10 @@ enum { STAGE_STARTED, STAGE_INITIALISED, STAGE_FINALIZED };
 
 /* A collective call, as the first rank that made it says. */
 struct collective_call {
-    _Atomic uint64_t sequence; /* of the call, from 1; 0 while it is written */
-    uint32_t call;
-    uint32_t rank;
-    uint64_t argument;
+    _Atomic uint64_t sequence; /* of the call, from 1; UINT64_MAX while it is written */
+    _Atomic uint32_t call;
+    _Atomic uint32_t rank;
+    _Atomic uint64_t argument;
 };
 
 struct control {

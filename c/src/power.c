@@ -57,10 +57,12 @@ static int lowest_level(int divider) {
 
 /* Has the model change the domain; on hosts nothing. */
 static int change(int divider, int with_voltage) {
-    divider_now = divider;
-    return !isles_modelled() || isles_request((struct request){.operation = OP_POWER,
-                                                               .target = (uint32_t)divider,
-                                                               .value = (uint64_t)with_voltage});
+    struct request request = {
+        .operation = OP_POWER, .target = (uint32_t)divider, .value = (uint64_t)with_voltage};
+    int is_done = !isles_modelled() || isles_request(request);
+    if (is_done)
+        divider_now = divider;
+    return is_done;
 }
 
 int RCCE_iset_power(int divider, RCCE_REQUEST *request, int *new_divider, int *new_level) {

@@ -118,9 +118,9 @@ const FINALIZED: u32 = 2;
 #[repr(C)]
 struct CollectiveCall {
     sequence: AtomicU64,
-    call: u32,
-    rank: u32,
-    argument: u64,
+    call: AtomicU32,
+    rank: AtomicU32,
+    argument: AtomicU64,
 }
 
 /// `struct control`.
@@ -249,15 +249,16 @@ mod tests {
     use super::*;
     use std::mem::{offset_of, size_of};
 
+    /// The numbers are those that `c/src/port.c` asserts when a program is compiled.
     #[test]
     fn the_layouts_are_those_of_c() {
         assert_eq!(size_of::<PortRequest>(), 40);
-        assert_eq!(size_of::<RankState>(), 128);
-        assert_eq!(size_of::<CollectiveCall>(), 24);
-        assert_eq!(offset_of!(ControlWords, locks), 20 + 4 * 96);
-        assert_eq!(offset_of!(ControlWords, complaint_text), 20 + 4 * (96 + 48 + 48 + 1));
-        assert_eq!(offset_of!(ControlWords, state) % 64, 0);
-        assert_eq!(offset_of!(RankState, stage), 64);
+        assert_eq!((size_of::<RankState>(), offset_of!(RankState, stage)), (128, 64));
+        assert_eq!((size_of::<CollectiveCall>(), offset_of!(CollectiveCall, argument)), (24, 16));
+        assert_eq!((offset_of!(ControlWords, locks), offset_of!(ControlWords, complaint_text)), (404, 792));
+        assert_eq!((offset_of!(ControlWords, names), offset_of!(ControlWords, state)), (1_044, 2_432));
+        assert_eq!((offset_of!(ControlWords, calls), size_of::<ControlWords>()), (8_576, 33_152));
+        assert_eq!((offset_of!(MachineDescription, gigahertz), size_of::<MachineDescription>()), (64, 456));
     }
 
     #[test]

@@ -104,6 +104,9 @@ impl ProcessRank {
         self.words.pass_turn(RANK);
         while !self.words.wait(MODEL) {
             if let Ok(Some(status)) = self.child.try_wait() {
+                if self.words.wait(MODEL) {
+                    break; // its last request came just before it ended
+                }
                 let code = status.code().filter(|code| *code != 0).unwrap_or(1);
                 isles_app::console::notice(format_args!(
                     "the process of rank {} has ended: {status}",

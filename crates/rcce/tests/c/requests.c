@@ -117,6 +117,50 @@ static void check_long(int bytes, int from) {
     CHECK(wrong == 0);
 }
 
+/* A receive is pending whose message the peer sends only after a blocking call has ended at both. */
+static void blocks_beside_a_receive(int bytes) {
+    iRCCE_RECV_REQUEST request;
+    int rank = RCCE_ue(), test;
+    if (rank > 1)
+        return;
+    fill_long(bytes);
+    memset(in[0], 0, 100);
+    memset(out[0], rank + 1, 100);
+    if (rank == 0) {
+        iRCCE_irecv(in[0], 100, 1, &request);
+        CHECK(iRCCE_ssend(long_out, bytes, 1) == iRCCE_SUCCESS);
+        iRCCE_irecv_wait(&request);
+        CHECK(in[0][0] == 2 && in[0][99] == 2);
+        CHECK(iRCCE_srecv_test(long_in, 0, 1, &test) == iRCCE_SUCCESS && test);
+    } else {
+        CHECK(iRCCE_srecv(long_in, bytes, 0) == iRCCE_SUCCESS);
+        check_long(bytes, 0);
+        CHECK(iRCCE_ssend(out[0], 100, 0) == iRCCE_SUCCESS);
+    }
+}
+
+/* A blocking receive from one rank goes on while a receive from another is pending, which is sent afterwards. */
+static void receives_beside_a_receive(int bytes) {
+    iRCCE_RECV_REQUEST request;
+    int rank = RCCE_ue(), go = 1;
+    fill_long(bytes);
+    memset(in[0], 0, 100);
+    memset(out[0], rank, 100);
+    if (rank == 0) {
+        iRCCE_irecv(in[0], 100, 2, &request);
+        CHECK(iRCCE_srecv(long_in, bytes, iRCCE_ANY_SOURCE) == iRCCE_SUCCESS);
+        check_long(bytes, 1);
+        CHECK(iRCCE_ssend((char *)&go, sizeof go, 2) == iRCCE_SUCCESS);
+        iRCCE_irecv_wait(&request);
+        CHECK(in[0][0] == 2 && in[0][99] == 2);
+    } else if (rank == 1) {
+        CHECK(iRCCE_ssend(long_out, bytes, 0) == iRCCE_SUCCESS);
+    } else if (rank == 2) {
+        CHECK(iRCCE_srecv((char *)&go, sizeof go, 0) == iRCCE_SUCCESS);
+        CHECK(iRCCE_ssend(out[0], 100, 0) == iRCCE_SUCCESS);
+    }
+}
+
 /* Both of a pair wait for one request while the other, of several parts, is pending. */
 static void separate_waits(void) {
     iRCCE_SEND_REQUEST sending;
@@ -245,6 +289,15 @@ int RCCE_APP(int argc, char **argv) {
     RCCE_barrier(&RCCE_COMM_WORLD);
     separate_waits();
     waits_serve_other_requests();
+    RCCE_barrier(&RCCE_COMM_WORLD);
+    blocks_beside_a_receive(100);
+    blocks_beside_a_receive(LONG);
+    RCCE_barrier(&RCCE_COMM_WORLD);
+    receives_beside_a_receive(100);
+    RCCE_barrier(&RCCE_COMM_WORLD);
+    receives_beside_a_receive(LONG);
+    CHECK(iRCCE_mcast(in[0], 4, -1) == RCCE_ERROR_ID);
+    RCCE_barrier(&RCCE_COMM_WORLD);
     pipelined();
     multicasts();
     cancelling();
