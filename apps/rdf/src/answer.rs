@@ -138,6 +138,9 @@ impl Answer {
         match self {
             Answer::Solutions(solutions) => {
                 solutions.variables.iter().for_each(|name| add(name.as_bytes()));
+                if solutions.variables.is_empty() {
+                    add(&(solutions.rows as u64).to_le_bytes()); // rows have no bytes of their own
+                }
                 for row in 0..solutions.rows {
                     for column in 0..solutions.columns.len() {
                         add(solutions.bytes(row, column).unwrap_or_default());
@@ -167,6 +170,12 @@ pub fn triple([subject, predicate, object]: &[Vec<u8>; 3]) -> Option<Triple> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_solutions_that_bind_nothing_is_in_their_digest() {
+        let digest = |rows| Answer::Solutions(Solutions { rows, ..Solutions::default() }).digest();
+        assert!(digest(0) != digest(1) && digest(1) != digest(3_000));
+    }
 
     #[test]
     fn solutions_without_an_order_have_the_same_digest_however_they_were_found() {

@@ -9,6 +9,7 @@
 
 pub mod answer;
 pub mod load;
+mod nesting;
 mod peers;
 mod queries;
 pub mod query;

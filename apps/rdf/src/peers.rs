@@ -156,20 +156,32 @@ impl Peers {
     /// The numbers of the terms in `rows`, each in the row of its owner, in the same order. Terms that have none get
     /// one.
     pub async fn intern_rows(&self, rows: Vec<Vec<u8>>) -> isles::Result<Vec<Vec<u32>>> {
-        let here = self.rank();
+        let counts: Vec<usize> = rows.iter().map(|row| terms_of(row).count()).collect();
         let asked = self.all_to_all_bytes(rows).await?;
-        let mut answers = Vec::with_capacity(asked.len());
-        for row in &asked {
-            let mut dictionary = self.dictionary.borrow_mut();
-            let mut numbers = Vec::new();
-            for term in terms_of(row) {
-                let index = dictionary.intern(term) as usize;
-                let number = self.numbering.number(index, here);
-                numbers.push(number.ok_or_else(|| isles::Error::message("more than 2^32 terms"))?);
-            }
-            answers.push(numbers);
+        let given = self.all_to_all(self.interned(&asked)).await?;
+        // All places hear of one that has no number left, so all end.
+        if given.iter().zip(counts).any(|(numbers, count)| numbers.len() > count) {
+            return Err(isles::Error::message("more than 2^32 terms"));
         }
-        self.all_to_all(answers).await
+        Ok(given)
+    }
+
+    /// The numbers of the terms in `rows` at this place, which gives new ones; each row one number longer if there are
+    /// not enough.
+    fn interned(&self, rows: &[Vec<u8>]) -> Vec<Vec<u32>> {
+        let (here, mut is_full) = (self.rank(), false);
+        let mut dictionary = self.dictionary.borrow_mut();
+        let mut number = |term: &[u8]| {
+            let number = self.numbering.number(dictionary.intern(term) as usize, here);
+            is_full |= number.is_none();
+            number.unwrap_or(UNBOUND)
+        };
+        let mut answers: Vec<Vec<u32>> =
+            rows.iter().map(|row| terms_of(row).map(&mut number).collect()).collect();
+        if is_full {
+            answers.iter_mut().for_each(|numbers| numbers.push(UNBOUND));
+        }
+        answers
     }
 
     /// The bytes of the terms with these numbers, of which some may be [`UNBOUND`], so that [`Terms::bytes`] finds them
@@ -401,4 +413,33 @@ fn joined(mut table: Table, parts: &[Vec<u32>]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles::Plan;
+
+    #[test]
+    fn all_places_end_if_one_has_no_number_left() {
+        for (terms, is_enough) in [(1, true), (200, false)] {
+            let (ended, ..) = isles::simulate(3, Plan::calm(1), move || async move {
+                let failed = everywhere!([terms] {
+                    let mut peers = Peers::member(Team::world(), true);
+                    // With this number of places each can number one term.
+                    peers.numbering = Numbering::new(u32::MAX as usize - 3);
+                    let own: Vec<Vec<u8>> = if peers.rank() == 0 {
+                        (0..terms).map(|term: u32| term.to_le_bytes().to_vec()).collect()
+                    } else {
+                        Vec::new()
+                    };
+                    peers.intern(&own).await.is_err()
+                })
+                .await?;
+                assert_eq!(failed, vec![!is_enough; 3]);
+                Ok::<_, isles::Error>(())
+            });
+            ended.unwrap();
+        }
+    }
 }

@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
-/// Most bytes of a request.
-const REQUEST_BYTES_MAX: u64 = 4 << 20;
+/// Most bytes of a request: those of the 1 MiB that a client may send, each of which JSON may write as six, and of the
+/// media types beside it.
+const REQUEST_BYTES_MAX: u64 = 8 << 20;
 
 /// A query, and the media types in which its answer may be written, the best first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +188,9 @@ mod tests {
         for wrong in ["\n", "{}", "{\"query\":1}", "ASK {}\n"] {
             assert!(matches!(query(wrong), Some(Err(Reply::Fault(FaultKind::Request, _)))), "{wrong}");
         }
+        // As many bytes as a client may send, each written as six.
+        let long = format!("{{\"query\":\"{}\"}}\n", "\\u0001".repeat(1 << 20));
+        assert!(matches!(query(&long), Some(Ok(request)) if request.query.len() == 1 << 20));
         assert!(read(&mut vec![b' '; REQUEST_BYTES_MAX as usize + 2].as_slice()).is_err());
     }
 

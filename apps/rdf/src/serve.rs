@@ -101,7 +101,9 @@ impl Session {
                 answer.sort();
                 reply(&answer, request)
             }
-            (fault, _) => Reply::Fault(FaultKind::Limit, fault.unwrap_or_default()),
+            (fault, _) => {
+                Reply::Fault(found.fault_kind.unwrap_or(FaultKind::Limit), fault.unwrap_or_default())
+            }
         })
     }
 }

@@ -11,6 +11,7 @@ use crate::load::{self, LoadCounts, LoadFault, Loaded, Partition};
 use crate::queries::NamedQuery;
 use crate::query::trace::{OperatorTrace, QueryFault, QueryLimits};
 use crate::query::{self, Queries};
+use crate::requests::FaultKind;
 use clap::ValueEnum;
 use isles::prelude::*;
 use isles_app::frame::{RunMeter, add_done};
@@ -64,6 +65,9 @@ pub struct QueryFound {
     pub digest: String,
     /// Reason why it has no answer, if it has none.
     pub fault: Option<String>,
+    /// Kind of that reason.
+    #[serde(skip)]
+    pub fault_kind: Option<FaultKind>,
     /// Work of the operators, in the order in which they ended.
     pub operators: Vec<OperatorTrace>,
 }
@@ -89,6 +93,16 @@ pub struct SessionFound {
 
 /// An answer of a place in the mode `task`, with the position of its query.
 type TaskAnswer = (u64, QueryFound, Option<Answer>);
+
+/// Returns the data that this place has loaded, or the fault of any place: all give the load up if one does.
+async fn agreed(team: &Team, loaded: Result<Loaded, LoadFault>) -> isles::Result<Result<Loaded, LoadFault>> {
+    let fault = match &loaded {
+        Err(LoadFault::Source(fault)) => Some(fault.clone()),
+        _ => None,
+    };
+    let fault = team.all_gather(fault).await?.into_iter().flatten().next();
+    Ok(fault.map_or(loaded, |fault| Err(LoadFault::Source(fault))))
+}
 
 impl Session {
     /// Answers all queries over all places; `contents` are the opened sources.
@@ -130,7 +144,10 @@ impl Session {
         let started = now();
         let loaded = match self.mode {
             SharingMode::Data => load::load(team.clone(), &self.sources, contents, self.partition).await,
-            SharingMode::Task => self.load_all(&team, contents).await?,
+            SharingMode::Task => {
+                let loaded = self.load_all(&team, contents).await?;
+                agreed(&team, loaded).await?
+            }
         };
         let loaded = match loaded {
             Ok(loaded) => loaded,
@@ -286,9 +303,37 @@ impl Session {
             }
             Err(QueryFault::Run(error)) => Err(error),
             Err(fault) => {
+                found.fault_kind = Some(match &fault {
+                    QueryFault::Memory { .. } | QueryFault::Time { .. } => FaultKind::Limit,
+                    QueryFault::Unsupported(_) | QueryFault::Run(_) => FaultKind::Query,
+                });
                 found.fault = Some(fault.to_string());
                 Ok((found, None))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles::Plan;
+
+    #[test]
+    fn all_places_give_the_load_up_if_one_does() {
+        let (ended, ..) = isles::simulate(3, Plan::calm(1), || async {
+            let faults = everywhere!({
+                let team = Team::world();
+                let loaded = match team.rank() {
+                    1 => Err(LoadFault::Source("cut.snap: too short".to_owned())),
+                    _ => load::load_alone(&[], &[]),
+                };
+                agreed(&team, loaded).await?.err().map(|fault| format!("{fault:?}"))
+            })
+            .await?;
+            assert_eq!(faults, vec![Some("Source(\"cut.snap: too short\")".to_owned()); 3]);
+            Ok::<_, isles::Error>(())
+        });
+        ended.unwrap();
     }
 }

@@ -87,6 +87,101 @@ fn a_query_beyond_a_limit_ends_and_the_others_go_on() {
     assert!(ended.stderr.contains("query query: it takes longer than the"), "{ended:?}");
 }
 
+const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
+
+/// A ring of 300 nodes by one predicate, and as many numbers by another one.
+fn ring(scene: &Scene) {
+    let node = |number: u32| format!("<http://a.example/n{}>", number % 300);
+    let triples = (0..300).map(|number| {
+        let (own, next) = (node(number), node(number + 7));
+        format!("{own} <x:p> {next} .\n{own} <x:q> \"{number}\"^^<{INTEGER}> .\n")
+    });
+    scene.leave("ring.nt", &triples.collect::<String>());
+}
+
+#[test]
+fn a_limit_in_what_the_first_place_evaluates_ends_the_query_at_all_places() {
+    let scene = Scene::new("rdf-rest-limit");
+    ring(&scene);
+    let path = "SELECT ?s ?o ?x { ?s <x:p>* ?o . ?x <x:q> ?n FILTER(?n < 10) }";
+    for places in ["1", "3"] {
+        let line = format!("--data ring.nt --memory 1 --places {places} --machine threads --json run.json");
+        let all = [&words(&line)[..], &["-e", path, "-e", "SELECT * { ?s <x:q> 7 }"]].concat();
+        let ended = scene.run(&all);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("1 query of 2 without an answer; query: a table of "), "{ended:?}");
+        let document: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
+        assert_eq!(document["queries"][1]["rows"], 1, "{document}");
+    }
+}
+
+#[test]
+fn optional_parts_and_products_keep_to_the_limits_and_a_difference_without_shared_variables_is_the_left() {
+    let scene = Scene::new("rdf-bounded");
+    for places in ["1", "2"] {
+        let line = format!("--data lubm-plain:1 --memory 10 --places {places} --machine threads");
+        for query in [
+            "SELECT * { ?a ?b ?c OPTIONAL { ?d ?e ?f } }",
+            "SELECT * { ?a ?b ?c OPTIONAL { ?d ?e ?f FILTER(?c != ?f) } }",
+            "SELECT * { ?a ?b ?c . ?d ?e ?f }",
+        ] {
+            let ended = scene.run(&[&words(&line)[..], &["-e", query]].concat());
+            let text = ended.stderr.split("a table of ").nth(1).unwrap_or_else(|| panic!("{ended:?}"));
+            let mib: u64 = text.split(' ').next().unwrap().parse().unwrap();
+            assert!(mib <= 100, "{query}: {mib} MiB with {places} places");
+        }
+        let query = "SELECT (COUNT(*) AS ?n) { ?a a ?c MINUS { ?d ?e ?f } }";
+        let all = "SELECT (COUNT(*) AS ?n) { ?a a ?c }";
+        let [difference, all] = [query, all].map(|query| {
+            let line = format!("{line} --format csv");
+            scene.run(&[&words(&line)[..], &["-e", query]].concat()).stdout
+        });
+        assert!(difference == all && all.starts_with("n\r\n"), "{difference} {all}");
+    }
+}
+
+#[test]
+fn what_is_cut_joined_to_a_text_or_sampled_is_the_same_on_any_number_of_places() {
+    let scene = Scene::new("rdf-cut");
+    ring(&scene);
+    let path = "<http://a.example/n5> <x:p>* ?o";
+    for query in [
+        format!("SELECT DISTINCT ?o {{ {path} }} LIMIT 4"),
+        format!("SELECT ?o {{ {{ SELECT ?o {{ {path} }} LIMIT 4 }} }}"),
+        format!("SELECT (GROUP_CONCAT(STR(?o)) AS ?all) {{ {path} }}"),
+        format!("SELECT (SAMPLE(?o) AS ?one) {{ {path} }}"),
+    ] {
+        let [one, two, three] = ["1", "2", "3"].map(|places| {
+            let line = format!("--data ring.nt --places {places} --machine threads --format csv");
+            let ended = scene.run(&[&words(&line)[..], &["-e", &query]].concat());
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            ended.stdout
+        });
+        assert!(
+            one.contains("http://a.example/n") && two == one && three == one,
+            "{query}: {one}{two}{three}"
+        );
+    }
+}
+
+#[test]
+fn a_graph_that_a_blank_node_names_is_refused_where_it_would_be_missing() {
+    let scene = Scene::new("rdf-blank-graph");
+    let quad = |number: u32, graph: &str| format!("<x:s> <x:p> \"{number}\"^^<{INTEGER}> {graph} .\n");
+    scene.leave("blank.nq", &[quad(1, "_:g"), quad(2, "<x:h>")].concat());
+    for places in ["1", "2"] {
+        let run = |query: &str| {
+            let line = format!("--data blank.nq --places {places} --machine threads --format csv");
+            scene.run(&[&words(&line)[..], &["-e", query]].concat())
+        };
+        let ended = run("SELECT ?n { GRAPH ?g { SELECT (SUM(?v) AS ?n) { ?s ?p ?v } } }");
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("with graphs that blank nodes name, is not supported"), "{ended:?}");
+        let ended = run("SELECT ?v { GRAPH ?g { ?s ?p ?v } } ORDER BY ?v");
+        assert_eq!(ended.stdout, "v\r\n1\r\n2\r\n", "{ended:?}");
+    }
+}
+
 #[test]
 fn a_triple_of_several_files_counts_once_wherever_it_lies() {
     let scene = Scene::new("rdf-twice");
@@ -208,6 +303,8 @@ fn bad_input_is_one_line_and_code_2() {
     scene.leave("unknown.dat", "");
     scene.leave("prefix.rq", "ASK {\n?s nosuch:b ?o }");
     scene.leave("wrong.rq", "SELECT * {\n  ?s ?p\n}");
+    scene.leave("deep.rq", &format!("ASK {}{}", "{".repeat(20_000), "}".repeat(20_000)));
+    scene.leave("wide.rq", &format!("ASK {{ {} }}", vec!["{ ?s ?p ?o }"; 3_000].join(" UNION ")));
     for (line, said) in [
         ("--data nosuch.ttl", "--data: `nosuch.ttl`: no such file; allowed: a file, lubm:N"),
         ("--data unknown.dat", "--data: unknown.dat: unknown extension; allowed: ttl, nt"),
@@ -217,6 +314,8 @@ fn bad_input_is_one_line_and_code_2() {
         ("--data cut.nt --mode task", "cut.nt, line 2, column "),
         ("--data wrong.rdf", "wrong.rdf"),
         ("--query wrong.rq", "wrong.rq: line 3, column 2: the end of the line is not SPARQL there; expected"),
+        ("--query deep.rq", "deep.rq: line 1, column 261: more than 256 nested brackets"),
+        ("--query wide.rq", ": more than 1000 brackets and operators in a group"),
         ("--query prefix.rq", "prefix.rq: line 2, column 12: unknown prefix in `nosuch:b`"),
         ("--query nosuch.rq", "--query: nosuch.rq: No such file"),
         ("--named-graph nosuch.ttl", "--named-graph: `nosuch.ttl`: no such file; allowed: a file"),

@@ -114,27 +114,28 @@ impl Groups {
 
 /// For each place its terms, and its triples by the positions of these: the number of triples, triples, quads.
 fn rows(own: &LocalTriples, places: usize, part: impl Fn(u32) -> usize) -> (Vec<Vec<u8>>, Vec<Vec<u32>>) {
+    // Dealt out first, so that each is looked at once and not once for each place.
+    let mut own_triples = vec![Vec::new(); places];
+    own.triples.iter().for_each(|triple| own_triples[part(triple[0])].push(*triple));
+    let mut own_quads = vec![Vec::new(); places];
+    own.quads.iter().for_each(|quad| own_quads[part(quad[1])].push(*quad));
     let (mut terms, mut triples) = (vec![Vec::new(); places], vec![Vec::new(); places]);
+    // The place that has met a term last, and its position there.
+    let mut positions = vec![(u32::MAX, 0_u32); own.dictionary.len()];
     for (place, (terms, row)) in terms.iter_mut().zip(&mut triples).enumerate() {
-        let mut positions = vec![u32::MAX; own.dictionary.len()];
         let mut count = 0;
         let mut position = |term: u32| {
             let known = &mut positions[term as usize];
-            if *known == u32::MAX {
-                *known = count;
+            if known.0 != place as u32 {
+                *known = (place as u32, count);
                 count += 1;
                 push_term(terms, own.dictionary.bytes(term as usize));
             }
-            *known
+            known.1
         };
-        row.push(0);
-        for triple in own.triples.iter().filter(|triple| part(triple[0]) == place) {
-            row.extend(triple.map(&mut position));
-            row[0] += 1;
-        }
-        for quad in own.quads.iter().filter(|quad| part(quad[1]) == place) {
-            row.extend(quad.map(&mut position));
-        }
+        row.push(own_triples[place].len() as u32);
+        own_triples[place].iter().for_each(|triple| row.extend(triple.map(&mut position)));
+        own_quads[place].iter().for_each(|quad| row.extend(quad.map(&mut position)));
     }
     (terms, triples)
 }

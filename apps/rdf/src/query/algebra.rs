@@ -8,6 +8,7 @@ use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
 use crate::store::term::encoded;
 use oxrdf::{TermRef, Variable};
+use rustc_hash::FxHashMap;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use sparopt::algebra::{Expression as OptimizedExpression, GraphPattern as OptimizedPattern};
@@ -110,6 +111,8 @@ pub struct Translation {
     pub variables: Vec<String>,
     /// The terms of the query, encoded.
     pub terms: Vec<Vec<u8>>,
+    /// The position of each term.
+    positions: FxHashMap<Vec<u8>, u32>,
     /// The name in the innermost `GRAPH` around the pattern that is translated; none in the default graph.
     graph: Option<PatternPart>,
     /// The names of all named graphs, encoded, if they are known.
@@ -191,8 +194,14 @@ impl Translation {
             return None; // each graph has a group, also one without solutions
         }
         let inner = self.boxed(inner)?;
-        let mut keys: Vec<VariableId> = variables.iter().map(|one| self.variable(one.as_str())).collect();
-        keys.extend(self.graph_variable());
+        let mut keys: Vec<VariableId> = Vec::new();
+        // Each once: a query may say one twice.
+        let graph = self.graph_variable();
+        for key in variables.iter().map(|one| self.variable(one.as_str())).chain(graph) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
         let counts = aggregates.iter().map(|(variable, aggregate)| {
             let counted = self.counted(aggregate)?;
             Some((self.variable(variable.as_str()), counted))
@@ -246,16 +255,14 @@ impl Translation {
     /// 18.6).
     fn each_graph(&mut self, variable: &Variable, inner: &GraphPattern) -> Option<Node> {
         let variable = self.variable(variable.as_str());
-        let mut all: Option<Node> = None;
+        let mut nodes = Vec::new();
         for name in self.graph_names.clone()? {
             let position = self.encoded_term(name);
             let name = Node::Values { variables: vec![variable], rows: vec![vec![Some(position)]] };
-            let node = joined(name, self.within(PatternPart::Term(position), inner)?);
-            all = Some(match all {
-                Some(before) => Node::Union(Box::new(before), Box::new(node)),
-                None => node,
-            });
+            nodes.push(joined(name, self.within(PatternPart::Term(position), inner)?));
         }
+        let union = |left, right| Node::Union(Box::new(left), Box::new(right));
+        let all = balanced(nodes, union);
         let node = all.unwrap_or(Node::Values { variables: vec![variable], rows: Vec::new() });
         Some(self.in_graph(node))
     }
@@ -295,12 +302,10 @@ impl Translation {
     }
 
     fn encoded_term(&mut self, bytes: Vec<u8>) -> u32 {
-        let known = self.terms.iter().position(|own| *own == bytes);
-        let position = known.unwrap_or_else(|| {
-            self.terms.push(bytes);
-            self.terms.len() - 1
-        });
-        position as u32
+        *self.positions.entry(bytes).or_insert_with_key(|bytes| {
+            self.terms.push(bytes.clone());
+            self.terms.len() as u32 - 1
+        })
     }
 
     fn pattern(&mut self, pattern: &TriplePattern) -> Pattern {
@@ -368,8 +373,26 @@ impl Node {
 /// Returns `true` if the text of a pattern has this variable, wherever that is.
 fn mentions(pattern: &GraphPattern, variable: &Variable) -> bool {
     let text = pattern.to_string();
-    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '?';
+    // Names have some letters beyond ASCII; one that is taken for part of a name costs time only.
+    let is_name =
+        |letter: char| !letter.is_ascii() || letter.is_ascii_alphanumeric() || letter == '_' || letter == '?';
     text.split(|letter: char| !is_name(letter)).any(|word| word.strip_prefix('?') == Some(variable.as_str()))
+}
+
+/// Combines parts two by two, in a tree as low as can be: recursion over it is no deeper than its height.
+pub(super) fn balanced<T>(mut parts: Vec<T>, combine: impl Fn(T, T) -> T) -> Option<T> {
+    while parts.len() > 1 {
+        let mut all = parts.into_iter();
+        let mut next = Vec::with_capacity(all.len().div_ceil(2));
+        while let Some(left) = all.next() {
+            next.push(match all.next() {
+                Some(right) => combine(left, right),
+                None => left,
+            });
+        }
+        parts = next;
+    }
+    parts.pop()
 }
 
 /// An expression in the form that `spareval` evaluates.
@@ -495,6 +518,27 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_is_said_twice_is_one_column() {
+        let text = "{ SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s ?s }";
+        let Some(Node::Project(inner, _)) = node(text) else { panic!("{text}") };
+        let Node::Extend { inner, .. } = *inner else { panic!("{inner:?}") };
+        assert!(matches!(*inner, Node::Count { keys, .. } if keys.len() == 1));
+    }
+
+    #[test]
+    fn a_balanced_tree_keeps_the_order_and_is_as_low_as_can_be() {
+        for number in [1_u32, 2, 3, 7, 1_000] {
+            let leaves = (0..number).map(|leaf| (vec![leaf], 0_u32)).collect();
+            let combine = |left: (Vec<u32>, u32), right: (Vec<u32>, u32)| {
+                ([left.0, right.0].concat(), 1 + left.1.max(right.1))
+            };
+            let (leaves, height) = balanced(leaves, combine).unwrap();
+            assert_eq!((leaves, height), ((0..number).collect(), number.next_power_of_two().ilog2()));
+        }
+        assert_eq!(balanced(Vec::<u32>::new(), |one, _| one), None);
+    }
+
+    #[test]
     fn what_one_place_must_evaluate_has_no_node() {
         for text in [
             "?s :p* ?o",
@@ -505,6 +549,8 @@ mod tests {
             "GRAPH :g { ?s :p* ?o }",
             "GRAPH ?g { ?s :p ?o MINUS { ?s :q ?r } }",
             "GRAPH ?g { ?s :in ?g }",
+            "GRAPH ?g\u{b7} { ?s :in ?g\u{b7} }",
+            "GRAPH ?e\u{301} { ?s :in ?e\u{301} }",
         ] {
             assert!(node(text).is_none(), "{text}");
         }

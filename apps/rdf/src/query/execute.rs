@@ -6,7 +6,7 @@
 //! because these depend on sums over all of them.
 
 use super::algebra::{BoundExpression, Node};
-use super::join::{self, RowPairs};
+use super::join::{self, Matcher, RowPairs};
 use super::quads::{join_pattern, scan, scan_leaving};
 use super::scan::{Pattern, PatternPart};
 use super::statistics::{COUNTS, PatternCounts, PlannedPattern, order};
@@ -43,8 +43,8 @@ pub struct PlaceEvaluator<'a> {
 const MOVE: f64 = 12.0;
 const LOOK: f64 = 45.0;
 
-/// Rows that are joined at least between two looks at the limits of a query.
-const ROWS_AT_A_TIME: usize = 8_192;
+/// Rows that are made or looked at, at least, between two looks at the limits of a query.
+const LOOKS: usize = 1 << 16;
 
 /// Cycles of a modelled core for each row of an operator: a search among sorted keys, and its numbers. Assumed.
 const ROW_CYCLES: u64 = 150;
@@ -168,24 +168,61 @@ impl<'a> PlaceEvaluator<'a> {
         Ok(table)
     }
 
-    /// Joins the rows of a table to `others` rows, all of which `join` goes through at each call. If the query has
-    /// limits, `join` gets some rows at a time and is no longer called once the rows of this place exceed a limit,
-    /// which [`PlaceEvaluator::recorded`] then reports.
-    fn bounded(&self, table: &Table, others: usize, join: impl Fn(&Table) -> Table) -> Table {
-        let at_a_time = ROWS_AT_A_TIME.max(others);
-        if self.limits.is_free() || table.rows <= at_a_time {
+    /// Calls `part` with the row at which it shall begin, until it has come to the end of `rows` rows; it returns the
+    /// row at which it ends, and the bytes made so far. It is no longer called once this place exceeds a limit, which
+    /// [`PlaceEvaluator::check`] or [`PlaceEvaluator::recorded`] then reports.
+    fn in_parts(&self, rows: usize, mut part: impl FnMut(usize) -> (usize, usize)) {
+        let (mut end, mut bytes) = part(0);
+        while end < rows && !self.limits.is_exceeded(bytes as u64) {
+            (end, bytes) = part(end);
+        }
+    }
+
+    /// Rows that a part looks at: all of them if the query has no limits.
+    fn looks(&self) -> usize {
+        if self.limits.is_free() { usize::MAX } else { LOOKS }
+    }
+
+    /// The table of parts that `join` makes of some rows each; see [`PlaceEvaluator::in_parts`].
+    fn bounded(&self, rows: usize, mut join: impl FnMut(usize) -> (Table, usize)) -> Table {
+        let mut all: Option<Table> = None;
+        self.in_parts(rows, |from| {
+            let (part, end) = join(from);
+            let all = match &mut all {
+                Some(all) => {
+                    all.append(&part);
+                    all
+                }
+                none => none.insert(part),
+            };
+            (end, all.rows * all.columns.len() * 4)
+        });
+        all.unwrap_or_default()
+    }
+
+    /// The same for a function of a table of some rows, few at first.
+    fn bounded_by_rows(&self, table: &Table, join: impl Fn(&Table) -> Table) -> Table {
+        if self.limits.is_free() {
             return join(table);
         }
-        let rows: Vec<u32> = (0..table.rows as u32).collect();
-        let mut parts = rows.chunks(at_a_time).map(|part| join(&table.pick(part)));
-        let mut all = parts.next().unwrap_or_default();
-        for part in parts {
-            all.append(&part);
-            if self.limits.is_exceeded((all.rows * all.columns.len() * 4) as u64) {
-                break;
-            }
+        let mut size = 1;
+        self.bounded(table.rows, |from| {
+            let end = table.rows.min(from + size);
+            let rows: Vec<u32> = (from as u32..end as u32).collect();
+            let part = join(&table.pick(&rows));
+            size = if part.rows < LOOKS / 2 { size * 2 } else { (size / 2).max(1) };
+            (part, end)
+        })
+    }
+
+    /// Checks the limits for `bytes` that this place has made within an operator.
+    async fn check(&self, bytes: usize) -> Result<(), QueryFault> {
+        if self.limits.is_free() {
+            return Ok(());
         }
-        all
+        let mut sums = [bytes as u64, u64::from(self.limits.is_over_time())];
+        self.peers.sum(&mut sums).await?;
+        self.limits.check(sums[0], sums[1] > 0)
     }
 
     /// A basic graph pattern, with filters as soon as their variables are bound. If only some variables are `wanted`,
@@ -315,29 +352,29 @@ impl<'a> PlaceEvaluator<'a> {
         let joined = match exchange {
             RowExchange::ToSubject(subject) => {
                 let table = self.peers.redistribute_some(table, subject, leaving).await?;
-                self.bounded(&table, 0, |rows| join_pattern(self.data, rows, pattern))
+                self.bounded_by_rows(&table, |rows| join_pattern(self.data, rows, pattern))
             }
             RowExchange::LeftToAll => {
                 let table = self.peers.replicate(table).await?;
-                let joined = self.bounded(&table, 0, |rows| join_pattern(self.data, rows, pattern));
+                let joined = self.bounded_by_rows(&table, |rows| join_pattern(self.data, rows, pattern));
                 Table { placed_by: pattern.subject().filter(|_| self.data.is_by_subject()), ..joined }
             }
             RowExchange::RightToAll => {
                 let matches = self.peers.replicate(scan(self.data, pattern)).await?;
-                self.bounded(&table, matches.rows, |rows| join::join(rows, &matches))
+                self.joined(&table, &matches)
             }
             RowExchange::Both(variable) => {
                 let table = self.peers.redistribute_some(table, variable, leaving).await?;
                 // Matches that stay are looked up where they are; the others form a table at the place that they go to.
                 let leaving = scan_leaving(self.data, pattern, variable, self.peers.owns());
                 let arrived = self.peers.redistribute(leaving, variable).await?;
-                self.bounded(&table, arrived.rows, |rows| {
-                    let mut joined = join_pattern(self.data, rows, pattern);
-                    if arrived.rows > 0 {
-                        joined.append(&join::join(rows, &arrived));
-                    }
-                    joined
-                })
+                let mut joined = self.bounded_by_rows(&table, |rows| join_pattern(self.data, rows, pattern));
+                if arrived.rows > 0
+                    && !self.limits.is_exceeded((joined.rows * joined.columns.len() * 4) as u64)
+                {
+                    joined.append(&self.joined(&table, &arrived));
+                }
+                joined
             }
         };
         self.recorded(self.described("join", pattern, Some(exchange)), Some(estimate), joined).await
@@ -451,7 +488,7 @@ impl<'a> PlaceEvaluator<'a> {
 
     async fn join(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
         let (left, right, exchange) = self.met((left, right), false).await?;
-        let mut joined = self.bounded(&left, right.rows, |rows| join::join(rows, &right));
+        let mut joined = self.joined(&left, &right);
         if exchange == RowExchange::LeftToAll {
             joined.placed_by = right.placed_by;
         }
@@ -465,22 +502,54 @@ impl<'a> PlaceEvaluator<'a> {
         filter: Option<&BoundExpression>,
     ) -> Result<Table, QueryFault> {
         let (left, right, exchange) = self.met((left, right), true).await?;
-        let mut pairs = join::compatible(&left, &right);
-        if let Some(filter) = filter {
-            let both = join::merged(&left, &right, &pairs);
-            let keep = self.passes(&both, filter).await?;
-            let kept = |rows: &[u32]| {
-                rows.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(row, _)| *row).collect()
-            };
-            pairs = RowPairs { left: kept(&pairs.left), right: kept(&pairs.right) };
-        }
-        let joined = join::left_joined(&left, &right, &pairs);
+        let matcher = Matcher::new(&left, &right);
+        let joined = if let Some(filter) = filter {
+            let pairs = self.passing(&matcher, (&left, &right), filter).await?;
+            join::left_joined(&left, 0..left.rows, &right, &pairs)
+        } else {
+            self.bounded(left.rows, |from| {
+                let (pairs, end) = matcher.pairs(from, self.looks());
+                (join::left_joined(&left, from..end, &right, &pairs), end)
+            })
+        };
         self.recorded(self.with_exchange("left join", exchange), None, joined).await
+    }
+
+    /// The compatible pairs of rows of two tables whose solutions pass a filter.
+    async fn passing(
+        &self,
+        matcher: &Matcher<'_>,
+        (left, right): (&Table, &Table),
+        filter: &BoundExpression,
+    ) -> Result<RowPairs, QueryFault> {
+        let mut pairs = RowPairs::default();
+        // A pair becomes a row over the variables of both.
+        let cells = left.columns.len() + right.columns.len();
+        self.in_parts(left.rows, |from| {
+            let (part, end) = matcher.pairs(from, self.looks());
+            pairs.left.extend(part.left);
+            pairs.right.extend(part.right);
+            (end, pairs.left.len() * cells * 4)
+        });
+        self.check(pairs.left.len() * cells * 4).await?;
+        let keep = self.passes(&join::merged(left, right, &pairs), filter).await?;
+        let kept =
+            |rows: &[u32]| rows.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(row, _)| *row).collect();
+        Ok(RowPairs { left: kept(&pairs.left), right: kept(&pairs.right) })
     }
 
     async fn minus(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
         let (left, right, exchange) = self.met((left, right), true).await?;
-        self.recorded(self.with_exchange("minus", exchange), None, join::difference(&left, &right)).await
+        let matcher = Matcher::new(&left, &right);
+        let mut keep = vec![true; left.rows];
+        self.in_parts(left.rows, |from| (matcher.exclude(from, self.looks(), &mut keep), 0));
+        self.recorded(self.with_exchange("minus", exchange), None, left.filter(&keep)).await
+    }
+
+    /// The solutions of both tables together, at this place.
+    fn joined(&self, left: &Table, right: &Table) -> Table {
+        let matcher = Matcher::new(left, right);
+        self.bounded(left.rows, |from| matcher.join(from, self.looks()))
     }
 
     async fn passes(&self, table: &Table, filter: &BoundExpression) -> Result<Vec<bool>, QueryFault> {

@@ -7,6 +7,7 @@
 use super::table::{Table, VariableId};
 use crate::store::dictionary::UNBOUND;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Rows of two tables that belong together.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -77,35 +78,79 @@ fn columns<'a>(table: &'a Table, variables: &[VariableId]) -> Vec<&'a [u32]> {
     variables.iter().filter_map(|variable| table.column(*variable)).collect()
 }
 
-/// The compatible pairs of rows, by rows of the left table.
-pub fn compatible(left: &Table, right: &Table) -> RowPairs {
-    let mut pairs = RowPairs::default();
-    visit_compatible(left, right, |one, other, _| {
-        pairs.left.push(one as u32);
-        pairs.right.push(other as u32);
-    });
-    pairs
+/// Search for the rows of a table that are compatible with those of another one.
+pub struct Matcher<'a> {
+    left: &'a Table,
+    right: &'a Table,
+    index: RowIndex<'a>,
+    left_keys: Vec<&'a [u32]>,
+    /// Columns of variables of both that not all rows bind.
+    left_maybe: Vec<&'a [u32]>,
+    right_maybe: Vec<&'a [u32]>,
 }
 
-/// Calls `found` with each compatible pair of rows, and whether they have a variable that both bind.
-fn visit_compatible(left: &Table, right: &Table, mut found: impl FnMut(usize, usize, bool)) {
-    let (always_bound, maybe_unbound) = shared(left, right);
-    let [left_keys, left_maybe] = [&always_bound, &maybe_unbound].map(|variables| columns(left, variables));
-    let [right_keys, right_maybe] =
-        [&always_bound, &maybe_unbound].map(|variables| columns(right, variables));
-    let index = RowIndex::of(right_keys, right.rows);
-    for row in 0..left.rows {
-        for other in index.rows(&left_keys, row) {
-            let mut agree = !always_bound.is_empty();
-            let is_compatible = left_maybe.iter().zip(&right_maybe).all(|(own, theirs)| {
-                let (own, theirs) = (own[row], theirs[other]);
-                agree |= own == theirs && own != UNBOUND;
-                own == theirs || own == UNBOUND || theirs == UNBOUND
-            });
-            if is_compatible {
-                found(row, other, agree);
+impl<'a> Matcher<'a> {
+    /// Prepares the search for rows of `right`, which takes time in proportion to them.
+    pub fn new(left: &'a Table, right: &'a Table) -> Matcher<'a> {
+        let (always_bound, maybe_unbound) = shared(left, right);
+        Matcher {
+            left,
+            right,
+            index: RowIndex::of(columns(right, &always_bound), right.rows),
+            left_keys: columns(left, &always_bound),
+            left_maybe: columns(left, &maybe_unbound),
+            right_maybe: columns(right, &maybe_unbound),
+        }
+    }
+
+    /// The compatible pairs of the rows of the left table from `from` on, and the row at which the search ends: the
+    /// first one before which at least `looks` rows of the right table were looked at, or the number of rows.
+    pub fn pairs(&self, from: usize, looks: usize) -> (RowPairs, usize) {
+        let mut pairs = RowPairs::default();
+        let end = self.visit(from, looks, |one, other, _| {
+            pairs.left.push(one as u32);
+            pairs.right.push(other as u32);
+        });
+        (pairs, end)
+    }
+
+    /// Sets `keep` to false for the rows of the left table from `from` on that share a variable with a compatible row
+    /// of the right one; returns the row at which the search ends, as [`Matcher::pairs`].
+    pub fn exclude(&self, from: usize, looks: usize, keep: &mut [bool]) -> usize {
+        if self.left_keys.is_empty() && self.left_maybe.is_empty() {
+            return self.left.rows;
+        }
+        self.visit(from, looks, |row, _, agree| keep[row] &= !agree)
+    }
+
+    /// Calls `found` with each compatible pair of rows, and whether they have a variable that both bind.
+    fn visit(&self, from: usize, looks: usize, mut found: impl FnMut(usize, usize, bool)) -> usize {
+        let mut looked = 0_usize;
+        for row in from..self.left.rows {
+            if looked >= looks {
+                return row;
+            }
+            looked += 1;
+            for other in self.index.rows(&self.left_keys, row) {
+                looked += 1;
+                let mut agree = !self.left_keys.is_empty();
+                let is_compatible = self.left_maybe.iter().zip(&self.right_maybe).all(|(own, theirs)| {
+                    let (own, theirs) = (own[row], theirs[other]);
+                    agree |= own == theirs && own != UNBOUND;
+                    own == theirs || own == UNBOUND || theirs == UNBOUND
+                });
+                if is_compatible {
+                    found(row, other, agree);
+                }
             }
         }
+        self.left.rows
+    }
+
+    /// The solutions of the pairs of rows from `from` on, and the row at which the search ends, as [`Matcher::pairs`].
+    pub fn join(&self, from: usize, looks: usize) -> (Table, usize) {
+        let (pairs, end) = self.pairs(from, looks);
+        (merged(self.left, self.right, &pairs), end)
     }
 }
 
@@ -145,29 +190,23 @@ fn optional(left: &Table, right: &Table) -> Vec<VariableId> {
 
 /// The solutions of both tables together.
 pub fn join(left: &Table, right: &Table) -> Table {
-    merged(left, right, &compatible(left, right))
+    Matcher::new(left, right).join(0, usize::MAX).0
 }
 
-/// The solutions of these pairs of rows, and each row of the left table that is in none of them.
-pub fn left_joined(left: &Table, right: &Table, pairs: &RowPairs) -> Table {
-    let mut lone = vec![true; left.rows];
-    pairs.left.iter().for_each(|row| lone[*row as usize] = false);
+/// The solutions of these pairs of `rows` of the left table, and each of these rows that is in none of them.
+pub fn left_joined(left: &Table, rows: Range<usize>, right: &Table, pairs: &RowPairs) -> Table {
+    let mut is_lone = vec![true; rows.len()];
+    pairs.left.iter().for_each(|row| is_lone[*row as usize - rows.start] = false);
+    let lone: Vec<u32> = rows.clone().filter(|row| is_lone[row - rows.start]).map(|row| row as u32).collect();
     let mut all = merged(left, right, pairs);
     let (placed_by, width) = (all.placed_by, left.variables.len());
     let new: Vec<VariableId> = all.variables[width..].to_vec();
-    all.append(&left.filter(&lone).project(&all.variables));
+    all.append(&left.pick(&lone).project(&all.variables));
     all.optional.extend(new);
     all.optional.extend(left.optional.iter().copied());
     all.optional.sort_unstable();
     all.optional.dedup();
     Table { placed_by, ..all }
-}
-
-/// The rows of the left table that no compatible row of the right one shares a variable with.
-pub fn difference(left: &Table, right: &Table) -> Table {
-    let mut keep = vec![true; left.rows];
-    visit_compatible(left, right, |row, _, agree| keep[row] &= !agree);
-    left.filter(&keep)
 }
 
 /// Rows by the groups that agree in some variables.
@@ -251,8 +290,34 @@ mod tests {
     #[test]
     fn a_left_join_keeps_rows_that_match_nothing() {
         let (left, right) = (table(&[0], &[], &[&[1], &[2], &[1]]), table(&[0, 1], &[], &[&[1, 9], &[3, 8]]));
-        let all = left_joined(&left, &right, &compatible(&left, &right));
+        let (pairs, end) = Matcher::new(&left, &right).pairs(0, usize::MAX);
+        let all = left_joined(&left, 0..end, &right, &pairs);
         assert_eq!((rows(&all), all.optional), (vec![vec![1, 9], vec![1, 9], vec![2, 0]], vec![1]));
+    }
+
+    /// The rows of the left table that no compatible row of the right one shares a variable with.
+    fn difference(left: &Table, right: &Table) -> Table {
+        let mut keep = vec![true; left.rows];
+        assert_eq!(Matcher::new(left, right).exclude(0, usize::MAX, &mut keep), left.rows);
+        left.filter(&keep)
+    }
+
+    #[test]
+    fn a_search_in_parts_finds_what_one_search_does() {
+        let left = table(&[0, 1], &[1], &[&[1, 0], &[2, 5], &[1, 6], &[3, 6], &[1, 5]]);
+        let right = table(&[0, 1, 2], &[1], &[&[1, 5, 7], &[1, 0, 8], &[2, 5, 9], &[1, 6, 9]]);
+        let matcher = Matcher::new(&left, &right);
+        let whole = join(&left, &right);
+        for looks in 1..12 {
+            let (mut from, mut parts) = (0, Vec::new());
+            while from < left.rows {
+                let (part, end) = matcher.join(from, looks);
+                assert!(end > from && part.rows < looks + right.rows, "{looks}: {part:?}");
+                parts.extend(rows(&part));
+                from = end;
+            }
+            assert_eq!(parts, rows(&whole), "{looks}");
+        }
     }
 
     /// The examples of SPARQL 1.1, section 8.3.

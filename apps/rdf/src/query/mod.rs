@@ -18,6 +18,7 @@ pub mod table;
 pub mod trace;
 
 use crate::answer::{Answer, Solutions};
+use crate::nesting;
 use crate::peers::Peers;
 use crate::store::dictionary::UNBOUND;
 use crate::store::graphs::{ActiveDataset, GraphStore};
@@ -48,6 +49,7 @@ pub struct Answered {
 /// # Errors
 /// One line that describes and locates the error, or names an unsupported feature.
 pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
+    nesting::check(text).map_err(|fault| fault.to_string())?;
     let mut parser = SparqlParser::new();
     if let Some(base) = base {
         parser = parser.with_base_iri(base).map_err(|error| format!("{base}: {error}"))?;
@@ -173,6 +175,7 @@ impl QueryRun<'_> {
         let mut translation = Translation::default();
         translation.graph_names = self.graph_names(pattern).await?;
         let needs = split::Needs::of(pattern, &mut translation);
+        split::check_names(&needs, translation.graph_names.as_deref().unwrap_or_default())?;
         let parts = split::parts(pattern, &mut translation);
         let is_whole = translation.node(pattern).is_some();
         let numbers = self.peers.find(&translation.terms).await?;

@@ -80,9 +80,11 @@ impl Table {
         self.rows = left;
     }
 
-    /// The columns of `variables` only, in that order; those that are not there are unbound in each row.
+    /// The columns of `variables`, each of which is there once, in that order; those that are not there are unbound in
+    /// each row.
     pub fn project(mut self, variables: &[VariableId]) -> Table {
         let rows = self.rows;
+        debug_assert!((1..variables.len()).all(|at| !variables[..at].contains(&variables[at])), "each once");
         let mut columns = Vec::with_capacity(variables.len());
         for variable in variables {
             match self.position(*variable) {

@@ -70,14 +70,24 @@ impl QueryRun<'_> {
         for table in gathered.iter_mut().chain([&mut quads, &mut names]) {
             self.intern_at_first(table, &mut dictionary).await?;
         }
-        if self.peers.rank() != 0 {
-            return Ok(None);
+        let own = if self.peers.rank() == 0 {
+            let graphs = graphs_of(&quads, std::mem::take(&mut names.columns[0]));
+            let pattern = split::rest(pattern, translation, &gathered);
+            let data = graphs.whole();
+            let dataset = Dataset { data: &data, dictionary: &dictionary, tables: &gathered };
+            evaluated(query, pattern, &dataset, limits).map(Some)
+        } else {
+            Ok(None)
+        };
+        // The others hear of a fault, so that all places give the query up.
+        let mut failed = [u64::from(own.is_err())];
+        self.peers.sum(&mut failed).await?;
+        match own {
+            Ok(_) if failed[0] > 0 => {
+                Err(QueryFault::Unsupported("the first place has given it up".to_owned()))
+            }
+            own => own,
         }
-        let graphs = graphs_of(&quads, std::mem::take(&mut names.columns[0]));
-        let pattern = split::rest(pattern, translation, &gathered);
-        let data = graphs.whole();
-        let dataset = Dataset { data: &data, dictionary: &dictionary, tables: &gathered };
-        evaluated(query, pattern, &dataset, limits).map(Some)
     }
 
     /// The quads that the rest asks for, at the first place; those of the default graph have an unbound name.
@@ -182,7 +192,8 @@ pub fn reference(
     let is_open = split::has_unordered_limit(pattern);
     let names: Vec<Vec<u8>> =
         data.named.iter().map(|graph| dictionary.bytes(graph.name as usize - 1).to_vec()).collect();
-    let whole = split::ordered(split::by_graph(pattern, &names));
+    split::check_names(&split::Needs::of(pattern, &mut Translation::default()), &names)?;
+    let whole = split::ordered(&split::by_graph(pattern, &names));
     let solutions = evaluated(query, whole, &dataset, QueryLimits::default())?;
     let answer = match query {
         Query::Ask { .. } => Answer::Boolean(solutions.rows > 0),

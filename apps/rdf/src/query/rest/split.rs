@@ -5,15 +5,20 @@
 //! evaluates nothing. Invariant: the rest over its tables has the solutions of the query.
 
 use super::dataset::column_name;
-use crate::query::algebra::{Node, Translation};
+use crate::query::algebra::{Node, Translation, balanced};
 use crate::query::table::Table;
+use crate::query::trace::QueryFault;
 use crate::store::term;
 use oxrdf::{BlankNode, NamedNode, Term, Variable};
 use spargebra::algebra::{
-    AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
+    AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression,
+    PropertyPathExpression,
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::collections::BTreeSet;
+
+/// Prefix of the variables that stand for rows of tables.
+const ROW: &str = "isles_row_";
 
 /// Calls `replace` with each largest part that it has something for, from left to right.
 fn rewritten(
@@ -79,7 +84,7 @@ pub fn rest(pattern: &GraphPattern, translation: &mut Translation, tables: &[Tab
         next += 1;
         Some(table_pattern(next - 1, &tables[next - 1], &translation.variables))
     });
-    ordered(with_tables)
+    ordered(&with_tables)
 }
 
 /// A pattern in which each `GRAPH` of a variable that contains a sub-query is replaced; see [`each_graph`].
@@ -87,14 +92,33 @@ pub fn by_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> GraphPattern {
     rewritten(pattern, &mut |part| each_graph(part, names))
 }
 
+/// Returns `true` if the text of a pattern may have a sub-query.
+fn has_sub_query(pattern: &GraphPattern) -> bool {
+    pattern.to_string().contains("SELECT")
+}
+
+/// Checks that all graphs have a part in what [`each_graph`] makes, if it is needed.
+///
+/// # Errors
+/// [`QueryFault::Unsupported`]: one of `names`, those of the named graphs, is a blank node.
+pub fn check_names(needs: &Needs, names: &[Vec<u8>]) -> Result<(), QueryFault> {
+    let is_blank = |name: &Vec<u8>| matches!(term::decode(name), Term::BlankNode(_));
+    if needs.each_graph && names.iter().any(is_blank) {
+        let text =
+            "a sub-query within GRAPH of a variable, with graphs that blank nodes name, is not supported";
+        return Err(QueryFault::Unsupported(text.to_owned()));
+    }
+    Ok(())
+}
+
 /// `GRAPH` of a variable around a sub-query as the union over the graphs with these names, which is its definition
 /// (SPARQL 1.1, section 18.6); `spareval` evaluates the sub-query over all of them together. The algebra has no
-/// constant blank nodes, so graphs with such names have no part of the union.
+/// constant blank nodes, so [`check_names`] refuses graphs with such names.
 fn each_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> Option<GraphPattern> {
     let GraphPattern::Graph { name: NamedNodePattern::Variable(variable), inner } = pattern else {
         return None;
     };
-    if !inner.to_string().contains("SELECT") {
+    if !has_sub_query(inner) {
         return None;
     }
     let of_graph = |name: &Vec<u8>| {
@@ -106,37 +130,75 @@ fn each_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> Option<GraphPattern>
     };
     let union = |left, right| GraphPattern::Union { left: Box::new(left), right: Box::new(right) };
     let none = GraphPattern::Values { variables: vec![variable.clone()], bindings: Vec::new() };
-    Some(names.iter().filter_map(of_graph).reduce(union).unwrap_or(none))
+    Some(balanced(names.iter().filter_map(of_graph).collect(), union).unwrap_or(none))
 }
 
-/// Ends each order with all variables of its result, and gives what is cut one, so that no number of places changes it.
-pub fn ordered(pattern: GraphPattern) -> GraphPattern {
-    let by_all = |inner: Box<GraphPattern>, mut expression: Vec<OrderExpression>, variables: &[Variable]| {
-        let all = variables.iter().cloned().map(Expression::Variable);
-        expression.extend(all.map(OrderExpression::Asc));
-        Box::new(GraphPattern::OrderBy { inner, expression })
-    };
-    match pattern {
-        GraphPattern::Slice { inner, start, length } => {
-            let inner = match *inner {
-                GraphPattern::Project { inner, variables } if !is_ordered(&inner) => {
-                    GraphPattern::Project { inner: by_all(inner, Vec::new(), &variables), variables }
+/// Ends each order with all variables of its result, and gives one to what is cut, joined to a text or sampled, so that
+/// no number of places changes it.
+pub fn ordered(pattern: &GraphPattern) -> GraphPattern {
+    rewritten(pattern, &mut |part| {
+        Some(match part {
+            GraphPattern::Slice { inner, start, length } => {
+                GraphPattern::Slice { inner: Box::new(cut(inner)), start: *start, length: *length }
+            }
+            GraphPattern::Project { inner, variables } => {
+                let GraphPattern::OrderBy { inner, expression } = inner.as_ref() else { return None };
+                let inner = by_all(ordered(inner), expression.clone(), variables);
+                GraphPattern::Project { inner, variables: variables.clone() }
+            }
+            GraphPattern::Group { inner, variables, aggregates } if aggregates.iter().any(needs_order) => {
+                let mut all = BTreeSet::new();
+                inner.on_in_scope_variable(|variable| _ = all.insert(variable));
+                let is_own = |variable: &&Variable| !variable.as_str().starts_with(ROW);
+                let all: Vec<Variable> = all.into_iter().filter(is_own).cloned().collect();
+                GraphPattern::Group {
+                    inner: by_all(ordered(inner), Vec::new(), &all),
+                    variables: variables.clone(),
+                    aggregates: aggregates.clone(),
                 }
-                other => ordered(other),
-            };
-            GraphPattern::Slice { inner: Box::new(inner), start, length }
-        }
-        GraphPattern::Distinct { inner } => GraphPattern::Distinct { inner: Box::new(ordered(*inner)) },
-        GraphPattern::Reduced { inner } => GraphPattern::Reduced { inner: Box::new(ordered(*inner)) },
-        GraphPattern::Project { inner, variables } => {
-            let inner = match *inner {
-                GraphPattern::OrderBy { inner, expression } => by_all(inner, expression, &variables),
-                other => Box::new(other),
-            };
-            GraphPattern::Project { inner, variables }
-        }
-        other => other,
+            }
+            GraphPattern::Graph { name, inner } => {
+                GraphPattern::Graph { name: name.clone(), inner: Box::new(ordered(inner)) }
+            }
+            _ => return None,
+        })
+    })
+}
+
+/// A pattern of which some solutions are taken, with an order.
+fn cut(pattern: &GraphPattern) -> GraphPattern {
+    match pattern {
+        GraphPattern::Distinct { inner } => GraphPattern::Distinct { inner: Box::new(cut(inner)) },
+        GraphPattern::Reduced { inner } => GraphPattern::Reduced { inner: Box::new(cut(inner)) },
+        GraphPattern::Project { inner, variables } if !is_ordered(inner) => GraphPattern::Project {
+            inner: by_all(ordered(inner), Vec::new(), variables),
+            variables: variables.clone(),
+        },
+        other => ordered(other),
     }
+}
+
+/// The solutions of `inner` by `expression` and then by all `variables`: by their values, and equal ones by their
+/// texts and types.
+fn by_all(
+    inner: GraphPattern,
+    mut expression: Vec<OrderExpression>,
+    variables: &[Variable],
+) -> Box<GraphPattern> {
+    let value = |variable: &Variable| Expression::Variable(variable.clone());
+    let call = |function: Function, variable| Expression::FunctionCall(function, vec![value(variable)]);
+    expression.extend(variables.iter().map(|variable| OrderExpression::Asc(value(variable))));
+    for function in [Function::Str, Function::Datatype] {
+        let calls = variables.iter().map(|variable| call(function.clone(), variable));
+        expression.extend(calls.map(OrderExpression::Asc));
+    }
+    Box::new(GraphPattern::OrderBy { inner: Box::new(inner), expression })
+}
+
+/// Returns `true` if the value of an aggregate depends on the order of solutions.
+fn needs_order((_, aggregate): &(Variable, AggregateExpression)) -> bool {
+    let AggregateExpression::FunctionCall { name, .. } = aggregate else { return false };
+    matches!(name, AggregateFunction::GroupConcat { .. } | AggregateFunction::Sample)
 }
 
 /// Returns `true` if the solutions of a query are ordered.
@@ -163,7 +225,7 @@ pub fn has_unordered_limit(pattern: &GraphPattern) -> bool {
 
 /// A pattern over the columns of a table, whose solutions are the rows.
 fn table_pattern(position: usize, table: &Table, names: &[String]) -> GraphPattern {
-    let row = || TermPattern::Variable(Variable::new_unchecked(format!("isles_row_{position}")));
+    let row = || TermPattern::Variable(Variable::new_unchecked(format!("{ROW}{position}")));
     let cell = |column: Option<usize>, object: TermPattern| TriplePattern {
         subject: row(),
         predicate: NamedNodePattern::NamedNode(column_name(position, column)),
@@ -195,6 +257,8 @@ pub struct Needs {
     pub all: bool,
     /// True if triples of named graphs are needed.
     pub graphs: bool,
+    /// True if a sub-query is evaluated for each named graph by itself.
+    pub each_graph: bool,
     /// Feature the query needs that is not supported: other services.
     pub unsupported: Option<&'static str>,
 }
@@ -226,8 +290,9 @@ impl Needs {
                 }
             }
             GraphPattern::Path { path, .. } => self.add_path(path),
-            GraphPattern::Graph { inner, .. } => {
+            GraphPattern::Graph { name, inner } => {
                 self.graphs = true;
+                self.each_graph |= matches!(name, NamedNodePattern::Variable(_)) && has_sub_query(inner);
                 self.add(inner);
             }
             GraphPattern::Service { .. } => {
