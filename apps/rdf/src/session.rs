@@ -320,6 +320,35 @@ mod tests {
     use isles::Plan;
 
     #[test]
+    fn a_query_that_is_wrong_and_one_beyond_a_limit_have_faults_of_their_kinds() {
+        let (ended, ..) = isles::simulate(1, Plan::calm(1), || async {
+            let loaded = load::load_alone(&[], &[]).expect("nothing is loaded");
+            let session = |timeout| Session {
+                sources: Vec::new(),
+                queries: Vec::new(),
+                mode: SharingMode::Task,
+                partition: Partition::Subject,
+                is_server: true,
+                repeat: 1,
+                memory: None,
+                saves: false,
+                timeout,
+            };
+            for (text, timeout, kind) in [
+                ("ASK { ?s ?p ?o }", None, None),
+                ("ASK { ?s ?p }", None, Some(FaultKind::Query)),
+                ("ASK { ?s ?p ?o }", Some(Duration::ZERO), Some(FaultKind::Limit)),
+            ] {
+                let query = NamedQuery { name: "query".to_owned(), text: text.to_owned(), base: None };
+                let (found, _) = session(timeout).answer(&query, &loaded).await?;
+                assert_eq!((found.fault_kind, found.fault.is_some()), (kind, kind.is_some()), "{text}");
+            }
+            Ok::<_, isles::Error>(())
+        });
+        ended.unwrap();
+    }
+
+    #[test]
     fn all_places_give_the_load_up_if_one_does() {
         let (ended, ..) = isles::simulate(3, Plan::calm(1), || async {
             let faults = everywhere!({
