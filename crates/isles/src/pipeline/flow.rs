@@ -69,6 +69,8 @@ pub(super) struct PipelineState<P: Pipeline> {
     pub(super) sink: RefCell<Sink>,
     pub(super) replay: RefCell<Option<Replay>>,
     pub(super) lost_places: Cell<usize>,
+    /// Groups that have been ended since a death, until others are started.
+    pub(super) ended_groups: RefCell<Vec<PlacedGroup>>,
     /// Reason why the pipeline has ended early.
     pub(super) fate: RefCell<Option<(ErrorKind, String)>>,
     started: Duration,
@@ -366,6 +368,7 @@ pub(super) async fn run<P: Pipeline, R>(
         sink: RefCell::default(),
         replay: RefCell::new(replay),
         lost_places: Cell::new(0),
+        ended_groups: RefCell::default(),
         fate: RefCell::default(),
         started: now(),
     };
@@ -411,8 +414,9 @@ impl<P: Pipeline> Drop for ShutdownGuard<'_, P> {
 }
 
 impl<P: Pipeline> PipelineState<P> {
-    /// Starts the task that starts groups.
+    /// Starts the task that starts groups, in place of one that has ended.
     pub(super) fn spawn_group_starter(&self) {
+        self.starter.atomic(|starter| *starter = GroupStarter::default());
         spawn(start_groups(self.local.clone(), Rc::clone(&self.starter)));
     }
 

@@ -1,7 +1,7 @@
 //! The groups of a pipeline as tasks: started by one task that waits for them all.
 //!
 //! They are tasks of a finish of their own, whatever finish the program resizes in. Invariant: after `Stop` no group is
-//! started, and the outcome is there once all have ended.
+//! started, and the outcome is there from when all have ended until others are started: who waits for it may give up.
 
 use super::Pipeline;
 use super::local::LocalPipeline;
@@ -31,10 +31,10 @@ pub(super) fn command(starter: &Monitor<GroupStarter>, command: Command) {
     starter.atomic(|starter| starter.commands.push_back(command));
 }
 
-/// Waits until all groups have ended; returns their outcome.
+/// Waits until all groups have ended; returns their outcome, which stays until others are started.
 pub(super) async fn outcome(starter: &Monitor<GroupStarter>) -> Result<()> {
     let is_there = |starter: &GroupStarter| starter.outcome.is_some();
-    starter.when(is_there, |starter| starter.outcome.take()).await.expect("it is there")
+    starter.when(is_there, |starter| starter.outcome.clone()).await.expect("it is there")
 }
 
 /// Starts groups until told to stop; the outcome of them all is then there.

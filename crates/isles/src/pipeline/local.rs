@@ -204,10 +204,20 @@ impl<P: Pipeline> LocalPipeline<P> {
         }
     }
 
-    /// Takes in a stage from another place, for the group of `epoch`.
+    /// Takes in a stage from another place, for the group of `epoch`, unless that is given up.
     pub(super) fn deliver(&self, epoch: u64, SavedStage { stage, state }: SavedStage) {
         let arrival = StageArrival { epoch, stage, form: ArrivalForm::State(state) };
-        self.arrivals.atomic(|arrivals| arrivals.arrived_stages.push(arrival));
+        self.arrivals.atomic(|arrivals| {
+            if !arrivals.has_aborted(epoch) {
+                arrivals.arrived_stages.push(arrival);
+            }
+        });
+    }
+
+    /// The number of stages that wait for their groups.
+    #[cfg(test)]
+    pub(super) fn waiting_states(&self) -> usize {
+        self.arrivals.atomic(|arrivals| arrivals.arrived_stages.len())
     }
 
     /// Gives up the groups of epochs before `epoch`.

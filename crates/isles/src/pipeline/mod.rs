@@ -171,7 +171,12 @@ struct StageFault {
 
 impl StageFault {
     fn in_error(&self, error: &Error) -> Error {
-        Error::new(error.kind().clone(), format!("stage `{}`: {error}", self.name))
+        let kind = match error.kind() {
+            // A place whose death a stage tells of need not run a group, so the stage has failed, and not the pipeline.
+            ErrorKind::DeadPlace(_) | ErrorKind::Several => ErrorKind::Failed,
+            kind => kind.clone(),
+        };
+        Error::new(kind, format!("stage `{}`: {error}", self.name))
     }
 }
 

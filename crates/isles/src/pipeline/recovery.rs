@@ -164,12 +164,31 @@ impl<P: Pipeline> PipelineState<P> {
             return Err(Error::new(kind.clone(), text.clone()));
         }
         // Another task may have done it meanwhile.
-        if generation() == broken { self.restart().await } else { Ok(()) }
+        if generation() != broken {
+            return Ok(());
+        }
+        loop {
+            let living = self.live_places().len();
+            match self.restart().await {
+                // One more place has died; the error may come before its news.
+                Err(error) if is_death(&error) && self.fate.borrow().is_none() => {
+                    while self.live_places().len() == living
+                        && dead_places(&error).any(|place| !place.is_dead())
+                    {
+                        yield_now().await;
+                    }
+                }
+                ended => return ended,
+            }
+        }
     }
 
+    /// Ends the groups, if they have not ended, and starts others. It may be called again after it has failed or has
+    /// been given up.
     async fn restart(&self) -> Result<()> {
-        let under_way: Vec<PlacedGroup> =
-            self.exits.borrow().iter().flat_map(|exit| exit.groups.iter().cloned()).collect();
+        for exit in self.exits.borrow().iter() {
+            self.ended_groups.borrow_mut().extend(exit.groups.iter().cloned());
+        }
         let ended = self.end_groups().await;
         let fatal = match ended {
             Ok(()) => Some(Error::new(ErrorKind::Closed, "the pipeline has ended before its last result")),
@@ -180,7 +199,7 @@ impl<P: Pipeline> PipelineState<P> {
                     yield_now().await;
                 }
                 let goes_on = self.options.checkpoint.is_some() && !self.live_places().is_empty();
-                (!goes_on).then(|| self.lost_stages_error(&error, &under_way))
+                (!goes_on).then(|| self.lost_stages_error(&error, &self.ended_groups.borrow()))
             }
         };
         if let Some(error) = fatal {
@@ -188,9 +207,6 @@ impl<P: Pipeline> PipelineState<P> {
             *self.fate.borrow_mut() = Some((error.kind().clone(), error.to_string()));
             return Err(error);
         }
-        let dead: OrderedSet<usize> =
-            under_way.iter().filter(|group| is_dead(group)).map(|group| group.place).collect();
-        self.lost_places.set(self.lost_places.get() + dead.len());
         let groups = self.groups.borrow().clone();
         let cores = self.cores.get().min(self.live_places().len());
         let partition = match cores == groups.len() {
@@ -210,6 +226,10 @@ impl<P: Pipeline> PipelineState<P> {
                 finish(async { at!(place, local.lock().deliver(epoch, saved)).await }).await?;
             }
         }
+        let ended_groups = self.ended_groups.take();
+        let dead: OrderedSet<usize> =
+            ended_groups.iter().filter(|group| is_dead(group)).map(|group| group.place).collect();
+        self.lost_places.set(self.lost_places.get() + dead.len());
         let entry = prepared.entry.clone();
         self.spawn_group_starter();
         self.start(prepared);

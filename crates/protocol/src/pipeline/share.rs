@@ -5,7 +5,8 @@ use std::fmt;
 /// Demand of a pipeline, for those who divide the cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
-    /// The speed-up with 1, 2, .. cores; as long as the number of cores that the pipeline can use at most.
+    /// The speed-up with 1, 2, .. cores; as long as the number of cores that the pipeline can use at most. A pipeline
+    /// without any gets one core, like the others, and counts as no faster for it.
     pub speed_ups: Vec<f64>,
     /// The speed-up that it needs to keep its deadline; 0 if it has none.
     pub needed: f64,
@@ -18,11 +19,15 @@ impl Demand {
     }
 
     fn speed_up(&self, cores: usize) -> f64 {
-        self.speed_ups[cores - 1]
+        let used = cores.min(self.speed_ups.len());
+        used.checked_sub(1).map_or(0.0, |last| self.speed_ups[last])
     }
 
     /// The part of its own best speed-up that it has.
     fn satisfaction(&self, cores: usize) -> f64 {
+        if self.speed_ups.is_empty() {
+            return 1.0;
+        }
         self.speed_up(cores) / self.speed_ups.iter().copied().fold(f64::MIN_POSITIVE, f64::max)
     }
 
@@ -116,7 +121,7 @@ fn best_division(
     for demand in demands.iter().rev() {
         let choose = |all: usize| {
             let mut best: Option<(f64, usize)> = None;
-            for own in 1..=all.min(demand.speed_ups.len()) {
+            for own in 1..=all.min(demand.speed_ups.len().max(1)) {
                 let (Some((rest, _)), Some(value)) = (rest[all - own], value(demand, own)) else { continue };
                 let combined = combine(value, rest);
                 if best.is_none_or(|(best, _)| combined > best) {

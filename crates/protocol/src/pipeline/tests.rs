@@ -107,7 +107,7 @@ proptest! {
 
     #[test]
     fn divisions_are_those_of_exhaustive_search(
-        demands in prop::collection::vec((prop::collection::vec(0.1_f64..5.0, 1..6), 0.0_f64..8.0), 1..4),
+        demands in prop::collection::vec((prop::collection::vec(0.1_f64..5.0, 0..6), 0.0_f64..8.0), 1..4),
         spare in 0_usize..8,
     ) {
         let of_pair = |(speed_ups, needed)| Demand { speed_ups, needed };
@@ -153,12 +153,21 @@ proptest! {
 fn all_divisions(demands: &[Demand], cores: usize) -> Vec<Vec<usize>> {
     let Some((first, rest)) = demands.split_first() else { return vec![Vec::new()] };
     let mut all = Vec::new();
-    for own in 1..=first.speed_ups.len().min(cores.saturating_sub(rest.len())) {
+    for own in 1..=first.speed_ups.len().max(1).min(cores.saturating_sub(rest.len())) {
         for division in all_divisions(rest, cores - own) {
             all.push([own].into_iter().chain(division).collect());
         }
     }
     all
+}
+
+#[test]
+fn a_pipeline_without_speed_ups_gets_one_core_and_the_others_the_rest() {
+    let demands = [Demand::new(Vec::new()), Demand::new(vec![1.0, 1.9, 2.5])];
+    for objective in [Objective::Throughput, Objective::Fairness, Objective::Deadline] {
+        assert_eq!(divide(&demands, 4, objective), Ok(vec![1, 3]), "{objective:?}");
+        assert_eq!(divide(&demands[..1], 4, objective), Ok(vec![1]), "{objective:?}");
+    }
 }
 
 #[test]

@@ -470,24 +470,36 @@ fn id_of(number: usize) -> PlaceId {
     id.get().expect("the last place")
 }
 
-/// Runs a pipeline of 120 items in which a place dies at a step of the world; that it ends is part of the test.
+/// Runs a body in a world in which places die, each at a step of the world; that the body ends is part of the test.
+fn end_with_deaths<R: 'static>(
+    places: u32,
+    deaths: &[(usize, u64)],
+    seed: u64,
+    body: impl AsyncFnOnce() -> R + 'static,
+) -> R {
+    let losses = deaths.iter().map(|(place, step)| PlannedDeath { place: id_of(*place), step: *step });
+    let plan = Plan { losses: losses.collect(), stops: Vec::new(), ..Plan::adversarial(seed) };
+    let found = Rc::new(Cell::new(None));
+    let slot = Rc::clone(&found);
+    let (result, ..) = simulate(places, plan, move || async move {
+        slot.set(Some(body().await));
+    });
+    let result = result.map_err(|error| error.to_string());
+    found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
+}
+
+/// Runs a pipeline of 120 items in which a place dies.
 fn end_with_death(
     places: u32,
-    place: usize,
-    step: u64,
+    death: (usize, u64),
     seed: u64,
     pipeline: Mixed,
     checkpoint: Option<u64>,
 ) -> Result<PipelineReport> {
-    let losses = vec![PlannedDeath { place: id_of(place), step }];
-    let plan = Plan { losses, stops: Vec::new(), ..Plan::adversarial(seed) };
-    let found = Rc::new(Cell::new(None));
-    let slot = Rc::clone(&found);
-    let (result, ..) = simulate(places, plan, move || async move {
+    end_with_deaths(places, &[death], seed, async move || {
         let options = Options { checkpoint, ..Options::default() };
-        slot.set(Some(resized(pipeline, options, 120, 30, seed).await));
-    });
-    found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
+        resized(pipeline, options, 120, 30, seed).await
+    })
 }
 
 /// The step before which a pipeline, which needs all places to begin, may not have begun.
@@ -503,7 +515,7 @@ fn with_checkpoints_results_are_exact_whenever_a_place_dies() {
             let place = 1 + seed as usize % (places as usize - 1);
             let pipeline = Mixed { has_states, replicas, ..PLAIN };
             let step = BEGUN + seed * 337 % 9000;
-            let report = end_with_death(places, place, step, seed, pipeline, Some(checkpoint))
+            let report = end_with_death(places, (place, step), seed, pipeline, Some(checkpoint))
                 .unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
             assert_eq!(report.items, 120);
             died += report.lost_places;
@@ -513,11 +525,124 @@ fn with_checkpoints_results_are_exact_whenever_a_place_dies() {
 }
 
 #[test]
+fn with_checkpoints_results_are_exact_if_a_second_place_dies_while_the_pipeline_recovers() {
+    let mut died = 0;
+    for seed in 0..120 {
+        let places = 4 + seed as u32 % 3;
+        let first = BEGUN + seed * 137 % 5000;
+        let deaths = [(1, first), (2 + seed as usize % 2, first + 1 + seed * 7 % 400)];
+        let report = end_with_deaths(places, &deaths, seed, async move || {
+            let options = Options { checkpoint: Some(1 + seed % 9), ..Options::default() };
+            resized(PLAIN, options, 120, 30, seed).await
+        });
+        let report = report.unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
+        assert_eq!(report.items, 120);
+        died += usize::from(report.lost_places == 2);
+    }
+    assert!(died > 10, "only {died} runs lost two places that had stages");
+}
+
+/// Sends items and receives results; most receives are given up.
+async fn received_in_parts(checkpoint: Option<u64>, seed: u64) -> Result<Vec<u64>> {
+    let results = RefCell::new(Vec::new());
+    let body = async |flow: RunningPipeline<Mixed>| {
+        let feed = async {
+            for item in 0..120 {
+                flow.send(item).await?;
+            }
+            flow.close();
+            Ok(())
+        };
+        let drain = async {
+            let mut random = seed;
+            loop {
+                // One in four is not given up, so that the pipeline recovers in the end.
+                let polls = if draw(&mut random, 4) == 0 { usize::MAX } else { draw(&mut random, 200) };
+                match polled(flow.recv(), polls).await.transpose()? {
+                    Some(Some(result)) => results.borrow_mut().push(result),
+                    Some(None) => return Ok(()),
+                    None => {}
+                }
+            }
+        };
+        both(feed, drain).await
+    };
+    run(PLAIN, Options { checkpoint, ..Options::default() }, body).await?;
+    Ok(results.into_inner())
+}
+
+#[test]
+fn a_receive_that_is_given_up_while_the_pipeline_recovers_keeps_nothing_from_going_on() {
+    for (seed, checkpoint) in (0..60).flat_map(|seed| [(seed, None), (seed, Some(5))]) {
+        let death = (1 + seed as usize % 2, BEGUN + seed * 113 % 4000);
+        let received =
+            end_with_deaths(3, &[death], seed, async move || received_in_parts(checkpoint, seed).await);
+        match received {
+            Ok(received) => assert_eq!(received, expected(&PLAIN, 120), "seed {seed}"),
+            Err(error) => {
+                let is_death = matches!(error.kind(), ErrorKind::DeadPlace(_));
+                assert!(checkpoint.is_none() && is_death, "seed {seed}: {error}");
+            }
+        }
+    }
+}
+
+/// A stage that fails with the error of a death that it remembers.
+#[derive(Clone, Serialize, Deserialize)]
+struct Remembering {
+    dead: usize,
+}
+
+impl Pipeline for Remembering {
+    type Input = u64;
+    type Output = u64;
+
+    fn stages(&self) -> Stages<u64, u64> {
+        let dead = self.dead;
+        Stages::new().map("first", |value| value).try_map("remembers", move |value: u64| match value {
+            3 => {
+                let dead = Place::new(dead).expect("it is a place of the world").id();
+                Err(Error::new(ErrorKind::DeadPlace(dead), "it was dead".to_owned()))
+            }
+            _ => Ok(value),
+        })
+    }
+}
+
+#[test]
+fn a_stage_that_tells_of_a_death_has_failed_and_no_group_was_lost() {
+    for (dead, checkpoint) in [0, 1].into_iter().flat_map(|dead| [(dead, None), (dead, Some(1))]) {
+        let (result, ..) = simulate(2, Plan::calm(1), move || async move {
+            let options = Options { checkpoint, ..Options::default() };
+            process(Remembering { dead }, options, 0..20, |_| {}).await.map(|_| ())
+        });
+        let error = result.unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Failed, "{error}");
+        let text = error.to_string();
+        assert!(text.contains("stage `remembers`: ") && text.contains("; it was dead"), "{error}");
+    }
+}
+
+#[test]
+fn a_state_that_arrives_after_its_group_was_given_up_is_not_kept() {
+    let (result, ..) = simulate(1, Plan::calm(1), || async {
+        let mut local = local::LocalPipeline::new(&PLAIN, 1_000);
+        local.abort(5);
+        let state = || local::SavedStage { stage: 7, state: Some(vec![0; 100]) };
+        local.deliver(4, state());
+        assert_eq!(local.waiting_states(), 0);
+        local.deliver(5, state());
+        assert_eq!(local.waiting_states(), 1);
+    });
+    result.unwrap();
+}
+
+#[test]
 fn without_checkpoints_a_death_ends_the_pipeline_and_names_the_stages() {
     let mut died = 0;
     for seed in 0..40 {
         let pipeline = if seed % 2 == 0 { PLAIN } else { REPLICATED };
-        let Err(error) = end_with_death(4, 2, BEGUN + seed * 131, seed, pipeline, None) else { continue };
+        let Err(error) = end_with_death(4, (2, BEGUN + seed * 131), seed, pipeline, None) else { continue };
         assert!(
             matches!(error.kind(), ErrorKind::DeadPlace(place) if *place == id_of(2)),
             "seed {seed}: {error}"
