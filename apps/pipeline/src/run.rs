@@ -20,8 +20,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// Frames before which the stages are recombined by their costs: several, because the last stages are not measured before
-/// frames have filled the queues of all groups.
+/// Frames before which the stages are recombined by their costs: several, because the last stages are not measured
+/// before frames have filled the queues of all groups.
 const BALANCED_AT: [u64; 3] = [8, 32, 128];
 
 /// The part of pixels that may be bad in the real images. By windows of one size, without a global optimum, about a
@@ -83,8 +83,8 @@ pub struct PipelineRun {
     #[arg(long, value_name = "FRAMES", value_parser = value_parser!(u64).range(1..))]
     checkpoint: Option<u64>,
 
-    /// The most replicas of each of the two stages that match images, which take longest: further places then take turns
-    /// at their frames
+    /// The most replicas of each of the two stages that match images, which take longest: further places then take
+    /// turns at their frames
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=64))]
     replicas: u32,
 

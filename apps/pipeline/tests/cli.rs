@@ -40,10 +40,14 @@ fn the_objects_are_the_same_on_every_machine_whatever_is_resized_when() {
         // The stages may also have been recombined by what they cost.
         let changes = other["pipeline"]["resizes"].as_array().unwrap();
         let changed = changes.iter().filter(|change| change["from"] != change["to"]).count();
-        // Before costs are known, more places than stages are not used.
-        let is_right = if line.contains("--replicas") { changed >= resizes } else { changed == resizes };
-        assert!(is_right, "{line}: {changes:?}");
-        assert_eq!(other["pipeline"]["stages"].as_array().unwrap().len(), 18);
+        let stages = other["pipeline"]["stages"].as_array().unwrap();
+        assert_eq!(stages.len(), 18);
+        if line.contains("--places 24") {
+            let replicas = |stage: &Value| stage["places"].as_array().unwrap().len();
+            assert_eq!((replicas(&stages[0]), replicas(&stages[6]) > 1), (1, true), "{stages:?}");
+            continue; // which places are used depends on the costs known by then
+        }
+        assert_eq!(changed, resizes, "{line}: {changes:?}");
     }
 }
 

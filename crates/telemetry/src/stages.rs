@@ -6,7 +6,7 @@
 /// Report of a group of stages at its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageSample {
-    /// Number of the pipeline in the process that runs it.
+    /// Start of the pipeline in nanoseconds, by which pipelines of a run are told apart.
     pub pipeline: u64,
     /// Number of changes of groups before.
     pub epoch: u64,

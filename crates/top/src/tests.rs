@@ -200,9 +200,8 @@ fn panes_show_finishes_messages_warnings_and_keys() {
     }];
     let picture = scene.picture();
     assert!(
-        picture.contains(
-            "match                    pipeline 0   place 1             2.5 items/s, 3 of 4 waiting"
-        ),
+        picture
+            .contains("match                    pipeline 0   place 1            2.5 items/s, 3 of 4 waiting"),
         "{picture}"
     );
     scene.press("?");

@@ -5,12 +5,12 @@
 use super::RunView;
 use isles_telemetry::{OutputStream, StageSample};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A stage of a pipeline at one of its places.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageView {
-    /// Number of the pipeline.
+    /// Number of the pipeline among those that are known, by their starts.
     pub pipeline: u64,
     /// Number of the stage, from 0.
     pub stage: u32,
@@ -39,7 +39,7 @@ pub struct StagesView {
 
 /// Returns the stages that ran at `until_ms`, in milliseconds since the run began.
 pub fn stages_of(view: &dyn RunView, until_ms: u64) -> StagesView {
-    let (mut stages, mut reported) = (Vec::new(), false);
+    let (mut stages, mut starts, mut reported) = (Vec::new(), BTreeSet::new(), false);
     for place in 0..view.description().places {
         // A place runs one group of a pipeline; while groups change, that of the later epoch counts.
         let mut newest: BTreeMap<u64, (StageSample, u64)> = BTreeMap::new();
@@ -58,6 +58,7 @@ pub fn stages_of(view: &dyn RunView, until_ms: u64) -> StagesView {
             }
         }
         for (pipeline, (sample, time_ms)) in newest {
+            starts.insert(pipeline);
             let StageSample { first, items_per_s, waiting, queue, names, .. } = sample;
             stages.extend((first..).zip(names).map(|(stage, name)| StageView {
                 pipeline,
@@ -71,6 +72,9 @@ pub fn stages_of(view: &dyn RunView, until_ms: u64) -> StagesView {
             }));
         }
     }
-    stages.sort_by_key(|stage| (stage.pipeline, stage.stage, stage.place));
+    for stage in &mut stages {
+        stage.pipeline = starts.range(..stage.pipeline).count() as u64;
+    }
+    stages.sort_by_key(|stage: &StageView| (stage.pipeline, stage.stage, stage.place));
     StagesView { stages, reported }
 }

@@ -188,7 +188,7 @@ impl<P: Pipeline> PipelineState<P> {
             for (replica, place) in places.iter().enumerate() {
                 let replica = (places.len() > 1).then_some(replica);
                 let task = GroupTask {
-                    pipeline: self.number,
+                    pipeline: self.started.as_nanos() as u64,
                     epoch,
                     stages: stages.clone(),
                     is_first,

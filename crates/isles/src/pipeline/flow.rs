@@ -18,7 +18,6 @@ use isles_protocol::pipeline::{Partition, PlacedGroup, StageCosts};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Items after which [`process`](super::process) recombines the stages at first: often, because the last stages are not
@@ -27,9 +26,6 @@ const REBALANCED_FIRST: [u64; 3] = [16, 64, 256];
 
 /// Items between two later looks of [`process`](super::process) whether other groups are faster.
 const REBALANCED_APART: u64 = 512;
-
-/// The number of the next pipeline, by which those who watch the run tell pipelines apart.
-static NEXT_PIPELINE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns `true` if stages are looked at before this item.
 pub(super) fn is_time_to_rebalance(item: u64) -> bool {
@@ -49,7 +45,6 @@ impl<P: Pipeline> Clone for RunningPipeline<P> {
 
 /// State that clones share.
 pub(super) struct PipelineState<P: Pipeline> {
-    pub(super) number: u64,
     pub(super) local: PlaceLocal<LocalPipeline<P>>,
     pub(super) options: Options,
     /// The number of places that was asked for; the groups may use fewer.
@@ -73,7 +68,8 @@ pub(super) struct PipelineState<P: Pipeline> {
     pub(super) ended_groups: RefCell<Vec<PlacedGroup>>,
     /// Reason why the pipeline has ended early.
     pub(super) fate: RefCell<Option<(ErrorKind, String)>>,
-    started: Duration,
+    /// Time of its start; of the model on a modelled chip and in a simulation, so that a run is the same each time.
+    pub(super) started: Duration,
 }
 
 /// End at which the results of an epoch come out.
@@ -353,7 +349,6 @@ pub(super) async fn run<P: Pipeline, R>(
     let states = local.lock().first_states()?;
     let replay = options.checkpoint.map(|_| Replay::new(states));
     let shared = PipelineState {
-        number: NEXT_PIPELINE.fetch_add(1, Ordering::Relaxed), // relaxed: only distinct
         local,
         cores: Cell::new(cores),
         usable: RefCell::new(options.usable_places()),

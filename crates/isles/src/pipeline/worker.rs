@@ -36,7 +36,7 @@ const SHOWN_APART: Duration = Duration::from_secs(1);
 /// A group that is to run at a place, a replica of one, or a relay, which has no stages.
 #[derive(Serialize, Deserialize)]
 pub(super) struct GroupTask {
-    /// Number of the pipeline among those of the process that runs it.
+    /// Start of the pipeline in nanoseconds, by which those who watch the run tell pipelines apart.
     pub(super) pipeline: u64,
     pub(super) epoch: u64,
     pub(super) stages: Range<usize>,

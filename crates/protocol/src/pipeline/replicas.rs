@@ -1,9 +1,9 @@
 //! Replicas of a group: which one a message goes to, and the order restored behind them.
 //!
 //! The sender numbers its messages from 0. An item goes to one replica, a marker to all of them. Each replica sends on
-//! what it receives, in order and with the number, over a channel of its own. [`OrderedMerge`] holds at most one message
-//! of each replica and takes in no more from that one meanwhile, so channels fill up and the sender waits: memory is
-//! bounded, and a slow replica holds the others up at most as long as their channels are full.
+//! what it receives, in order and with the number, over a channel of its own. [`OrderedMerge`] holds at most one
+//! message of each replica and takes in no more from that one meanwhile, so channels fill up and the sender waits:
+//! memory is bounded, and a slow replica holds the others up at most as long as their channels are full.
 //!
 //! Invariant: the message whose turn it is lies in the merge, or its replica is one from which the merge takes the next
 //! message. So the merge never waits for ever, whatever replica each item went to.
@@ -85,8 +85,8 @@ impl std::error::Error for MergeFault {}
 
 /// A reorder buffer behind replicas, of at most one message for each.
 ///
-/// Messages leave in the order of their numbers, from 0, each once: a marker that all replicas have sent leaves with the
-/// first one that came.
+/// Messages leave in the order of their numbers, from 0, each once: a marker that all replicas have sent leaves with
+/// the first one that came.
 #[derive(Clone, Debug)]
 pub struct OrderedMerge<T> {
     /// The message of each replica that has not left yet.

@@ -155,8 +155,8 @@ impl<In: CanSend, Out: CanSend> Stages<In, Out> {
         Branches { chain: continued(right.chain), left: left.output, right: right.output, types: PhantomData }
     }
 
-    /// Lets the stage that was added last run in up to `replicas` replicas at once, at a place each, if there are enough
-    /// places and it is the slowest. Results come in the order of the items all the same.
+    /// Lets the stage that was added last run in up to `replicas` replicas at once, at a place each, if there are
+    /// enough places and it is the slowest. Results come in the order of the items all the same.
     ///
     /// Neighbours that allow it are replicated together. An extension of the pipelines of J. Jahn et al.
     ///
