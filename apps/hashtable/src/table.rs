@@ -60,7 +60,7 @@ impl TableLayout {
     pub(super) fn probes(&self, key: u64) -> impl Iterator<Item = usize> {
         let (stripe, slots) = (self.stripe(key), self.stripe_slots);
         let first = (mix(key) >> 32) as usize;
-        (0..slots).map(move |step| stripe * slots + (first + step & (slots - 1)))
+        (0..slots).map(move |step| stripe * slots + ((first + step) & (slots - 1)))
     }
 }
 

@@ -114,11 +114,13 @@ impl RegionSeed {
     }
 }
 
-/// Returns a text that is equal in processes that find each other by number, and in no others.
+/// Returns a text that is equal in processes that find each other by number on one host, and in no others. Hosts that
+/// are namespaces of one machine differ by their names.
 fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{} {}", boot.trim(), namespace.display())
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{} {} {}", boot.trim(), namespace.display(), name.trim())
 }
 
 /// Opens a descriptor of a process.
