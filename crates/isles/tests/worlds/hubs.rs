@@ -9,6 +9,7 @@ use isles::hub::{
     HubDescription, HubKind, HubMap, HubOperation, HubRule, HubSystem, HubTask, KernelCosts, Readiness,
     ServiceRequest, Status, Wait,
 };
+use isles::prelude::*;
 use isles::{Error, Plan, PlannedDeath, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -239,4 +240,137 @@ fn every_kind_of_hub_does_what_it_says_and_so_does_one_of_the_program() {
         let (result, ..) = isles::simulate(2, Plan::adversarial(seed), main);
         result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
     }
+}
+
+fn describe_some((): ()) -> HubDescription {
+    ["first", "second", "third"]
+        .into_iter()
+        .fold(HubDescription::new(), |description, name| description.task(name, 10))
+        .hub("port", HubKind::Port)
+        .hub("lock", HubKind::Resource { ceiling: 0 })
+        .hub("taken", HubKind::Semaphore { count: 0 })
+        .hub("never", HubKind::Event)
+}
+
+/// One task gets a packet in a task of the runtime, which the kernel does not know.
+async fn body_that_spawns(task: HubTask, (): ()) -> Result<u64> {
+    let port = task.port("port")?;
+    match task.name() {
+        "first" => {
+            let got = Rc::new(RefCell::default());
+            let noted = Rc::clone(&got);
+            finish(async move {
+                spawn(async move {
+                    *noted.borrow_mut() = task.get(port, Wait::Forever).await?;
+                    Ok::<(), Error>(())
+                });
+            })
+            .await?;
+            Ok(u64::from(got.borrow()[0]))
+        }
+        "second" => {
+            for _ in 0..20 {
+                task.yield_now().await;
+            }
+            task.put(port, &[7], Wait::Forever).await?;
+            Ok(0)
+        }
+        _ => Ok(0),
+    }
+}
+
+#[test]
+fn a_request_wakes_whoever_awaits_it() {
+    for seed in seeds(SEEDS) {
+        let main = move || async move {
+            let map = HubMap::of([("second", (seed % 2) as u32), ("port", (seed / 2 % 2) as u32)]);
+            let system = HubSystem::open((), describe_some, map, KernelCosts::default()).await?;
+            let (values, _) = system.run((), body_that_spawns).await?;
+            assert_eq!(values[0], ("first".to_owned(), 7));
+            Ok::<(), Error>(())
+        };
+        let (result, ..) = isles::simulate(2, Plan::adversarial(seed), main);
+        result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+    }
+}
+
+/// The first task has a lock that the third waits for, when the second ends the tasks of their place by its error.
+async fn body_that_fails(task: HubTask, (): ()) -> Result<u64> {
+    let (lock, taken) = (task.resource("lock")?, task.semaphore("taken")?);
+    match task.name() {
+        "first" => {
+            task.test(lock, Wait::Forever).await?;
+            task.signal(taken, Wait::Forever).await?;
+            task.signal(taken, Wait::Forever).await?;
+            task.test(task.event("never")?, Wait::Forever).await?;
+            Ok(0)
+        }
+        "second" => {
+            task.test(taken, Wait::Forever).await?;
+            Err(Status::Failed.into())
+        }
+        _ => {
+            task.test(taken, Wait::Forever).await?;
+            task.test(lock, Wait::Forever).await?;
+            Ok(3)
+        }
+    }
+}
+
+#[test]
+fn a_lock_of_a_task_that_ends_with_its_place_s_others_goes_back() {
+    for seed in seeds(SEEDS) {
+        let main = move || async move {
+            let map = HubMap::of([("third", 1), ("lock", (seed % 2) as u32)]);
+            let system = HubSystem::open((), describe_some, map, KernelCosts::default()).await?;
+            let values = Rc::new(RefCell::new(Vec::new()));
+            let at_each = everywhere!({
+                let values = system.run_here(|task| body_that_fails(task, ())).await;
+                values.map_err(|error| error.to_string())
+            });
+            values.replace(at_each.await?);
+            let values = values.take();
+            assert!(values[0].as_ref().is_err_and(|text| text.contains("at once")), "{values:?}");
+            assert_eq!(values[1], Ok(vec![("third".to_owned(), 3)]));
+            Ok::<(), Error>(())
+        };
+        let (result, ..) = isles::simulate(2, Plan::adversarial(seed), main);
+        result.unwrap_or_else(|error| panic!("ISLES_SEED={seed}: {error}"));
+    }
+}
+
+/// Over a line of three places; the one in the middle dies.
+#[test]
+fn a_request_over_a_place_that_dies_returns() {
+    let mut noticed = 0;
+    for seed in seeds(SEEDS) {
+        let main = move || async move {
+            let map = HubMap {
+                links: vec![(0, 1), (1, 2)],
+                ..HubMap::of([("lock", 2), ("never", 2), ("third", 2)])
+            };
+            let system = HubSystem::open((), describe_some, map, KernelCosts::default()).await?;
+            let (values, _) = system.run((), body_that_waits).await?;
+            drop(values);
+            Ok::<(), Error>(())
+        };
+        let mut plan = Plan::adversarial(seed);
+        plan.losses =
+            vec![PlannedDeath { place: isles_transport::PlaceId(1), step: scramble(seed ^ 7) % 300 }];
+        let (result, ..) = isles::simulate(3, plan, main);
+        let error = result.expect_err("a task waits for ever, or for the dead place");
+        assert!(error.to_string().contains("place 1"), "ISLES_SEED={seed}: {error}");
+        noticed += u32::from(error.to_string().contains("on the way"));
+    }
+    assert!(noticed > 0, "no loss came while a request was under way");
+}
+
+async fn body_that_waits(task: HubTask, (): ()) -> Result<u64> {
+    let (lock, never) = (task.resource("lock")?, task.event("never")?);
+    task.test(lock, Wait::Forever).await?;
+    task.signal(lock, Wait::Forever).await?;
+    if task.name() != "third" {
+        task.test(never, Wait::Forever).await?;
+    }
+    Ok(0)
 }

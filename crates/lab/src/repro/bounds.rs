@@ -7,7 +7,7 @@ use super::access::{STANDARD, preset};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
 use crate::bound::search::{BareRuns, Subject, Xorshift};
-use isles_app::Failure;
+use isles_app::{Failure, runs};
 use isles_chip::Chip;
 use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bound::mutex::MutexBounds;
@@ -40,7 +40,9 @@ const SEED: u64 = 48;
 
 fn all_rows() -> Result<Vec<Row>, Failure> {
     let chip = Chip::find("scc").map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(bounds(&chip))
+    let mut rows = bounds(&chip);
+    rows.extend(control_loops(&chip)?);
+    Ok(rows)
 }
 
 fn bounds(chip: &Chip) -> Vec<Row> {
@@ -205,6 +207,32 @@ fn pattern_row(
     let beside = if others == Others::Idle { "" } else { ", others do anything" };
     let title = format!("{} of {} cores{beside}", pattern.name(), size.participants);
     family.row(title, micro(bound), micro(seen.expect("the SCC has bare cores")))
+}
+
+/// Returns the rows on the application control-loop beside the bound of its order. By the protocol `sections`, which
+/// takes no lock, it must not exceed it; by `ring`, which takes a test-and-set register, there is no bound.
+fn control_loops(chip: &Chip) -> Result<Vec<Row>, Failure> {
+    let size = PatternSize { participants: CONTROL_LOOP, bytes: 32, work: 0, items: 10 };
+    let program = ParallelPattern::ControlLoop.program(size, 32);
+    let bound = bound_of(chip, &program, DataIn::of_bytes(chip, size.bytes), Others::Idle);
+    let family = Family {
+        deck: "",
+        unit: "us",
+        band: Band::AtMost,
+        basis: Basis::Derived,
+        source: "the bound of docs/chip/bounds.md",
+        reading: "the bound of its order on bare cores",
+    };
+    let row = |family: Family, protocol: &str, bound: f64| -> Result<Row, Failure> {
+        let arguments = format!(
+            "--machine chip:scc --places 4 --steps 10 --csv /dev/null --json - --protocol {protocol}"
+        );
+        let result = runs::result("control-loop", arguments.split(' '))?;
+        let step = result["step_us"].as_f64().unwrap_or(f64::NAN);
+        Ok(family.row(format!("the application control-loop by {protocol}, 10 steps"), bound, step * 10.0))
+    };
+    let unbounded = Family { band: Band::Unpublished, source: "", reading: "", ..family };
+    Ok(vec![row(family, "sections", micro(bound))?, row(unbounded, "ring", f64::NAN)?])
 }
 
 fn bound_of(chip: &Chip, program: &StaticProgram, data: DataIn, others: Others) -> Picoseconds {

@@ -7,6 +7,7 @@ use super::message::{HubId, TaskId};
 use super::rules::{HubKind, HubRule};
 use crate::PlaceId;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
 /// A task of a program.
@@ -148,10 +149,11 @@ impl Directory {
     }
 
     fn name(&mut self, name: &str, named: Named) -> Result<(), DirectoryFault> {
-        match self.names.insert(name.to_owned(), named) {
-            None => Ok(()),
-            Some(_) => Err(DirectoryFault::Repeated(name.to_owned())),
+        match self.names.entry(name.to_owned()) {
+            Entry::Vacant(entry) => _ = entry.insert(named),
+            Entry::Occupied(_) => return Err(DirectoryFault::Repeated(name.to_owned())),
         }
+        Ok(())
     }
 
     /// Moves entities to the places of a map of a run of `places` places.

@@ -73,9 +73,9 @@ pub enum Status {
     NotLocal,
     /// The data is longer than the hub can hold.
     TooLong,
-    /// A counter of the hub is at its bound.
+    /// A counter of the hub is at its bound, or too many requests of the place wait.
     Overflow,
-    /// The place of the hub is dead.
+    /// The place of the hub, or one on the way to it, is dead.
     DeadPlace(PlaceId),
     /// The hub, or an operand of the request, is none that there is.
     Invalid,
@@ -92,8 +92,10 @@ impl fmt::Display for Status {
             Status::CeilingViolated => "the task is more urgent than the ceiling of the resource",
             Status::NotLocal => "a pool serves the tasks of its own place only",
             Status::TooLong => "the data is longer than the hub can hold",
-            Status::Overflow => "the counter of the hub is at its bound",
-            Status::DeadPlace(place) => return write!(f, "{place} of the hub is dead"),
+            Status::Overflow => {
+                "the counter of the hub is at its bound, or too many requests of the place wait"
+            }
+            Status::DeadPlace(place) => return write!(f, "{place}, of the hub or on the way to it, is dead"),
             Status::Invalid => "there is no such hub or block",
         })
     }

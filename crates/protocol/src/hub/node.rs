@@ -14,7 +14,7 @@ use super::message::{
 };
 use super::slots::{IndexTable, RequestTable};
 use crate::PlaceId;
-use crate::ordered::OrderedSet;
+use crate::ordered::{OrderedMap, OrderedSet};
 use std::collections::VecDeque;
 
 /// Action a place has to take.
@@ -34,6 +34,8 @@ pub enum Output {
         status: Status,
         /// Data that the request received.
         payload: Vec<u8>,
+        /// Number of the lock that it received or gave back, if the hub is a resource.
+        grant: Option<u64>,
     },
     /// Schedule a task of this place by another priority.
     SetPriority {
@@ -124,7 +126,8 @@ pub struct HubNode {
     pending: RequestTable<PendingRequest>,
     /// Hubs that have something to do when the kernel schedules.
     deferred: OrderedSet<u32>,
-    dead: OrderedSet<PlaceId>,
+    /// Places that are dead or behind a dead one, with the dead one.
+    lost: OrderedMap<PlaceId, PlaceId>,
     /// Room for replies.
     replies: Vec<ServiceReply>,
     /// Packets of this place to itself that are not served yet.
@@ -146,6 +149,9 @@ pub(super) enum LogEntry {
 }
 
 impl HubNode {
+    /// Requests of a place that may wait at a time. The rest of the table is for what is given back.
+    pub const WAITING_MAX: usize = RequestTable::<PendingRequest>::LEN_MAX - 4_096;
+
     /// Makes what place `here` has of a directory whose map has been applied.
     pub fn new(here: PlaceId, directory: Directory) -> HubNode {
         let hub = |(hub, spec): (u32, &HubSpec)| {
@@ -163,7 +169,7 @@ impl HubNode {
             directory,
             pending: RequestTable::default(),
             deferred: OrderedSet::new(),
-            dead: OrderedSet::new(),
+            lost: OrderedMap::new(),
             replies: Vec::new(),
             own: VecDeque::new(),
             packets: 0,
@@ -208,20 +214,29 @@ impl HubNode {
         self.hubs.iter().map(|(hub, state)| (HubId(hub), state))
     }
 
-    /// Makes a request; returns its number, which its [`Output::Return`] has.
+    /// Makes a request; returns its number, which its [`Output::Return`] has. If
+    /// [`WAITING_MAX`](HubNode::WAITING_MAX) requests of the place wait, it returns with [`Status::Overflow`].
     pub fn submit(&mut self, submission: Submission, outputs: &mut Vec<Output>) -> u64 {
+        let is_full = self.pending.len() >= HubNode::WAITING_MAX;
+        self.submit_unless(is_full, submission, outputs)
+    }
+
+    fn submit_unless(&mut self, is_full: bool, submission: Submission, outputs: &mut Vec<Output>) -> u64 {
         let Submission { task, hub, operation, waits, payload, tag } = submission;
         let number = self.pending.insert(PendingRequest { task, hub, operation, tag, is_given_up: false });
         let status = match (self.directory.place_of_hub(hub), self.tasks.get_mut(task.0)) {
-            (Some(place), Some(_)) if self.dead.contains(place) => Err(Status::DeadPlace(place)),
-            (Some(place), Some(entry)) => Ok((place, entry)),
+            (Some(_), Some(_)) if is_full => Err(Status::Overflow),
+            (Some(place), Some(entry)) => match self.lost.get(place) {
+                Some(dead) => Err(Status::DeadPlace(*dead)),
+                None => Ok((place, entry)),
+            },
             _ => Err(Status::Invalid),
         };
         let (place, entry) = match status {
             Ok(found) => found,
             Err(status) => {
                 self.pending.remove(number);
-                outputs.push(Output::Return { task, number, tag, status, payload: Vec::new() });
+                outputs.push(Output::Return { task, number, tag, status, payload: Vec::new(), grant: None });
                 return number;
             }
         };
@@ -300,22 +315,33 @@ impl HubNode {
         }
     }
 
-    /// Handles the death of a place: the requests for its hubs return, and what its tasks hold here is given back.
-    pub fn place_died(&mut self, place: PlaceId, outputs: &mut Vec<Output>) {
-        self.dead.insert(place);
-        let lost = |pending: &PendingRequest| self.directory.place_of_hub(pending.hub) == Some(place);
-        let lost: Vec<(u64, HubId)> =
-            self.pending.iter().filter(|(_, p)| lost(p)).map(|(number, p)| (number, p.hub)).collect();
-        for (number, hub) in lost {
-            let id = RequestId { place: self.here, number };
-            self.accept(ServiceReply::refused(id, hub, Status::DeadPlace(place)), outputs);
+    /// Handles the loss of place `lost`, which is `dead` or is reached over `dead`: the requests for its hubs return,
+    /// what its tasks hold here is given back, and what tasks of this place inherited from it ends.
+    pub fn place_lost(&mut self, lost: PlaceId, dead: PlaceId, outputs: &mut Vec<Output>) {
+        if self.lost.insert(lost, dead).is_some() {
+            return;
         }
-        let tasks = (0..self.directory.tasks().len() as u32).map(TaskId);
-        let gone: Vec<TaskId> =
-            tasks.filter(|task| self.directory.place_of_task(*task) == Some(place)).collect();
+        let is_of = |hub: HubId| self.directory.place_of_hub(hub) == Some(lost);
+        let returned: Vec<(u64, HubId)> =
+            self.pending.iter().filter(|(_, p)| is_of(p.hub)).map(|(number, p)| (number, p.hub)).collect();
+        for (number, hub) in returned {
+            let id = RequestId { place: self.here, number };
+            self.accept(ServiceReply::refused(id, hub, Status::DeadPlace(dead)), outputs);
+        }
+        let tasks = || (0..self.directory.tasks().len() as u32).map(TaskId);
+        let (gone, own): (Vec<TaskId>, Vec<TaskId>) = (
+            tasks().filter(|task| self.directory.place_of_task(*task) == Some(lost)).collect(),
+            tasks().filter(|task| self.tasks.get(task.0).is_some()).collect(),
+        );
         let hubs: Vec<u32> = self.hubs.iter().map(|(hub, _)| hub).collect();
         for hub in hubs {
             gone.iter().for_each(|task| self.forget(hub, *task, outputs));
+        }
+        for task in own {
+            if let Some(entry) = self.tasks.get_mut(task.0) {
+                entry.held.retain(|held| self.directory.place_of_hub(held.hub) != Some(lost));
+            }
+            self.settle_priority(task, outputs);
         }
         self.serve_own(outputs);
     }
@@ -331,11 +357,34 @@ impl HubNode {
         self.serve_own(outputs);
     }
 
+    /// Gives back the lock or the block that a [`Get`](HubOperation::Get) of a task has received and nobody takes: the
+    /// payload and the grant of its [`Output::Return`]. A count, a bit or a packet is gone.
+    pub fn reject(
+        &mut self,
+        task: TaskId,
+        hub: HubId,
+        (payload, grant): (Vec<u8>, Option<u64>),
+        outputs: &mut Vec<Output>,
+    ) {
+        let is_held =
+            |entry: &Task, grant| entry.held.iter().any(|held| (held.hub, held.grant) == (hub, grant));
+        match grant {
+            // A lock that has ended must not unlock a later one of the task.
+            Some(grant) if self.tasks.get(task.0).is_some_and(|entry| is_held(entry, grant)) => {
+                self.give_back(task, hub, Vec::new(), outputs);
+            }
+            None if self.hubs.get(hub.0).is_some_and(Hub::is_local) => {
+                self.give_back(task, hub, payload, outputs);
+            }
+            _ => {}
+        }
+    }
+
     /// Gives back a lock or a block, without a reply.
     pub fn give_back(&mut self, task: TaskId, hub: HubId, payload: Vec<u8>, outputs: &mut Vec<Output>) {
         let submission =
             Submission { task, hub, operation: HubOperation::Put, waits: false, payload, tag: 0 };
-        let number = self.submit(submission, outputs);
+        let number = self.submit_unless(false, submission, outputs);
         if let Some(pending) = self.pending.get_mut(number) {
             pending.is_given_up = true;
         } else {
@@ -373,6 +422,11 @@ impl HubNode {
             PacketBody::ChangeTask { task, hub, grant, priority } => {
                 self.replies = replies;
                 return self.inherit(hub, Inheritance { task, grant, priority }, outputs);
+            }
+            PacketBody::Request(request) if self.lost.contains_key(request.id.place) => {
+                // Its task is gone, so nobody would give back what it gets.
+                self.replies = replies;
+                return;
             }
             PacketBody::Request(request) => {
                 let hub = request.hub;
@@ -455,14 +509,12 @@ impl HubNode {
                 entry.note_lock((hub, grant), operation, boost);
             }
         }
-        let is_kept = status == Status::Done && operation == HubOperation::Get;
-        match is_given_up {
-            false => outputs.push(Output::Return { task, number: id.number, tag, status, payload }),
-            true if is_kept && grant.is_some() => self.give_back(task, hub, Vec::new(), outputs),
-            true if is_kept && self.hubs.get(hub.0).is_some_and(Hub::is_local) => {
-                self.give_back(task, hub, payload, outputs);
+        if is_given_up {
+            if status == Status::Done && operation == HubOperation::Get {
+                self.reject(task, hub, (payload, grant), outputs);
             }
-            true => {}
+        } else {
+            outputs.push(Output::Return { task, number: id.number, tag, status, payload, grant });
         }
         self.settle_priority(task, outputs);
     }

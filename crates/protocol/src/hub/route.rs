@@ -7,21 +7,41 @@ use std::fmt;
 /// The next hops from one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes {
+    here: PlaceId,
     next: Vec<PlaceId>,
+    /// Links of all places; a link between any two if there are none.
+    links: Vec<(PlaceId, PlaceId)>,
 }
 
-/// A topology in which not all places reach each other.
+/// Links that are not a topology of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RouteError {
-    /// The place that starts.
-    pub from: PlaceId,
-    /// A place that it cannot reach.
-    pub to: PlaceId,
+pub enum RouteError {
+    /// No links lead from a place to another.
+    NoRoute {
+        /// The place that starts.
+        from: PlaceId,
+        /// A place that it cannot reach.
+        to: PlaceId,
+    },
+    /// A link of a place that does not exist.
+    NoPlace {
+        /// The place.
+        place: PlaceId,
+        /// The number of places.
+        places: u32,
+    },
 }
 
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no links lead from {} to {}; allowed: links that connect all places", self.from, self.to)
+        match self {
+            RouteError::NoRoute { from, to } => {
+                write!(f, "no links lead from {from} to {to}; allowed: links that connect all places")
+            }
+            RouteError::NoPlace { place, places } => {
+                write!(f, "a link is of place {}; allowed: 0 to {}", place.0, places.saturating_sub(1))
+            }
+        }
     }
 }
 
@@ -29,8 +49,8 @@ impl std::error::Error for RouteError {}
 
 impl Routes {
     /// A link from each place to each other.
-    pub fn direct(places: u32) -> Routes {
-        Routes { next: (0..places).map(PlaceId).collect() }
+    pub fn direct(here: PlaceId, places: u32) -> Routes {
+        Routes { here, next: (0..places).map(PlaceId).collect(), links: Vec::new() }
     }
 
     /// Shortest routes from `here` over links, which go both ways; among equal ones, over the least numbers of places.
@@ -39,12 +59,16 @@ impl Routes {
     /// no packet goes in a circle.
     ///
     /// # Errors
-    /// A place cannot be reached.
+    /// A place cannot be reached, or a link is of a place that does not exist.
     pub fn over_links(
         here: PlaceId,
         places: u32,
         links: &[(PlaceId, PlaceId)],
     ) -> Result<Routes, RouteError> {
+        let ends = || links.iter().flat_map(|(one, other)| [*one, *other]);
+        if let Some(place) = ends().find(|place| place.0 >= places) {
+            return Err(RouteError::NoPlace { place, places });
+        }
         let neighbors = |of: PlaceId| {
             let mut all: Vec<PlaceId> = links
                 .iter()
@@ -53,7 +77,6 @@ impl Routes {
                     () if *other == of => Some(*one),
                     () => None,
                 })
-                .filter(|place| place.0 < places)
                 .collect();
             all.sort_unstable();
             all
@@ -69,15 +92,36 @@ impl Routes {
                 }
             }
         }
-        let check =
-            |(to, next): (u32, Option<PlaceId>)| next.ok_or(RouteError { from: here, to: PlaceId(to) });
+        let check = |(to, next): (u32, Option<PlaceId>)| {
+            next.ok_or(RouteError::NoRoute { from: here, to: PlaceId(to) })
+        };
         let next = (0..).zip(next).map(check).collect::<Result<_, _>>()?;
-        Ok(Routes { next })
+        Ok(Routes { here, next, links: links.to_vec() })
     }
 
     /// The place to which a packet for `to` goes next.
     #[inline]
     pub fn next_hop(&self, to: PlaceId) -> PlaceId {
         self.next[to.index()]
+    }
+
+    /// Places that this one cannot exchange packets with when `dead` is dead: `dead` itself, and each place whose
+    /// packets come or go over it. The places of each such pair agree on it.
+    pub fn lost_with(&self, dead: PlaceId) -> Vec<PlaceId> {
+        if self.links.is_empty() {
+            return vec![dead];
+        }
+        let places = self.next.len() as u32;
+        let all = (0..places).map(|here| Routes::over_links(PlaceId(here), places, &self.links));
+        let Ok(all) = all.collect::<Result<Vec<_>, _>>() else { return vec![dead] };
+        let leads_over = |from: PlaceId, to: PlaceId| {
+            let mut at = from;
+            while at != to && at != dead {
+                at = all[at.index()].next_hop(to);
+            }
+            at == dead
+        };
+        let others = (0..places).map(PlaceId).filter(|place| *place != self.here);
+        others.filter(|place| leads_over(self.here, *place) || leads_over(*place, self.here)).collect()
     }
 }

@@ -41,6 +41,22 @@ pub struct RequestTable<V> {
     count: u64,
 }
 
+impl<V> RequestTable<V> {
+    /// Largest number of values.
+    pub const LEN_MAX: usize = 1 << SLOT_BITS;
+
+    /// The number of values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Returns `true` if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 impl<V> Default for RequestTable<V> {
     fn default() -> Self {
         RequestTable { slots: Vec::new(), free: Vec::new(), count: 0 }
@@ -51,11 +67,11 @@ impl<V> RequestTable<V> {
     /// Adds a value; returns its number.
     ///
     /// # Panics
-    /// If 65,536 requests wait.
+    /// If the table has [`LEN_MAX`](RequestTable::LEN_MAX) values.
     #[inline]
     pub fn insert(&mut self, value: V) -> u64 {
         let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
-        assert!(slot < 1 << SLOT_BITS, "at most 65,536 requests of a place wait at a time");
+        assert!((slot as usize) < Self::LEN_MAX, "at most 65,536 requests of a place wait at a time");
         let number = self.count << SLOT_BITS | u64::from(slot);
         self.count += 1;
         let entry = Some((number, value));

@@ -1,8 +1,10 @@
 //! Description of a program over hubs: tasks and hubs, by unique names, and the map of a run.
 
-use isles_protocol::hub::{Directory, DirectoryFault, Entity, HubKind, HubRule, HubSpec, TaskSpec};
+use isles_protocol::PlaceId;
+use isles_protocol::hub::{Directory, DirectoryFault, Entity, HubKind, HubRule, HubSpec, Routes, TaskSpec};
 use isles_runtime::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The data of a packet that is not said otherwise, in bytes.
 const PACKET_BYTES: u32 = 4096;
@@ -74,8 +76,8 @@ impl HubDescription {
     /// Returns the directory with the places of `map`, in a run of `places` places.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): a name, or an entry of the map, is wrong; the text says which and what is
-    /// allowed.
+    /// [`Misused`](ErrorKind::Misused): a name, or an entry or a link of the map, is wrong; the text says which and
+    /// what is allowed.
     pub fn mapped(mut self, map: &HubMap, places: u32) -> Result<Directory> {
         let applied = match self.fault {
             Some(fault) => Err(fault),
@@ -84,11 +86,9 @@ impl HubDescription {
                 self.directory.apply_map(pairs, places)
             }
         };
-        let text = |fault: DirectoryFault| match map.source.as_str() {
-            "" => fault.to_string(),
-            source => format!("{source}: {fault}"),
-        };
-        applied.map(|()| self.directory).map_err(|fault| Error::new(ErrorKind::Misused, text(fault)))
+        applied.map_err(|fault| map.refused(&fault))?;
+        map.routes(PlaceId(0), places)?;
+        Ok(self.directory)
     }
 }
 
@@ -110,6 +110,24 @@ impl HubMap {
     pub fn of<N: Into<String>>(pairs: impl IntoIterator<Item = (N, u32)>) -> HubMap {
         let places = pairs.into_iter().map(|(name, place)| (name.into(), place)).collect();
         HubMap { places, ..HubMap::default() }
+    }
+
+    /// The routes of packets from place `here`.
+    pub(super) fn routes(&self, here: PlaceId, places: u32) -> Result<Routes> {
+        if self.links.is_empty() {
+            return Ok(Routes::direct(here, places));
+        }
+        let link = |(one, other): &(u32, u32)| (PlaceId(*one), PlaceId(*other));
+        let links: Vec<(PlaceId, PlaceId)> = self.links.iter().map(link).collect();
+        Routes::over_links(here, places, &links).map_err(|fault| self.refused(&fault))
+    }
+
+    fn refused(&self, fault: &dyn fmt::Display) -> Error {
+        let text = match self.source.as_str() {
+            "" => fault.to_string(),
+            source => format!("{source}: {fault}"),
+        };
+        Error::new(ErrorKind::Misused, text)
     }
 }
 

@@ -15,6 +15,7 @@ use isles_runtime::{Cycles, Local, work};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::mem;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -43,8 +44,22 @@ impl KernelCounts {
     }
 }
 
-/// A request that has returned.
-pub(super) type Outcome = (Status, Vec<u8>);
+/// The result of a request that has returned.
+pub(super) struct RequestOutcome {
+    pub(super) status: Status,
+    pub(super) payload: Vec<u8>,
+    /// The number of the lock that it has received or given back.
+    pub(super) grant: Option<u64>,
+}
+
+/// A request that a task waits for.
+#[derive(Default)]
+struct WaitingRequest {
+    /// The result, once it has returned.
+    outcome: Option<RequestOutcome>,
+    /// Wakes whoever polls the request, if that is not the task itself.
+    waker: Option<Waker>,
+}
 
 /// A request that was made: its number at the node, and where its task waits for it, which is given again only when the
 /// task has what came back.
@@ -66,14 +81,16 @@ pub(super) struct HubKernel {
     outbox: RefCell<PacketQueue>,
     ready: RefCell<RunQueue>,
     /// The requests that tasks wait for, and what came back of those that have returned.
-    waits: RefCell<RequestTable<Option<Outcome>>>,
+    waits: RefCell<RequestTable<WaitingRequest>>,
     /// Room for outputs.
     outputs: RefCell<Vec<Output>>,
     counts: Cell<KernelCounts>,
     /// Packets of the node that were counted and charged.
     charged: Cell<u64>,
-    /// The task that runs, and whether it has to run again since something has returned meanwhile.
+    /// The task that runs, the data of its waker, and whether it has to run again since something has returned
+    /// meanwhile.
     pub(super) current: Cell<Option<TaskId>>,
+    pub(super) current_waker: Cell<*const ()>,
     pub(super) runs_again: Cell<bool>,
     pub(super) woken: Arc<WokenTasks>,
     pub(super) has_run: Cell<bool>,
@@ -99,6 +116,7 @@ impl HubKernel {
             counts: Cell::default(),
             charged: Cell::new(0),
             current: Cell::new(None),
+            current_waker: Cell::new(ptr::null()),
             runs_again: Cell::new(false),
             woken: Arc::default(),
             has_run: Cell::new(false),
@@ -126,7 +144,7 @@ impl HubKernel {
     }
 
     /// Makes a request of a task. One that returns at once has no entry in the table of those that wait.
-    pub(super) fn submit(&self, submission: Submission) -> Result<Outcome, SubmittedRequest> {
+    pub(super) fn submit(&self, submission: Submission) -> Result<RequestOutcome, SubmittedRequest> {
         self.count(|counts| counts.requests += 1);
         let is_here = self.read(|node| node.directory().place_of_hub(submission.hub)) == Some(self.here);
         if is_here {
@@ -136,9 +154,11 @@ impl HubKernel {
         let number = self.node.borrow_mut().submit(submission, &mut outputs);
         let is_it = |output: &Output| matches!(output, Output::Return { number: of, .. } if *of == number);
         let outcome = match outputs.iter().position(is_it).map(|at| outputs.remove(at)) {
-            Some(Output::Return { status, payload, .. }) => Ok((status, payload)),
+            Some(Output::Return { status, payload, grant, .. }) => {
+                Ok(RequestOutcome { status, payload, grant })
+            }
             _ => {
-                let wait = self.waits.borrow_mut().insert(None);
+                let wait = self.waits.borrow_mut().insert(WaitingRequest::default());
                 self.node.borrow_mut().set_tag(number, wait);
                 Err(SubmittedRequest { number, wait })
             }
@@ -148,24 +168,52 @@ impl HubKernel {
         outcome
     }
 
-    /// Takes what came back of a request, if it has returned.
-    pub(super) fn take_outcome(&self, asked: SubmittedRequest) -> Option<Outcome> {
+    /// Takes what came back of a request, if it has returned; else it wakes `waker` when it does, or its task if that
+    /// is the waker of the task itself.
+    pub(super) fn poll_outcome(
+        &self,
+        asked: SubmittedRequest,
+        task: TaskId,
+        waker: &Waker,
+    ) -> Option<RequestOutcome> {
         let mut waits = self.waits.borrow_mut();
-        let outcome = waits.get_mut(asked.wait)?.take()?;
+        let waiting = waits.get_mut(asked.wait)?;
+        let Some(outcome) = waiting.outcome.take() else {
+            if self.is_polled_by(task, waker) {
+                waiting.waker = None;
+            } else if !waiting.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+                waiting.waker = Some(waker.clone());
+            }
+            return None;
+        };
         waits.remove(asked.wait);
         Some(outcome)
+    }
+
+    /// Returns `true` if `task` runs and `waker` is its own: not one of a future within it, or of another task.
+    #[inline]
+    pub(super) fn is_polled_by(&self, task: TaskId, waker: &Waker) -> bool {
+        self.current.get() == Some(task) && self.current_waker.get() == waker.data()
     }
 
     pub(super) fn time_out(&self, asked: SubmittedRequest) {
         self.drive(|node, outputs| node.time_out(asked.number, outputs));
     }
 
-    /// Gives up a request that nobody waits for any more. One that has returned is as it is: its lock or block goes
-    /// back.
-    pub(super) fn give_up(&self, asked: SubmittedRequest) {
-        let wait = self.waits.borrow_mut().remove(asked.wait);
-        if let Some(None) = wait {
+    /// Gives up a request that nobody waits for any more; returns what came back, if it has returned.
+    pub(super) fn give_up(&self, asked: SubmittedRequest) -> Option<RequestOutcome> {
+        let waiting = self.waits.borrow_mut().remove(asked.wait)?;
+        if waiting.outcome.is_none() {
             self.drive(|node, outputs| node.give_up(asked.number, outputs));
+        }
+        waiting.outcome
+    }
+
+    /// Gives back the lock or block that a request to get something from `hub` has received and nobody takes.
+    pub(super) fn reject(&self, task: TaskId, hub: HubId, outcome: RequestOutcome) {
+        let RequestOutcome { status, payload, grant } = outcome;
+        if status == Status::Done {
+            self.drive(|node, outputs| node.reject(task, hub, (payload, grant), outputs));
         }
     }
 
@@ -182,7 +230,9 @@ impl HubKernel {
     pub(super) fn place_died(&self, place: PlaceId) {
         let is_lost = |packet: &HubPacket| self.routes.next_hop(packet.to) == place;
         self.outbox.borrow_mut().remove_all(is_lost);
-        self.drive(|node, outputs| node.place_died(place, outputs));
+        for lost in self.routes.lost_with(place) {
+            self.drive(|node, outputs| node.place_lost(lost, place, outputs));
+        }
         self.woken.wake_worker();
     }
 
@@ -249,12 +299,16 @@ impl HubKernel {
         for output in outputs.drain(..) {
             match output {
                 Output::Send(packet) => self.outbox.borrow_mut().push(packet),
-                Output::Return { task, tag, status, payload, .. } => {
-                    let returned = Some((status, payload));
-                    if let Some(outcome) = self.waits.borrow_mut().get_mut(tag) {
-                        *outcome = returned;
+                Output::Return { task, tag, status, payload, grant, .. } => {
+                    let mut waker = None;
+                    if let Some(waiting) = self.waits.borrow_mut().get_mut(tag) {
+                        waiting.outcome = Some(RequestOutcome { status, payload, grant });
+                        waker = waiting.waker.take();
                     }
-                    self.make_ready(task);
+                    match waker {
+                        Some(waker) => waker.wake(),
+                        None => self.make_ready(task),
+                    }
                 }
                 Output::SetPriority { task, priority } => {
                     self.ready.borrow_mut().change_priority(task, priority)

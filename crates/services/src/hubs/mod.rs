@@ -19,11 +19,9 @@ pub(crate) use table::{HUB, HubTable, receive};
 pub use task::{HubTask, MemoryBlock};
 
 use crate::table::service::Service;
-use isles_protocol::PlaceId;
-use isles_protocol::hub::{RouteError, Routes};
 use isles_runtime::capture::Handle;
 use isles_runtime::service::{Members, PartRef, call, replicate};
-use isles_runtime::{Error, ErrorKind, Local, Place, Result};
+use isles_runtime::{Local, Place, Result};
 use kernel::HubKernel;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -58,8 +56,8 @@ impl HubSystem {
     /// anything runs. `costs` are those of the kernels on a modelled chip.
     ///
     /// # Errors
-    /// [`Misused`](ErrorKind::Misused): a name is there twice, or the map is wrong; the text names the entry and what
-    /// is allowed. A place is dead.
+    /// [`Misused`](isles_runtime::ErrorKind::Misused): a name is there twice, or the map is wrong; the text
+    /// names the entry and what is allowed. A place is dead.
     #[track_caller]
     pub fn open<A, D>(
         argument: A,
@@ -119,20 +117,11 @@ fn make<A>(seed: Seed<A>, describe: impl Fn(A) -> HubDescription) -> Result<Rc<H
         let description = describe(argument);
         let packet_bytes = description.packet_bytes_max();
         let directory = description.mapped(&map, places)?;
-        let routes = routes(here, places, &map)
-            .map_err(|error| Error::new(ErrorKind::Misused, format!("{}: {error}", map.source)))?;
+        let routes = map.routes(here, places)?;
         let kernel = Rc::new(HubKernel::new(id, here, directory, routes).with_bounds(packet_bytes, costs));
         HubTable::of(local).add(&kernel);
         Ok(kernel)
     })
-}
-
-fn routes(here: PlaceId, places: u32, map: &HubMap) -> std::result::Result<Routes, RouteError> {
-    if map.links.is_empty() {
-        return Ok(Routes::direct(places));
-    }
-    let link = |(one, other): &(u32, u32)| (PlaceId(*one), PlaceId(*other));
-    Routes::over_links(here, places, &map.links.iter().map(link).collect::<Vec<_>>())
 }
 
 impl Serialize for HubSystem {

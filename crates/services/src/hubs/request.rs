@@ -1,6 +1,6 @@
 //! A request under way, as a future of the task that has made it.
 
-use super::kernel::{HubKernel, Outcome, SubmittedRequest};
+use super::kernel::{HubKernel, RequestOutcome, SubmittedRequest};
 use super::table::{HubTable, done};
 use crate::table::service::Service;
 use isles_protocol::hub::{HubId, HubOperation, Status, Submission, TaskId};
@@ -30,22 +30,20 @@ pub enum Wait {
 pub struct HubRequest {
     kernel: Rc<HubKernel>,
     task: TaskId,
+    hub: HubId,
+    operation: HubOperation,
     state: RequestState,
     wait: Wait,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 enum RequestState {
-    New {
-        hub: HubId,
-        operation: HubOperation,
-        payload: Vec<u8>,
-    },
+    New(Vec<u8>),
     Made(SubmittedRequest),
     /// It has returned when it was made.
-    Returned(Outcome),
+    Returned(RequestOutcome),
     /// It has returned, and its task gives way to a more urgent one.
-    Back(Outcome),
+    Back(RequestOutcome),
     Over,
 }
 
@@ -56,25 +54,30 @@ impl HubRequest {
         payload: Vec<u8>,
         wait: Wait,
     ) -> HubRequest {
-        HubRequest { kernel, task, state: RequestState::New { hub, operation, payload }, wait, timer: None }
+        HubRequest { kernel, task, hub, operation, state: RequestState::New(payload), wait, timer: None }
     }
 
     /// Makes the request, if it is not made.
     fn make(&mut self) {
-        let RequestState::New { hub, operation, payload } =
-            std::mem::replace(&mut self.state, RequestState::Over)
-        else {
+        let RequestState::New(payload) = std::mem::replace(&mut self.state, RequestState::Over) else {
             return;
         };
         if payload.len() > self.kernel.packet_bytes {
-            self.state = RequestState::Back((Status::TooLong, Vec::new()));
+            let (status, payload) = (Status::TooLong, Vec::new());
+            self.state = RequestState::Back(RequestOutcome { status, payload, grant: None });
             return;
         }
         let waits = self.wait != Wait::No && self.wait != Wait::For(Duration::ZERO);
-        let submission = Submission { task: self.task, hub, operation, waits, payload, tag: 0 };
+        let HubRequest { task, hub, operation, .. } = *self;
+        let submission = Submission { task, hub, operation, waits, payload, tag: 0 };
         self.state = match self.kernel.submit(submission) {
             Ok(outcome) => RequestState::Returned(outcome),
-            Err(asked) => RequestState::Made(asked),
+            Err(asked) => {
+                if let Wait::For(limit) = self.wait {
+                    self.timer = Some(Box::pin(sleep(limit)));
+                }
+                RequestState::Made(asked)
+            }
         };
         // Others may get now what was given back; what has arrived meanwhile is looked at first.
         if self.kernel.has_work() {
@@ -89,22 +92,36 @@ impl HubRequest {
     }
 
     /// Makes the request now and returns it, to be awaited later: the asynchronous variant (`_A`).
+    ///
+    /// The time of [`Wait::For`] begins now; the request is withdrawn at the first poll after it has passed.
     pub fn begin(mut self) -> HubRequest {
-        if let RequestState::New { .. } = self.state {
+        if let RequestState::New(_) = self.state {
             self.make();
         }
         self
     }
 
+    /// Withdraws the request once its time has passed. It returns all the same.
     fn poll_timer(&mut self, asked: SubmittedRequest, context: &mut Context<'_>) {
-        let Wait::For(limit) = self.wait else { return };
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        let Some(timer) = &mut self.timer else { return };
         if timer.as_mut().poll(context).is_ready() {
-            // It returns all the same; no more time is asked for.
-            (self.wait, self.timer) = (Wait::Forever, None);
+            self.timer = None;
             self.kernel.time_out(asked);
             Local::with(|local| HubTable::of(local).note_busy());
         }
+    }
+
+    /// Returns what came back, unless a more urgent task is to run before the task that polls it.
+    fn finish_request(
+        &mut self,
+        outcome: RequestOutcome,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Vec<u8>, Status>> {
+        if self.kernel.is_polled_by(self.task, context.waker()) && self.kernel.is_preempted(self.task) {
+            self.state = RequestState::Back(outcome);
+            return Poll::Pending;
+        }
+        Poll::Ready(done(outcome.status).map(|()| outcome.payload))
     }
 }
 
@@ -112,54 +129,50 @@ impl Future for HubRequest {
     type Output = Result<Vec<u8>, Status>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let RequestState::New { .. } = self.state {
+        if let RequestState::New(_) = self.state {
             self.make();
         }
         match std::mem::replace(&mut self.state, RequestState::Over) {
-            RequestState::Returned(outcome) => self.finish_request(outcome),
-            RequestState::Back((status, payload)) => Poll::Ready(done(status).map(|()| payload)),
+            RequestState::Returned(outcome) => self.finish_request(outcome, context),
+            RequestState::Back(outcome) => Poll::Ready(done(outcome.status).map(|()| outcome.payload)),
             RequestState::Made(asked) => {
-                if let Some(outcome) = self.kernel.take_outcome(asked) {
-                    return self.finish_request(outcome);
+                let mut outcome = self.kernel.poll_outcome(asked, self.task, context.waker());
+                if outcome.is_none() && self.timer.is_some() {
+                    self.poll_timer(asked, context);
+                    outcome = self.kernel.poll_outcome(asked, self.task, context.waker());
                 }
-                self.state = RequestState::Made(asked);
-                if !matches!(self.wait, Wait::For(_)) {
-                    return Poll::Pending;
-                }
-                self.poll_timer(asked, context);
-                match self.kernel.take_outcome(asked) {
-                    Some(outcome) => self.finish_request(outcome),
-                    None => Poll::Pending,
+                match outcome {
+                    Some(outcome) => self.finish_request(outcome, context),
+                    None => {
+                        self.state = RequestState::Made(asked);
+                        Poll::Pending
+                    }
                 }
             }
-            RequestState::New { .. } | RequestState::Over => {
+            RequestState::New(_) | RequestState::Over => {
                 panic!("a request was polled after it had returned")
             }
         }
     }
 }
 
-impl HubRequest {
-    /// Returns what came back, unless a more urgent task is to run first.
-    fn finish_request(&mut self, outcome: Outcome) -> Poll<Result<Vec<u8>, Status>> {
-        if self.kernel.current.get() == Some(self.task) && self.kernel.is_preempted(self.task) {
-            self.state = RequestState::Back(outcome);
-            return Poll::Pending;
-        }
-        self.state = RequestState::Over;
-        let (status, payload) = outcome;
-        Poll::Ready(done(status).map(|()| payload))
-    }
-}
-
 impl Drop for HubRequest {
     fn drop(&mut self) {
-        if let RequestState::Made(asked) = self.state {
-            // The place may be gone.
-            Local::try_with(|local| {
-                self.kernel.give_up(asked);
-                HubTable::of(local).note_busy();
-            });
+        let state = std::mem::replace(&mut self.state, RequestState::Over);
+        if matches!(state, RequestState::New(_) | RequestState::Over) {
+            return;
         }
+        // The place may be gone.
+        Local::try_with(|local| {
+            let outcome = match state {
+                RequestState::New(_) | RequestState::Over => None,
+                RequestState::Made(asked) => self.kernel.give_up(asked),
+                RequestState::Returned(outcome) | RequestState::Back(outcome) => Some(outcome),
+            };
+            if let (Some(outcome), HubOperation::Get) = (outcome, self.operation) {
+                self.kernel.reject(self.task, self.hub, outcome);
+            }
+            HubTable::of(local).note_busy();
+        });
     }
 }

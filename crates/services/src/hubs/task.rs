@@ -148,16 +148,24 @@ impl HubTask {
     ///
     /// # Errors
     /// The [`Status`] of the request; [`Status::NotLocal`]: the pool is at another place; [`Status::TooLong`]: its
-    /// blocks are shorter.
+    /// blocks are shorter; [`Status::Invalid`]: the hub is no memory pool.
     pub async fn allocate(
         &self,
         pool: HubId,
         bytes: u32,
         wait: Wait,
     ) -> std::result::Result<MemoryBlock, Status> {
+        let is_pool = self.kernel.read(|node| {
+            let spec = node.directory().hubs().get(pool.0 as usize);
+            spec.is_some_and(|spec| matches!(spec.entity, Entity::Known(HubKind::MemoryPool { .. })))
+        });
+        if !is_pool {
+            return Err(Status::Invalid);
+        }
         let request = self.request(pool, HubOperation::Get, bytes.to_le_bytes().to_vec(), wait);
-        let number = request.await?;
-        let number = number.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+        let payload = request.await?;
+        let number = payload.first_chunk().map(|number| u32::from_le_bytes(*number));
+        let number = number.ok_or(Status::Invalid)?;
         let (kernel, task) = (Rc::clone(&self.kernel), self.task);
         Ok(MemoryBlock { kernel, task, hub: pool, number, bytes: vec![0; bytes as usize] })
     }

@@ -184,6 +184,7 @@ impl<'a, V> HubWorker<'a, V> {
         let kernel = &self.kernel;
         kernel.count_switches(1);
         kernel.current.set(Some(task));
+        kernel.current_waker.set(waker.data());
         kernel.runs_again.set(false);
         let polled = body.as_mut().poll(&mut Context::from_waker(waker));
         kernel.current.set(None);
@@ -221,7 +222,14 @@ impl Drop for WorkingGuard<'_> {
 
 impl<V> Drop for HubWorker<'_, V> {
     fn drop(&mut self) {
-        // Requests under way are withdrawn; the packets that say so leave with the next step of the place.
-        Local::try_with(|local| HubTable::of(local).note_busy());
+        // The requests of a body that is dropped are withdrawn; the packets that say so leave with the next step of the
+        // place.
+        let numbered = (0..).zip(&mut self.bodies);
+        let given_up: Vec<TaskId> =
+            numbered.filter_map(|(task, body)| body.take().map(|_| TaskId(task))).collect();
+        Local::try_with(|local| {
+            given_up.iter().for_each(|task| self.kernel.end_task(*task));
+            HubTable::of(local).note_busy();
+        });
     }
 }

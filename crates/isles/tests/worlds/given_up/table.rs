@@ -22,7 +22,8 @@ pub const OPERATIONS: &[Row] = &[
     ("isles/pipeline/flow", "pipelines",
         &["send", "recv", "resize", "resize_to", "move_to", "measured_costs", "rebalance"]),
     ("isles/pipeline/mod", "pipelines", &["run", "process"]),
-    ("services/hubs/task", "hubs", &["yield_now"]),
+    ("services/hubs/task", "hubs", &["allocate", "yield_now", "request", "signal", "test", "put", "get"]),
+    ("services/hubs/request", "hubs", &["begin"]),
     ("services/hubs/worker", "hubs", &["run", "run_here"]),
     ("runtime/call/mod", "handles", &["at_there"]),
     ("services/channel/mod", "channels",
@@ -78,7 +79,6 @@ const NOT_GIVEN_UP: &[Row] = &[
     ("runtime/task/coop", "over at once on the loopback, where nothing is sent piece by piece", &["flush_sends"]),
     ("isles/hub/mod", "makes handles at all places, as those of other handles, which are given up", &["open"]),
     ("services/hubs/mod", "makes handles at all places, as those of other handles, which are given up", &["open"]),
-    ("services/hubs/task", "not yet: a block given to a request that was given up is lost", &["allocate"]),
     ("isles/svm", "not of the loopback; what it awaits are collectives of teams, which are given up",
         &["new", "barrier", "close"]),
     ("isles/svm", "not of the loopback; given up in the tests of the crate isles-svm", &["lock"]),
@@ -88,8 +88,16 @@ const NOT_GIVEN_UP: &[Row] = &[
 pub const NEVER_WAIT: &[&str] = &["services/shared/guard release", "services/window/sync complete"];
 
 /// Types of the interface that are futures.
-const FUTURES: &[&str] =
-    &["Future<", "ReadFuture<", "WriteFuture<", "SendFuture<", "RecvFuture<", "Finish<", "Sleep"];
+const FUTURES: &[&str] = &[
+    "Future<",
+    "ReadFuture<",
+    "WriteFuture<",
+    "SendFuture<",
+    "RecvFuture<",
+    "Finish<",
+    "Sleep",
+    "HubRequest",
+];
 
 /// The names of a row's functions, as worlds note them.
 fn names(rows: &[Row]) -> BTreeSet<String> {

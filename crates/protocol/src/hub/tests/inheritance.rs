@@ -116,25 +116,68 @@ fn a_dead_place_ends_the_waits_for_its_hubs_and_gives_up_its_locks() {
     assert_eq!(nodes.ask(1, ask(1, 0, Get, true)), [(1, Status::Done)]);
     assert_eq!(nodes.ask(0, ask(0, 1, Get, true)), []);
     let dead = Status::DeadPlace(PlaceId(1));
-    assert_eq!(nodes.at(0, |node, outputs| node.place_died(PlaceId(1), outputs)), [(0, dead)]);
+    assert_eq!(nodes.at(0, |node, outputs| node.place_lost(PlaceId(1), PlaceId(1), outputs)), [(0, dead)]);
     assert_eq!(nodes.ask(0, ask(0, 1, Get, true)), [(0, dead)]);
     assert_eq!(nodes.ask(0, ask(0, 0, Get, true)), [(0, Status::Done)]);
 }
 
 #[test]
-fn a_lock_that_comes_after_it_was_given_up_goes_back() {
+fn a_request_of_a_dead_place_gets_nothing_and_its_locks_no_longer_raise_priorities() {
     let lock = HubKind::Resource { ceiling: 0 };
-    let directory = directory(&[("a", 5, 0), ("b", 6, 0)], &[("lock", lock, 0)], 1);
+    let tasks = [("low", 200, 0), ("high", 10, 1), ("other", 30, 0)];
+    let directory = directory(&tasks, &[("near", lock.clone(), 0), ("far", lock, 1)], 2);
+    let mut nodes = Nodes::new(&directory, 2);
+    assert_eq!(nodes.ask(0, ask(0, 1, Get, true)), [(0, Status::Done)]);
+    assert_eq!(nodes.ask(1, ask(1, 1, Get, true)), []);
+    assert_eq!(nodes.priority(0, 0), Some(10));
+    // Its packet is still on the way.
+    let mut sent = Vec::new();
+    nodes.0[1].submit(ask(1, 0, Get, true), &mut sent);
+    nodes.at(0, |node, outputs| node.place_lost(PlaceId(1), PlaceId(1), outputs));
+    assert_eq!(nodes.priority(0, 0), Some(200));
+    let Some(Output::Send(late)) = sent.pop() else { panic!("a packet to place 0: {sent:?}") };
+    assert_eq!(nodes.at(0, |node, outputs| node.receive(late, outputs)), []);
+    assert_eq!(nodes.ask(0, ask(2, 0, Get, false)), [(2, Status::Done)]);
+}
+
+#[test]
+fn too_many_requests_that_wait_are_an_error_of_the_next_and_a_lock_can_still_be_given_back() {
+    let lock = HubKind::Resource { ceiling: 0 };
+    let directory = directory(&[("a", 5, 0)], &[("event", HubKind::Event, 1), ("lock", lock, 1)], 2);
+    let mut nodes = Nodes::new(&directory, 2);
+    assert_eq!(nodes.ask(0, ask(0, 1, Get, true)), [(0, Status::Done)]);
+    for _ in 0..HubNode::WAITING_MAX {
+        assert_eq!(nodes.ask(0, ask(0, 0, Get, true)), []);
+    }
+    assert_eq!(nodes.ask(0, ask(0, 0, Get, true)), [(0, Status::Overflow)]);
+    nodes.at(0, |node, outputs| node.give_back(TaskId(0), HubId(1), Vec::new(), outputs));
+    assert_eq!(nodes.0[1].hubs().find_map(|(hub, state)| (hub.0 == 1).then(|| state.owner())), Some(None));
+}
+
+#[test]
+fn a_lock_or_a_block_that_nobody_takes_goes_back() {
+    let (lock, pool) = (HubKind::Resource { ceiling: 0 }, HubKind::MemoryPool { blocks: 1, block_bytes: 8 });
+    let directory = directory(&[("a", 5, 0), ("b", 6, 0)], &[("lock", lock, 0), ("pool", pool, 0)], 1);
     let mut node = HubNode::new(PlaceId(0), directory);
-    let mut outputs = Vec::new();
-    node.submit(ask(0, 0, Get, true), &mut outputs);
-    let waiting = node.submit(ask(1, 0, Get, true), &mut outputs);
-    node.submit(ask(0, 0, Put, true), &mut outputs);
-    node.reschedule(&mut outputs);
-    // It has been granted by now.
-    node.give_up(waiting, &mut outputs);
-    node.end_task(TaskId(1), &mut outputs);
-    outputs.clear();
-    node.submit(ask(0, 0, Get, false), &mut outputs);
-    assert!(matches!(outputs.as_slice(), [.., Output::Return { status: Status::Done, .. }]), "{outputs:?}");
+    for (hub, data) in [(0, Vec::new()), (1, 8_u32.to_le_bytes().to_vec())] {
+        let get = |task| Submission { payload: data.clone(), ..ask(task, hub, Get, false) };
+        let mut outputs = Vec::new();
+        node.submit(get(0), &mut outputs);
+        let Some(Output::Return { status: Status::Done, payload, grant, .. }) = outputs.pop() else {
+            panic!("the first request has it: {outputs:?}")
+        };
+        node.submit(get(1), &mut outputs);
+        assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Failed, .. })));
+        node.reject(TaskId(0), HubId(hub), (payload.clone(), grant), &mut outputs);
+        node.reschedule(&mut outputs);
+        outputs.clear();
+        node.submit(get(1), &mut outputs);
+        assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Done, .. })), "hub {hub}");
+        // Once more is too late: another task has it now.
+        node.reject(TaskId(0), HubId(hub), (payload, grant), &mut outputs);
+        node.reschedule(&mut outputs);
+        outputs.clear();
+        node.submit(get(0), &mut outputs);
+        assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Failed, .. })), "hub {hub}");
+    }
 }

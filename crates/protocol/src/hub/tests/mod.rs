@@ -38,6 +38,7 @@ fn a_map_is_refused_as_a_whole() {
     assert_eq!(directory.place_of_task(TaskId(0)), Some(PlaceId(0)));
     let repeated = directory.add_task(TaskSpec { name: "s".to_owned(), priority: 3 });
     assert_eq!(repeated, Err(DirectoryFault::Repeated("s".to_owned())));
+    assert_eq!(directory.hub("s"), Some(HubId(0)));
     let kind = Entity::Known(HubKind::Fifo { capacity: 0 });
     let empty = directory.add_hub(HubSpec { name: "f".to_owned(), entity: kind });
     assert_eq!(empty, Err(DirectoryFault::NoRoom("f".to_owned())));
@@ -59,8 +60,8 @@ fn routes_lead_to_each_place_without_circles() {
         }
     }
     let error = Routes::over_links(PlaceId(0), 3, &links[..1]).expect_err("place 2 has no link");
-    assert_eq!(error, RouteError { from: PlaceId(0), to: PlaceId(2) });
-    assert_eq!(Routes::direct(3).next_hop(PlaceId(2)), PlaceId(2));
+    assert_eq!(error, RouteError::NoRoute { from: PlaceId(0), to: PlaceId(2) });
+    assert_eq!(Routes::direct(PlaceId(0), 3).next_hop(PlaceId(2)), PlaceId(2));
 }
 
 #[test]
@@ -78,4 +79,28 @@ fn an_urgent_packet_is_next_behind_a_hundred_others() {
     let order: Vec<HubPacket> = std::iter::from_fn(|| queue.pop()).collect();
     let expected: Vec<HubPacket> = (0..100).map(|number| packet(number, 200)).collect();
     assert_eq!(order, expected);
+}
+
+#[test]
+fn both_ends_of_a_route_over_a_dead_place_lose_each_other() {
+    let links = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4)].map(|(one, other)| (PlaceId(one), PlaceId(other)));
+    let lost = |here: u32, dead: u32| -> Vec<u32> {
+        let routes = Routes::over_links(PlaceId(here), 5, &links).expect("connected");
+        routes.lost_with(PlaceId(dead)).into_iter().map(|place| place.0).collect()
+    };
+    assert_eq!([lost(4, 3), lost(0, 4), lost(2, 3)], [vec![0, 1, 2, 3], vec![4], vec![3, 4]]);
+    for dead in 0..5 {
+        for (one, other) in (0..5).flat_map(|one| (0..5).map(move |other| (one, other))) {
+            if one != dead && other != dead {
+                assert_eq!(
+                    lost(one, dead).contains(&other),
+                    lost(other, dead).contains(&one),
+                    "{one} {other}"
+                );
+            }
+        }
+    }
+    assert_eq!(Routes::direct(PlaceId(0), 5).lost_with(PlaceId(3)), [PlaceId(3)]);
+    let unknown = Routes::over_links(PlaceId(0), 2, &[(PlaceId(1), PlaceId(9))]).expect_err("no place 9");
+    assert_eq!(unknown.to_string(), "a link is of place 9; allowed: 0 to 1");
 }

@@ -1,9 +1,12 @@
-//! Hubs whose tasks are given up while they hold memory of a pool, and while they yield: all blocks come back.
+//! Hubs whose requests and tasks are given up, before and after they have got a block or a lock: all come back.
 
 use super::super::{attempt, interrupt, run_worlds};
-use isles::hub::{HubDescription, HubKind, HubMap, HubSystem, HubTask, KernelCosts, Status, Wait};
+use isles::hub::{
+    HubDescription, HubKind, HubMap, HubOperation, HubSystem, HubTask, KernelCosts, Status, Wait,
+};
 use isles::prelude::*;
 use isles::{Random, Result};
+use std::time::Duration;
 
 /// Blocks of a pool, fewer than tasks of its place; a task takes them all in the end.
 const BLOCKS: u32 = 2;
@@ -22,11 +25,22 @@ fn task_of(place: u32, number: u32) -> String {
     format!("task {place} {number}")
 }
 
-/// A pool and some tasks at each place; no task waits for those of other places.
+fn lock_of(place: u32) -> String {
+    format!("lock {place}")
+}
+
+fn queue_of(place: u32) -> String {
+    format!("queue {place}")
+}
+
+/// A pool, a lock, a FIFO and some tasks at each place. Tasks use the pool of their place, and the others of the next.
 fn describe(places: u32) -> HubDescription {
     (0..places).fold(HubDescription::new(), |description, place| {
         let kind = HubKind::MemoryPool { blocks: BLOCKS, block_bytes: BYTES };
-        let description = description.hub(pool_of(place), kind);
+        let description = description
+            .hub(pool_of(place), kind)
+            .hub(lock_of(place), HubKind::Resource { ceiling: 0 })
+            .hub(queue_of(place), HubKind::Fifo { capacity: 2 });
         (0..TASKS).fold(description, |description, number| {
             // Of one priority, so that they take turns.
             description.task(task_of(place, number), 10)
@@ -37,8 +51,46 @@ fn describe(places: u32) -> HubDescription {
 async fn open() -> Result<HubSystem> {
     let places = place_count() as u32;
     let tasks = (0..places).flat_map(|place| (0..TASKS).map(move |number| (task_of(place, number), place)));
-    let map = HubMap::of((0..places).map(|place| (pool_of(place), place)).chain(tasks));
+    let hubs = (0..places)
+        .flat_map(|place| [(pool_of(place), place), (lock_of(place), place), (queue_of(place), place)]);
+    let map = HubMap::of(hubs.chain(tasks));
     HubSystem::open(places, describe, map, KernelCosts::default()).await
+}
+
+/// Takes the lock of the next place, and gives it back.
+async fn use_lock(task: &HubTask, random: &mut Random) -> Result<()> {
+    let lock = task.resource(&lock_of(here().next().index() as u32))?;
+    for is_last in [false, false, true] {
+        let taken = match is_last {
+            true => Some(task.test(lock, Wait::Forever).await),
+            false => interrupt("services/hubs/task test", random, task.test(lock, Wait::Forever)).await,
+        };
+        match taken {
+            // A lock that was given up is on its way back.
+            None | Some(Err(Status::AlreadyOwned)) => task.yield_now().await,
+            Some(taken) => {
+                taken?;
+                let unlock = task.signal(lock, Wait::Forever);
+                if interrupt("services/hubs/task signal", random, unlock).await.is_none() {
+                    let again = task.signal(lock, Wait::Forever).await;
+                    assert!(matches!(again, Ok(_) | Err(Status::NotOwner)), "{again:?}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts packets into the FIFO of the next place, and gets some.
+async fn use_queue(task: &HubTask, random: &mut Random) -> Result<()> {
+    let queue = task.fifo(&queue_of(here().next().index() as u32))?;
+    let wait = Wait::For(Duration::from_nanos(random.below(1_000)));
+    let _ = interrupt("services/hubs/task put", random, task.put(queue, &[1], wait)).await;
+    let _ = interrupt("services/hubs/task get", random, task.get(queue, wait)).await;
+    let again = task.request(queue, HubOperation::Get, Vec::new(), wait);
+    let _ = interrupt("services/hubs/task request", random, again).await;
+    let _ = interrupt("services/hubs/request begin", random, task.get(queue, wait).begin()).await;
+    Ok(())
 }
 
 /// Takes blocks for some time; returns how often it had one. In the end it
@@ -50,12 +102,18 @@ async fn use_blocks(task: HubTask, seed: u64) -> Result<u32> {
         Random::stream(seed, task.name().bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte)));
     let mut had = 0;
     for _ in 0..4 {
-        let mut block = task.allocate(pool, BYTES, Wait::Forever).await?;
+        let block = task.allocate(pool, BYTES, Wait::Forever);
+        let Some(block) = interrupt("services/hubs/task allocate", &mut random, block).await else {
+            continue;
+        };
+        let mut block = block?;
         assert_eq!(block[..], [0; BYTES as usize]);
         block[0] = 1;
         had += 1;
         let _ = interrupt("services/hubs/task yield_now", &mut random, task.yield_now()).await;
     }
+    use_lock(&task, &mut random).await?;
+    use_queue(&task, &mut random).await?;
     // It gets all blocks at once only if none is lost.
     loop {
         let first = task.allocate(pool, BYTES, Wait::Forever).await?;
