@@ -76,21 +76,21 @@ pub struct TableInput {
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+enum TableOperation {
     Add { key: u64, value: u64 },
     Find { key: u64 },
 }
 
 impl TableInput {
     /// Returns operation number `index`.
-    fn operation(&self, index: u64) -> Operation {
+    fn operation(&self, index: u64) -> TableOperation {
         let number = mix(mix(self.seed) ^ index);
         let key = mix(number) % self.keys;
         let kind = number % 100;
         if kind < self.lookups {
-            Operation::Find { key }
+            TableOperation::Find { key }
         } else {
-            Operation::Add { key, value: 1 + (number >> 40) }
+            TableOperation::Add { key, value: 1 + (number >> 40) }
         }
     }
 
@@ -98,7 +98,7 @@ impl TableInput {
     fn expected(&self) -> BTreeMap<u64, u64> {
         let mut map = BTreeMap::new();
         for index in 0..self.operations {
-            if let Operation::Add { key, value } = self.operation(index) {
+            if let TableOperation::Add { key, value } = self.operation(index) {
                 *map.entry(key).or_default() += value;
             }
         }
@@ -191,8 +191,9 @@ impl Application for Hashtable {
         let TableFound { digest, entries, wrong_lookups, operation_seconds, pages, .. } = found;
         let RegionCounts { faults, pages, messages, bytes, locks, .. } = pages;
         format!(
-            "digest   {digest}\nentries  {entries}\nwrong    {wrong_lookups} look-ups\ntime     {operation_seconds:.4} s\n\
-             faults   {faults}\npages    {pages} came\nmessages {messages} of pages and locks\nbytes    {bytes} copied\n\
+            "digest   {digest}\nentries  {entries}\nwrong    {wrong_lookups} look-ups\n\
+             time     {operation_seconds:.4} s\nfaults   {faults}\npages    {pages} came\n\
+             messages {messages} of pages and locks\nbytes    {bytes} copied\n\
              locks    {locks} acquired"
         )
     }
@@ -233,8 +234,8 @@ async fn operate(team: &Team, input: TableInput) -> isles::Result<TableShare> {
     let started = now();
     for index in (here..input.operations).step_by(places) {
         let (key, least) = match input.operation(index) {
-            Operation::Add { key, value } => (key, Some(value)),
-            Operation::Find { key } => (key, None),
+            TableOperation::Add { key, value } => (key, Some(value)),
+            TableOperation::Find { key } => (key, None),
         };
         let locked = table.lock(layout.stripe(key) as u32).await?;
         let value = match least {

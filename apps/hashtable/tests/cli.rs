@@ -62,7 +62,7 @@ fn a_place_that_is_killed_ends_the_run_with_a_line_that_names_it() {
     }
 }
 
-/// What a row of the report says: the sum over all places.
+/// Returns the sum over all places in a row of the report.
 fn reported(report: &str, counter: &str) -> Option<u64> {
     let row = report.lines().find(|line| line.split_whitespace().next() == Some(counter))?;
     row.split_whitespace().nth(1)?.parse().ok()

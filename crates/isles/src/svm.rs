@@ -2,8 +2,8 @@
 //!
 //! An [`SvmArray`] is one array for all members of a team. A member reads and writes any element by guards, without
 //! saying where it lies: a page that it does not have comes by a page fault. What it sees of the stores of others is
-//! said by the [`Consistency`] of the array. The places are processes of one host, threads of one, or ranks of MPI, also
-//! of several hosts: then the pages themselves travel, over sockets of the array's own.
+//! said by the [`Consistency`] of the array. The places are processes of one host, threads of one, or ranks of MPI,
+//! also of several hosts: then the pages themselves travel, over sockets of the array's own.
 //!
 //! ```no_run
 //! use isles::prelude::*;
@@ -86,8 +86,8 @@ impl<T: AnyBitPattern + NoUninit> SvmArray<T> {
     /// An array of `len` zeros; called by each member with the same arguments.
     ///
     /// # Errors
-    /// As [`SvmArray`] says: the array is larger than memory; members of several hosts cannot connect to each other; the
-    /// system does not allow userfaultfd. If one member cannot have its part, none has.
+    /// As [`SvmArray`] says: the array is larger than memory; members of several hosts cannot connect to each other;
+    /// the system does not allow userfaultfd. If one member cannot have its part, none has.
     pub async fn new(team: &Team, len: usize, model: Consistency) -> Result<SvmArray<T>> {
         check_memory::<T>(&[len]).map_err(|error| Error::new(ErrorKind::Misused, error.to_string()))?;
         let here = PlaceId(team.rank() as u32);
@@ -146,9 +146,9 @@ impl<T> SvmArray<T> {
         self.acquire()
     }
 
-    /// Makes what this member has written visible to a member that calls [`SvmArray::acquire`] afterwards. Needed by the
-    /// model release only; [`SvmArray::barrier`] and the locks of the array do it themselves. Together they make a lock
-    /// of anything that excludes, such as a guard of [`Shared`](crate::Shared).
+    /// Makes what this member has written visible to a member that calls [`SvmArray::acquire`] afterwards. Needed by
+    /// the model release only; [`SvmArray::barrier`] and the locks of the array do it themselves. Together they make a
+    /// lock of anything that excludes, such as a guard of [`Shared`](crate::Shared).
     ///
     /// # Errors
     /// As [`SvmArray`] says.
@@ -169,8 +169,8 @@ impl<T> SvmArray<T> {
     }
 
     /// Waits until no other member holds the lock `number`, and takes it. The holder sees all that earlier holders have
-    /// stored, in each model. Any number is a lock of the array; members get it in the order in which they ask. A member
-    /// holds one lock of an array at a time. Meanwhile its other tasks run.
+    /// stored, in each model. Any number is a lock of the array; members get it in the order in which they ask. A
+    /// member holds one lock of an array at a time. Meanwhile its other tasks run.
     ///
     /// If the future is dropped, the wait is given up.
     ///

@@ -9,43 +9,10 @@ use crate::service::{ASKS_LOCK, GIVES_LOCK, encode, send};
 use crate::state::RegionState;
 use crate::{PageRegion, RegionError};
 use bytemuck::{AnyBitPattern, NoUninit};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::ops::{Deref, Range};
-use std::sync::{Arc, MutexGuard};
-use std::task::{Context, Poll, Waker};
-
-/// The locks that the service thread has obtained for the worker, each with the ticket of its request.
-#[derive(Default)]
-pub struct LockWaits {
-    granted: BTreeMap<u32, u32>,
-    waker: Option<Waker>,
-    tickets: u32,
-}
-
-impl RegionState {
-    fn lock_waits(&self) -> MutexGuard<'_, LockWaits> {
-        self.locks.lock().expect("no holder panics")
-    }
-
-    /// Of the service thread: a lock is held for the request with this ticket.
-    pub fn lock_granted(&self, number: u32, ticket: u32) {
-        self.lock_waits().granted.insert(number, ticket);
-        self.wake_lock_wait();
-    }
-
-    /// Of the service thread: lets the worker look again, for a grant or a loss.
-    pub fn wake_lock_wait(&self) {
-        let waker = self.lock_waits().waker.take();
-        waker.into_iter().for_each(Waker::wake);
-    }
-
-    fn tell_service(&self, kind: u32, number: u32, ticket: u32) {
-        let message = encode(self.here, kind, number, ticket);
-        // The service thread reads its pipe as long as the region exists.
-        let _ = send(&mut self.bell.lock().expect("no holder panics"), &message);
-    }
-}
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// A lock that is requested or held; dropping it gives the lock back, or gives up the wait.
 struct LockRequest {
@@ -56,13 +23,16 @@ struct LockRequest {
 
 impl LockRequest {
     fn new(shared: &Arc<RegionState>, number: u32) -> LockRequest {
-        let ticket = {
-            let mut waits = shared.lock_waits();
-            waits.tickets = waits.tickets.wrapping_add(1);
-            waits.tickets
-        };
-        shared.tell_service(ASKS_LOCK, number, ticket);
-        LockRequest { shared: shared.clone(), number, ticket }
+        let ticket = shared.lock_waits().next_ticket();
+        let request = LockRequest { shared: shared.clone(), number, ticket };
+        request.tell_service(ASKS_LOCK);
+        request
+    }
+
+    fn tell_service(&self, kind: u32) {
+        let message = encode(self.shared.here, kind, self.number, self.ticket);
+        // The service thread reads its pipe as long as the region exists.
+        let _ = send(&mut self.shared.bell.lock().expect("no holder panics"), &message);
     }
 
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<(), RegionError>> {
@@ -86,7 +56,7 @@ impl Drop for LockRequest {
             waits.granted.remove(&self.number);
         }
         drop(waits);
-        self.shared.tell_service(GIVES_LOCK, self.number, self.ticket);
+        self.tell_service(GIVES_LOCK);
     }
 }
 

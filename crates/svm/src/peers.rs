@@ -1,8 +1,8 @@
 //! Lets the places of a region reach each other: by descriptors (`/proc/PID/fd`) on one host, by sockets on several.
 //!
-//! On one host, each place has a pipe, whose reading end is that of its service thread; the first one has the memory file too. A
-//! place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a process
-//! (`pidfd`) tells when it has died, without the help of anybody who may wait for a page.
+//! On one host, each place has a pipe, whose reading end is that of its service thread; the first one has the memory
+//! file too. A place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a
+//! process (`pidfd`) tells when it has died, without the help of anybody who may wait for a page.
 
 use crate::RegionError;
 use crate::socket::{Connection, Listener, SocketAddress, connect_all};

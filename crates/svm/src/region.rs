@@ -6,7 +6,6 @@
 //! region that spans hosts each place has a file of its own, and pages travel.
 
 use crate::guard::{Borrows, PageReadGuard, PageWriteGuard};
-use crate::lock::LockWaits;
 use crate::peers::{self, PlaceAddress, RegionSeed};
 use crate::release::{Differences, ReleasePages, home_block};
 use crate::service::{STOPS, Service, encode, send};
@@ -107,7 +106,7 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
             counts: state::Counts::default(),
             release: Mutex::new(ReleasePages::new(pages, copies)),
             differences: Differences::default(),
-            locks: Mutex::new(LockWaits::default()),
+            locks: Mutex::default(),
             bell: Mutex::new(File::from(OwnedFd::from(seed.writer))),
         });
         let service = Service::new(shared.clone(), seed.reader, peers);

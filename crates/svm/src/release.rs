@@ -2,8 +2,8 @@
 //!
 //! The pages of a place's own home are mapped from the frames that all share, and need no copy. All others come from a
 //! memory file of this place. Places write differences into the frames themselves: on one host no message is needed.
-//! In a region that spans hosts a copy is requested from its home, and a difference goes there as a message: a mask with
-//! a bit for each byte of the page, then the bytes that changed. A release ends when all are applied.
+//! In a region that spans hosts a copy is requested from its home, and a difference goes there as a message: a mask
+//! with a bit for each byte of the page, then the bytes that changed. A release ends when all are applied.
 //!
 //! A word for each page behind the frames keeps a home's guards apart from differences that others write: bit 31 while
 //! one is written, below it the number of guards of the home.

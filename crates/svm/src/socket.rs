@@ -24,7 +24,7 @@ const HELLO_BYTES: usize = TOKEN_BYTES + 4;
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 /// Limit of the time in which a connected place must have said its token.
 const HELLO_LIMIT: Duration = Duration::from_secs(2);
-/// A peer that acknowledges nothing for so many milliseconds is dead.
+/// Milliseconds in which a peer must acknowledge something; else it is dead.
 const SILENCE_LIMIT: u32 = 10_000;
 
 /// Bytes that one call reads.

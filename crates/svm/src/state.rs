@@ -5,15 +5,16 @@
 //! again. Both in sequentially consistent order, so at least one of them sees the other.
 
 use crate::RegionError;
-use crate::lock::LockWaits;
 use crate::release::{Differences, ReleasePages};
 use crate::sys::{PAGE_BYTES, PageMapping, Userfault};
 use isles_protocol::PlaceId;
 use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::task::Waker;
 
 /// In the state of a page: its revocation waits for the guards that hold it, and no new guard takes it before.
 pub const REVOKING: u8 = 0x80;
@@ -69,6 +70,23 @@ pub struct Counts {
 /// Adds to a count.
 pub fn add(count: &AtomicU64, more: usize) {
     count.fetch_add(more as u64, Ordering::Relaxed);
+}
+
+/// The locks that the service thread has obtained for the worker, each with the ticket of its request.
+#[derive(Default)]
+pub struct LockWaits {
+    pub granted: BTreeMap<u32, u32>,
+    /// Wakes the task that waits for a lock.
+    pub waker: Option<Waker>,
+    tickets: u32,
+}
+
+impl LockWaits {
+    /// Returns the ticket of a new request.
+    pub fn next_ticket(&mut self) -> u32 {
+        self.tickets = self.tickets.wrapping_add(1);
+        self.tickets
+    }
 }
 
 /// Reason why the pages of the region are no longer available.
@@ -259,6 +277,23 @@ impl RegionState {
             // The compiler makes a load of an addition of nothing that it knows.
             PageAccess::Write => byte.fetch_or(std::hint::black_box(0), Ordering::Relaxed),
         };
+    }
+
+    /// The locks of this place.
+    pub fn lock_waits(&self) -> MutexGuard<'_, LockWaits> {
+        self.locks.lock().expect("no holder panics")
+    }
+
+    /// Of the service thread: a lock is held for the request with this ticket.
+    pub fn lock_granted(&self, number: u32, ticket: u32) {
+        self.lock_waits().granted.insert(number, ticket);
+        self.wake_lock_wait();
+    }
+
+    /// Of the service thread: lets the worker look again, for a grant or a loss.
+    pub fn wake_lock_wait(&self) {
+        let waker = self.lock_waits().waker.take();
+        waker.into_iter().for_each(Waker::wake);
     }
 
     /// Returns what was counted so far.
