@@ -110,11 +110,11 @@ impl Application for Jacobi {
     type Found = JacobiFound;
 
     fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
-        if self.memory == GridMemory::Parts || matches!(machine, Machine::Processes | Machine::Threads) {
+        if self.memory == GridMemory::Parts || runs_on(machine) {
             return Ok(());
         }
         let text = format!(
-            "--memory is \"svm\" with machine {}; allowed with svm: processes, threads",
+            "--memory is \"svm\" with machine {}; allowed with svm: processes, threads, mpi",
             machine.name()
         );
         Err(Failure::Usage(text))
@@ -214,6 +214,18 @@ async fn by_pages(sizes: Sizes, model: PageModel) -> isles::Result<Vec<PlaceOutc
     sweeps::run_by_pages(sizes, model).await
 }
 
+/// Returns `true` if places of the machine can share pages.
+#[cfg(feature = "svm")]
+fn runs_on(machine: Machine) -> bool {
+    isles::svm::runs_on(machine)
+}
+
+/// [`Application::open`] says what is missing.
+#[cfg(not(feature = "svm"))]
+fn runs_on(_: Machine) -> bool {
+    true
+}
+
 /// [`Application::open`] has refused it.
 #[cfg(not(feature = "svm"))]
 async fn by_pages(sizes: Sizes, _: PageModel) -> isles::Result<Vec<PlaceOutcome>> {
@@ -232,7 +244,7 @@ fn sum_of(_: &[PlaceOutcome]) -> Option<RegionCounts> {
 
 #[cfg(feature = "svm")]
 fn text_of(counts: &RegionCounts) -> String {
-    let RegionCounts { faults, pages, revoked, messages, bytes } = counts;
+    let RegionCounts { faults, pages, revoked, messages, bytes, .. } = counts;
     format!(
         "\nfaults   {faults}\npages    {pages} came, {revoked} went or were dropped\nmessages {messages} of pages\nbytes    {bytes} copied"
     )

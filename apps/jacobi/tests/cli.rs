@@ -88,11 +88,11 @@ fn what_cannot_run_is_refused_in_a_line_that_says_what_is_allowed() {
     for (line, expected) in [
         (
             "--memory svm --machine chip:scc",
-            "--memory is \"svm\" with machine chip:scc; allowed with svm: processes, threads",
+            "--memory is \"svm\" with machine chip:scc; allowed with svm: processes, threads, mpi",
         ),
         (
             "--memory svm --machine loopback",
-            "--memory is \"svm\" with machine loopback; allowed with svm: processes, threads",
+            "--memory is \"svm\" with machine loopback; allowed with svm: processes, threads, mpi",
         ),
         ("--memory svm --model lazy", "--model is \"lazy\"; allowed: exclusive, strong, release"),
         ("--model strong", "--model is not for --memory parts; allowed only with --memory svm"),

@@ -1,4 +1,5 @@
-//! The application `prk`: the Parallel Research Kernels over arrays that lie on the places.
+//! The application `prk`: the Parallel Research Kernels over arrays that lie on the places; the stencil also over pages
+//! that places share.
 //!
 //! The kernels, their sizes, checks and lines of output are those of R. F. Van der Wijngaart and T. G. Mattson, "The
 //! Parallel Research Kernels", HPEC 2014, in the form for MPI; the code is our own. Each kernel is a module. The first
@@ -10,11 +11,15 @@ mod nstream;
 mod p2p;
 mod random;
 mod stencil;
+mod stencil_pages;
 mod transpose;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
+use isles::Machine;
 use isles::array::check_memory;
 use isles::prelude::*;
+use isles::svm::{self, Consistency, RegionCounts};
 use isles_app::Failure;
 use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
@@ -41,6 +46,23 @@ enum Kernel {
     Nstream,
     /// Updates of random entries of a table; many small messages, gathered
     Random,
+}
+
+/// The memory of the arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ArrayMemory {
+    /// In parts, one at each place; halos arrive by messages
+    Parts,
+    /// In pages that places share; rows of neighbours arrive by page faults
+    Svm,
+}
+
+/// Returns the parser of `--model`.
+fn model_parser() -> impl TypedValueParser<Value = Consistency> {
+    PossibleValuesParser::new(Consistency::NAMES.map(|(name, _)| name)).map(|said| {
+        let model = Consistency::NAMES.into_iter().find(|(name, _)| *name == said);
+        model.map_or(Consistency::Release, |(_, model)| model)
+    })
 }
 
 /// The arguments of `isles run prk`.
@@ -81,6 +103,14 @@ pub struct Prk {
     /// Updates of random for each entry, a power of two [default: 16]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1 << 20))]
     ratio: Option<u64>,
+
+    /// Memory that holds the arrays of stencil [default: parts]
+    #[arg(long, value_enum)]
+    memory: Option<ArrayMemory>,
+
+    /// Consistency model of pages, with --memory svm [default: release]
+    #[arg(long, value_parser = model_parser())]
+    model: Option<Consistency>,
 }
 
 /// Arguments of a run, with their defaults.
@@ -95,6 +125,9 @@ pub struct Sizes {
     length: usize,
     bits: u32,
     ratio: u64,
+    /// The arrays are in shared pages of this model.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pages: Option<Consistency>,
 }
 
 impl Sizes {
@@ -102,6 +135,7 @@ impl Sizes {
     fn check(&self, places: u32) -> Result<(), String> {
         let Sizes { order, columns, rows, length, bits, .. } = *self;
         let (of, extents) = match self.kernel {
+            Kernel::Stencil if self.pages.is_some() => (stencil::check(self, places), [3, order, order]),
             Kernel::Stencil => (stencil::check(self, places), [2, order, order]),
             Kernel::Transpose => (Ok(()), [2, order, order]),
             Kernel::P2p => (p2p::check(self, places), [1, columns, rows]),
@@ -126,6 +160,12 @@ pub struct PrkFound {
     seconds_each: f64,
     /// Error of the result, as the kernel defines it.
     error: f64,
+    /// Of stencil: the digest of all bits of the output, in hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    /// The page counts of all places, summed, if the arrays are in shared pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<RegionCounts>,
     #[serde(skip)]
     is_average: bool,
 }
@@ -139,11 +179,21 @@ struct KernelOutcome {
     /// The unit of the rate, and how many operations a second that is.
     unit: (&'static str, f64),
     error: f64,
+    /// Of stencil only.
+    digest: Option<u64>,
+    pages: Option<RegionCounts>,
+}
+
+impl KernelOutcome {
+    /// An outcome without a digest and pages.
+    fn new(seconds: f64, operations: f64, unit: (&'static str, f64), error: f64) -> KernelOutcome {
+        KernelOutcome { seconds, operations, unit, error, digest: None, pages: None }
+    }
 }
 
 impl Prk {
     /// The arguments that are of some kernels only, with their names, whether they were said, and of which.
-    fn own(&self) -> [(&'static str, bool, &'static [Kernel]); 8] {
+    fn own(&self) -> [(&'static str, bool, &'static [Kernel]); 10] {
         use Kernel::{Nstream, P2p, Random, Stencil, Transpose};
         [
             ("--iterations", self.iterations.is_some(), &[Stencil, Transpose, P2p, Nstream]),
@@ -154,6 +204,8 @@ impl Prk {
             ("--length", self.length.is_some(), &[Nstream]),
             ("--bits", self.bits.is_some(), &[Random]),
             ("--ratio", self.ratio.is_some(), &[Random]),
+            ("--memory", self.memory.is_some(), &[Stencil]),
+            ("--model", self.model.is_some(), &[Stencil]),
         ]
     }
 
@@ -173,12 +225,28 @@ impl Application for Prk {
         format!("prk-{}", Prk::name(self.kernel))
     }
 
+    fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
+        if self.memory != Some(ArrayMemory::Svm) || svm::runs_on(machine) {
+            return Ok(());
+        }
+        let machine = machine.name();
+        Err(Failure::Usage(format!(
+            "--memory is \"svm\" with machine {machine}; allowed with svm: processes, threads, mpi"
+        )))
+    }
+
     fn open(&self, places: u32) -> Result<Sizes, Failure> {
         let foreign = self.own().into_iter().find(|(_, is_said, of)| *is_said && !of.contains(&self.kernel));
         if let Some((flag, _, of)) = foreign {
             let of: Vec<String> = of.iter().map(|kernel| Prk::name(*kernel)).collect();
             let (own, others) = (Prk::name(self.kernel), of.join(", "));
             return Err(Failure::Usage(format!("{flag} is not for --kernel {own}; allowed with: {others}")));
+        }
+        let is_in_pages = self.memory == Some(ArrayMemory::Svm);
+        if self.model.is_some() && !is_in_pages {
+            return Err(Failure::Usage(
+                "--model is not for --memory parts; allowed only with --memory svm".into(),
+            ));
         }
         let size = |said: Option<u64>, otherwise: u64| said.unwrap_or(otherwise) as usize;
         let sizes = Sizes {
@@ -191,6 +259,7 @@ impl Application for Prk {
             length: size(self.length, 10_000_000),
             bits: self.bits.unwrap_or(20) as u32,
             ratio: self.ratio.unwrap_or(16),
+            pages: is_in_pages.then(|| self.model.unwrap_or(Consistency::Release)),
         };
         sizes.check(places).map(|()| sizes).map_err(Failure::Usage)
     }
@@ -200,7 +269,9 @@ impl Application for Prk {
         let Sizes { iterations, order, radius, columns, rows, length, bits, ratio, .. } = sizes;
         match self.kernel {
             Kernel::Stencil => {
-                format!("{name} of radius {radius} on {order} x {order}, {iterations} iterations")
+                let memory = sizes.pages.map(|model| format!(", shared pages, model {}", model.name()));
+                let memory = memory.unwrap_or_default();
+                format!("{name} of radius {radius} on {order} x {order}, {iterations} iterations{memory}")
             }
             Kernel::Transpose => format!("{name} of order {order}, {iterations} iterations"),
             Kernel::P2p => format!("{name} on {columns} x {rows}, {iterations} iterations"),
@@ -210,17 +281,29 @@ impl Application for Prk {
     }
 
     async fn compute(sizes: Sizes, _: WorkDistributor) -> isles::Result<(PrkFound, WorkDone)> {
-        let KernelOutcome { seconds, operations, unit: (unit, size), error } = match sizes.kernel {
+        let outcome = match sizes.kernel {
+            Kernel::Stencil if sizes.pages.is_some() => stencil_pages::run(sizes).await,
             Kernel::Stencil => stencil::run(sizes).await,
             Kernel::Transpose => transpose::run(sizes).await,
             Kernel::P2p => p2p::run(sizes).await,
             Kernel::Nstream => nstream::run(sizes).await,
             Kernel::Random => random::run(sizes).await,
         }?;
+        let KernelOutcome { seconds, operations, unit: (unit, size), error, digest, pages } = outcome;
+        let digest = digest.map(|digest| format!("{digest:016x}"));
         let is_average = sizes.kernel != Kernel::Random;
         let each = if is_average { seconds / sizes.iterations as f64 } else { seconds };
         let rate = operations / seconds / size;
-        let found = PrkFound { kernel_rate: rate, unit, operations, seconds_each: each, error, is_average };
+        let found = PrkFound {
+            kernel_rate: rate,
+            unit,
+            operations,
+            seconds_each: each,
+            error,
+            digest,
+            pages,
+            is_average,
+        };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
 
@@ -228,7 +311,16 @@ impl Application for Prk {
         let PrkFound { kernel_rate: rate, unit, seconds_each, .. } = found;
         let validates = if found.error < EPSILON { "Solution validates\n" } else { "" };
         let time = if found.is_average { "Avg time (s)" } else { "Time (s)" };
-        format!("{validates}Rate ({unit}): {rate:.6} {time}: {seconds_each:.6}")
+        let mut text = format!("{validates}Rate ({unit}): {rate:.6} {time}: {seconds_each:.6}");
+        if let Some(digest) = &found.digest {
+            text += &format!("\ndigest   {digest}");
+        }
+        if let Some(RegionCounts { faults, pages, messages, bytes, .. }) = found.pages {
+            text += &format!(
+                "\nfaults   {faults}\npages    {pages} came\nmessages {messages} of pages\nbytes    {bytes} copied"
+            );
+        }
+        text
     }
 
     fn speed(&self, found: &PrkFound, _: f64) -> String {

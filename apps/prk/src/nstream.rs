@@ -17,12 +17,7 @@ pub(super) async fn run(Sizes { length, iterations, .. }: Sizes) -> isles::Resul
     let (seconds, sum) = together(found, |one, other| one + other);
     let expected = (iterations + 1) as f64 * (B + SCALAR * C) * length as f64;
     let bytes = (iterations * 4 * 8) as f64 * length as f64;
-    Ok(KernelOutcome {
-        seconds,
-        operations: bytes,
-        unit: ("MB/s", 1e6),
-        error: (sum - expected).abs() / expected,
-    })
+    Ok(KernelOutcome::new(seconds, bytes, ("MB/s", 1e6), (sum - expected).abs() / expected))
 }
 
 type Vectors = (DistArray<f64, 1>, DistArray<f64, 1>, DistArray<f64, 1>);

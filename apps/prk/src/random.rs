@@ -41,7 +41,7 @@ pub(super) async fn run(Sizes { bits, ratio, .. }: Sizes) -> isles::Result<Kerne
     let table = DistArray::<u64, 1>::new(&team, [1 << bits], [Distribution::Block]).await?;
     let found = everywhere!(update(&team, &table, ratio).await?).await?;
     let (seconds, wrong) = together(found, |one, other| one + other);
-    Ok(KernelOutcome { seconds, operations: (ratio << bits) as f64, unit: ("GUPS/s", 1e9), error: wrong })
+    Ok(KernelOutcome::new(seconds, (ratio << bits) as f64, ("GUPS/s", 1e9), wrong))
 }
 
 /// The part of this place: the seconds that it took, and how many of its entries are wrong.

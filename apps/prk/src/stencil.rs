@@ -1,8 +1,10 @@
 //! The kernel stencil: a star over a square grid in blocks, whose halos come from the places around it.
 
-use super::{KernelOutcome, Sizes, begin, together};
+use super::{KernelOutcome, Sizes, begin};
 use isles::array::{ArrayPart, DistArray, Distribution, Halo};
 use isles::prelude::*;
+use isles::svm::RegionCounts;
+use serde::{Deserialize, Serialize};
 
 /// Checks that the star fits into the grid, and that each place has a row of it.
 pub(super) fn check(sizes: &Sizes, places: u32) -> Result<(), String> {
@@ -36,20 +38,50 @@ pub(super) async fn run(Sizes { order, radius, iterations, .. }: Sizes) -> isles
         }
     })
     .await?;
-    let (seconds, sum) = together(found, |one, other| one + other);
+    Ok(outcome(&found, order, radius, iterations))
+}
+
+/// The part of one place.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct StencilShare {
+    pub(super) seconds: f64,
+    /// The sum of the absolute values of its output, and its digest.
+    pub(super) sum: f64,
+    pub(super) digest: u64,
+    pub(super) pages: Option<RegionCounts>,
+}
+
+impl StencilShare {
+    /// Adds an element of the output. The digest does not depend on the order of the elements.
+    pub(super) fn add(&mut self, index: usize, element: f64) {
+        self.sum += element.abs();
+        let mixed = (element.to_bits() ^ (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            .wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        self.digest = self.digest.wrapping_add(mixed ^ mixed >> 32);
+    }
+}
+
+/// Returns the outcome of all places.
+pub(super) fn outcome(found: &[StencilShare], order: usize, radius: usize, iterations: u64) -> KernelOutcome {
+    let seconds = found.iter().map(|share| share.seconds).fold(0.0, f64::max);
+    let sum: f64 = found.iter().map(|share| share.sum).sum();
     let points = ((order - 2 * radius) * (order - 2 * radius)) as f64;
     // The weights give the slope of the grid in both directions, which is 1 each.
     let error = (sum / points - 2.0 * (iterations + 1) as f64).abs();
     let operations = iterations as f64 * (2 * (4 * radius + 1) + 1) as f64 * points;
-    Ok(KernelOutcome { seconds, operations, unit: ("MFlops/s", 1e6), error })
+    KernelOutcome {
+        digest: Some(found.iter().fold(0_u64, |sum, share| sum.wrapping_add(share.digest))),
+        pages: found.iter().filter_map(|share| share.pages).reduce(RegionCounts::plus),
+        ..KernelOutcome::new(seconds, operations, ("MFlops/s", 1e6), error)
+    }
 }
 
-/// The part of this place: the seconds that it took, and the sum of what it has of the output.
+/// The part of this place.
 async fn sweeps<const R: usize>(
     team: &Team,
     (input, output): (&DistArray<f64, 2>, &DistArray<f64, 2>),
     iterations: u64,
-) -> isles::Result<(f64, f64)> {
+) -> isles::Result<StencilShare> {
     let [order, _] = input.extents();
     input.lock().for_each(|[row, column], element| *element = (row + column) as f64);
     let inner = Inner::of(&input.read(), order, R);
@@ -67,8 +99,9 @@ async fn sweeps<const R: usize>(
             part.line_mut([row as isize, 0])[..columns].iter_mut().for_each(|element| *element += 1.0);
         }
     }
-    let seconds = (now() - started).as_secs_f64();
-    Ok((seconds, output.read().owned().map(|element| element.abs()).sum()))
+    let mut share = StencilShare { seconds: (now() - started).as_secs_f64(), ..StencilShare::default() };
+    output.lock().for_each(|[row, column], element| share.add(row * order + column, *element));
+    Ok(share)
 }
 
 /// Rows and columns of a part around which the star lies within the grid.
@@ -102,7 +135,6 @@ fn add_star<const R: usize>(input: &ArrayPart<f64, 2>, output: &mut ArrayPart<f6
     if width == 0 {
         return;
     }
-    let weights: [f64; R] = std::array::from_fn(|index| 1.0 / (2.0 * (index + 1) as f64 * R as f64));
     let (left, from) = (inner.columns.start as isize, inner.columns.start as isize - R as isize);
     for row in inner.rows.clone() {
         let row = row as isize;
@@ -111,15 +143,30 @@ fn add_star<const R: usize>(input: &ArrayPart<f64, 2>, output: &mut ArrayPart<f6
             std::array::from_fn(|index| &input.line([row - 1 - index as isize, left])[..width]);
         let below: [&[f64]; R] =
             std::array::from_fn(|index| &input.line([row + 1 + index as isize, left])[..width]);
-        let sums = &mut output.line_mut([row, left])[..width];
-        for (column, sum) in sums.iter_mut().enumerate() {
-            let mut star = 0.0;
-            for index in 0..R {
-                let far = index + 1;
-                let beside = line[column + R + far] - line[column + R - far];
-                star += weights[index] * (beside + (below[index][column] - above[index][column]));
-            }
-            *sum += star;
+        add_line::<R>(line, above, below, &mut output.line_mut([row, left])[..width]);
+    }
+}
+
+/// Adds the star around each point of a line to `sums`. `line` has `R` points more at each end; `above` and `below` are
+/// the lines at distances 1 to `R`.
+#[inline]
+pub(super) fn add_line<const R: usize>(
+    line: &[f64],
+    above: [&[f64]; R],
+    below: [&[f64]; R],
+    sums: &mut [f64],
+) {
+    let weights: [f64; R] = std::array::from_fn(|index| 1.0 / (2.0 * (index + 1) as f64 * R as f64));
+    let width = sums.len();
+    let (line, above, below) =
+        (&line[..width + 2 * R], above.map(|line| &line[..width]), below.map(|line| &line[..width]));
+    for (column, sum) in sums.iter_mut().enumerate() {
+        let mut star = 0.0;
+        for index in 0..R {
+            let far = index + 1;
+            let beside = line[column + R + far] - line[column + R - far];
+            star += weights[index] * (beside + (below[index][column] - above[index][column]));
         }
+        *sum += star;
     }
 }

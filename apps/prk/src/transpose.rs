@@ -14,7 +14,7 @@ pub(super) async fn run(Sizes { order, iterations, .. }: Sizes) -> isles::Result
     let found = everywhere!(transpose(&team, (&a, &b), iterations).await?).await?;
     let (seconds, error) = together(found, |one, other| one + other);
     let bytes = (iterations * 2 * 8) as f64 * order as f64 * order as f64;
-    Ok(KernelOutcome { seconds, operations: bytes, unit: ("MB/s", 1e6), error })
+    Ok(KernelOutcome::new(seconds, bytes, ("MB/s", 1e6), error))
 }
 
 /// Returns the initial element of A at a row and a column.

@@ -1,7 +1,8 @@
 //! Measures a page fault that another process serves, and one that needs no other process; for `isles bench svm`.
 //!
 //! A second process writes pages; this one then takes a guard for each. Each guard is one round trip of messages: to
-//! the other process, which holds the page, and back. Prints the medians in microseconds.
+//! the other process, which holds the page, and back. The first is measured also over sockets, as between hosts, here
+//! on the loopback interface. Prints the medians in microseconds.
 
 use isles_protocol::PlaceId;
 use isles_protocol::svm::Consistency;
@@ -15,17 +16,43 @@ const PAGES: usize = 2_000;
 /// Elements of a page.
 const PAGE: usize = PAGE_BYTES / 8;
 const LEN: usize = PAGES * PAGE;
-/// The argument of the second process.
+/// The argument of the second process, before the way to it.
 const SECOND: &str = "second";
+/// The way to the second process: over sockets.
+const SOCKETS: &str = "sockets";
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
-    if std::env::args().nth(1).as_deref() == Some(SECOND) {
-        return serve();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == SECOND) {
+        return serve(words.last().is_some_and(|word| word == SOCKETS));
     }
+    for (by_sockets, [read, write]) in
+        [(false, ["read_us", "write_us"]), (true, ["socket_read_us", "socket_write_us"])]
+    {
+        measure_pair(by_sockets, [read, write])?;
+    }
+    let seed = PageRegion::<u64>::prepare(LEN, true)?;
+    let addresses = [seed.address()];
+    let alone = PageRegion::<u64>::join(seed, PlaceId(0), &addresses, LEN, Consistency::Strong)?;
+    println!("measured alone_us {}", median(&alone, |region, at| Ok(region.read(at..at + 1)?[0]))?);
+    Ok(())
+}
+
+/// Returns the seed of a place, which listens if pages are to travel over sockets.
+fn seed_of(is_first: bool, by_sockets: bool) -> Outcome<RegionSeed> {
+    let mut seed = PageRegion::<u64>::prepare(LEN, is_first)?;
+    if by_sockets {
+        seed.listen()?;
+    }
+    Ok(seed)
+}
+
+/// Measures guards to read and to write pages that a second process has written, and prints them by these names.
+fn measure_pair(by_sockets: bool, names: [&str; 2]) -> Outcome<()> {
     let mut child = Command::new(std::env::current_exe()?)
-        .arg(SECOND)
+        .args([SECOND, if by_sockets { SOCKETS } else { "memory" }])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -33,24 +60,20 @@ fn main() -> Outcome<()> {
     let mut input = child.stdin.take().ok_or("no input")?;
     let mut line = || output.next().ok_or("the second process has ended");
     let second: PlaceAddress = serde_json::from_str(&line()??)?;
-    let seed: RegionSeed = PageRegion::<u64>::prepare(LEN, true)?;
+    let seed = seed_of(true, by_sockets)?;
     let addresses = [seed.address(), second];
     writeln!(input, "{}", serde_json::to_string(&addresses)?)?;
     let region = PageRegion::<u64>::join(seed, PlaceId(0), &addresses, LEN, Consistency::Strong)?;
     line()??;
-    println!("measured read_us {}", median(&region, |region, at| Ok(region.read(at..at + 1)?[0]))?);
+    println!("measured {} {}", names[0], median(&region, |region, at| Ok(region.read(at..at + 1)?[0]))?);
     writeln!(input)?;
     line()??;
-    println!("measured write_us {}", median(&region, |region, at| Ok(region.write(at..at + 1)?[0]))?);
+    println!("measured {} {}", names[1], median(&region, |region, at| Ok(region.write(at..at + 1)?[0]))?);
     writeln!(input)?;
     line()??;
     writeln!(input)?;
     drop(region);
     child.wait()?;
-    let seed = PageRegion::<u64>::prepare(LEN, true)?;
-    let addresses = [seed.address()];
-    let alone = PageRegion::<u64>::join(seed, PlaceId(0), &addresses, LEN, Consistency::Strong)?;
-    println!("measured alone_us {}", median(&alone, |region, at| Ok(region.read(at..at + 1)?[0]))?);
     Ok(())
 }
 
@@ -70,8 +93,8 @@ fn median(
 }
 
 /// The second process: writes all pages whenever it is told.
-fn serve() -> Outcome<()> {
-    let seed = PageRegion::<u64>::prepare(LEN, false)?;
+fn serve(by_sockets: bool) -> Outcome<()> {
+    let seed = seed_of(false, by_sockets)?;
     println!("{}", serde_json::to_string(&seed.address())?);
     let mut line = String::new();
     stdin().read_line(&mut line)?;

@@ -11,7 +11,7 @@ pub enum RegionError {
     DeadPlace(PlaceId),
     /// A place has dropped its part of the region. The region is lost: every later access ends with this.
     Left(PlaceId),
-    /// A place of the region is on another host, or in another namespace of processes.
+    /// A place of the region is on another host, or in another namespace of processes, and the places do not listen.
     OtherHost(PlaceId),
     /// The kernel does not allow what a region needs.
     System {

@@ -1,10 +1,11 @@
-//! Lets the processes of a region open each other's descriptors, by `/proc/PID/fd`.
+//! Lets the places of a region reach each other: by descriptors (`/proc/PID/fd`) on one host, by sockets on several.
 //!
-//! Each place has a pipe, whose reading end is that of its service thread; the first one has the memory file too. A
-//! place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a process
-//! (`pidfd`) tells when it has died, without the help of anybody who may wait for a page.
+//! On one host, each place has a pipe, whose reading end is that of its service thread; the first one has the memory
+//! file too. A place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a
+//! process (`pidfd`) tells when it has died, without the help of anybody who may wait for a page.
 
 use crate::RegionError;
+use crate::socket::{Connection, Listener, SocketAddress, connect_all};
 use crate::sys::{failed, memory_file};
 use isles_protocol::PlaceId;
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -26,6 +27,16 @@ pub struct PlaceAddress {
     memory: Option<i32>,
     /// The host and its namespace of processes.
     host: String,
+    /// The place accepts connections here, if the region is to span hosts.
+    socket: Option<SocketAddress>,
+}
+
+impl PlaceAddress {
+    /// Returns `true` if places are on different hosts, or in different namespaces of processes. Then each calls
+    /// [`RegionSeed::listen`] and tells its address again.
+    pub fn span_hosts(addresses: &[PlaceAddress]) -> bool {
+        addresses.iter().any(|address| address.host != addresses[0].host)
+    }
 }
 
 /// The part of one place of a region, before it knows the others.
@@ -33,14 +44,21 @@ pub struct RegionSeed {
     pub(crate) reader: PipeReader,
     pub(crate) writer: PipeWriter,
     pub(crate) memory: Option<OwnedFd>,
+    listener: Option<Listener>,
+}
+
+/// The way to another place.
+pub(crate) enum PeerLink {
+    /// On this host: its pipe; the process is `None` if it is this one, or has been seen to end.
+    Pipe { inlet: File, process: Option<OwnedFd> },
+    /// In a region that spans hosts; `None` once the other end is gone.
+    Socket(Option<Connection>),
 }
 
 /// The connection of a service thread to another place.
 pub(crate) struct RegionPeer {
     pub(crate) place: PlaceId,
-    pub(crate) inlet: File,
-    /// `None` if it is in this process.
-    pub(crate) process: Option<OwnedFd>,
+    pub(crate) link: PeerLink,
 }
 
 impl RegionSeed {
@@ -54,7 +72,34 @@ impl RegionSeed {
         let nonblocking = failed("FIONBIO", REMEDY);
         rustix::io::ioctl_fionbio(&reader, true).map_err(&nonblocking)?;
         rustix::io::ioctl_fionbio(&writer, true).map_err(&nonblocking)?;
-        Ok(RegionSeed { reader, writer, memory: memory_bytes.map(memory_file).transpose()? })
+        let memory = memory_bytes.map(memory_file).transpose()?;
+        Ok(RegionSeed { reader, writer, memory, listener: None })
+    }
+
+    /// Lets places of other hosts connect to this one. If one place of a region listens, all must; then pages travel
+    /// over sockets between all of them, and no memory is shared.
+    ///
+    /// # Errors
+    /// The kernel refuses a socket.
+    pub fn listen(&mut self) -> Result<(), RegionError> {
+        self.listener = Some(Listener::open()?);
+        Ok(())
+    }
+
+    /// Connects to the places of a region over sockets, if they listen; `None` if they do not.
+    pub(crate) fn connect(
+        &self,
+        here: PlaceId,
+        addresses: &[PlaceAddress],
+    ) -> Result<Option<Vec<RegionPeer>>, RegionError> {
+        let sockets: Option<Vec<&SocketAddress>> =
+            addresses.iter().map(|address| address.socket.as_ref()).collect();
+        let (Some(listener), Some(sockets)) = (&self.listener, sockets) else { return Ok(None) };
+        let connections = connect_all(listener, here, &sockets)?;
+        let peers = connections
+            .into_iter()
+            .map(|(place, connection)| RegionPeer { place, link: PeerLink::Socket(Some(connection)) });
+        Ok(Some(peers.collect()))
     }
 
     /// Returns what the other places have to know.
@@ -64,15 +109,18 @@ impl RegionSeed {
             inlet: self.writer.as_raw_fd(),
             memory: self.memory.as_ref().map(AsRawFd::as_raw_fd),
             host: host(),
+            socket: self.listener.as_ref().and_then(Listener::address),
         }
     }
 }
 
-/// Returns a text that is equal in processes that find each other by number, and in no others.
+/// Returns a text that is equal in processes that find each other by number on one host, and in no others. Hosts that
+/// are namespaces of one machine differ by their names.
 fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{} {}", boot.trim(), namespace.display())
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{} {} {}", boot.trim(), namespace.display(), name.trim())
 }
 
 /// Opens a descriptor of a process.
@@ -112,7 +160,7 @@ pub(crate) fn open_peers(here: PlaceId, addresses: &[PlaceAddress]) -> Result<Ve
             })?),
             None => return Err(RegionError::DeadPlace(place)),
         };
-        peers.push(RegionPeer { place, inlet, process });
+        peers.push(RegionPeer { place, link: PeerLink::Pipe { inlet, process } });
     }
     Ok(peers)
 }

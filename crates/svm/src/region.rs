@@ -2,11 +2,12 @@
 //!
 //! Memory of the file: `pages` pages of content, then a word of 4 bytes for each page (see `release`). Of the models
 //! exclusive and strong the program's view is that file, and what moves is the permission; pages are read where they
-//! lie. Of the model release it is the file for the pages of this home, and a file of this place for all others.
+//! lie. Of the model release it is the file for the pages of this home, and a file of this place for all others. In a
+//! region that spans hosts each place has a file of its own, and pages travel.
 
 use crate::guard::{Borrows, PageReadGuard, PageWriteGuard};
 use crate::peers::{self, PlaceAddress, RegionSeed};
-use crate::release::{ReleasePages, home_block};
+use crate::release::{Differences, ReleasePages, home_block};
 use crate::service::{STOPS, Service, encode, send};
 use crate::state::{RegionCounts, RegionState};
 use crate::sys::{PAGE_BYTES, PageMapping, Userfault, memory_file};
@@ -66,7 +67,7 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
     /// places must have joined before one of them drops its part.
     ///
     /// # Errors
-    /// A place is dead or on another host; what the kernel refuses.
+    /// A place is dead, or on another host and does not listen; what the kernel refuses.
     ///
     /// # Panics
     /// If `here` is not one of the addresses.
@@ -79,8 +80,12 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
     ) -> Result<PageRegion<T>, RegionError> {
         let (pages, places) = (pages_of::<T>(len)?, addresses.len() as u32);
         assert!(here.0 < places, "{here} is not one of {places} places");
-        let peers = peers::open_peers(here, addresses)?;
-        let memory = peers::open_memory(addresses)?;
+        let sockets = seed.connect(here, addresses)?;
+        let has_sockets = sockets.is_some();
+        let (peers, memory) = match sockets {
+            Some(peers) => (peers, File::from(memory_file(file_bytes(pages))?)),
+            None => (peers::open_peers(here, addresses)?, peers::open_memory(addresses)?),
+        };
         let frames = PageMapping::of_file(memory.as_fd(), file_bytes(pages))?;
         let fault = Userfault::open()?;
         let (program, copies) = views(&memory, pages, places, here, model, &fault)?;
@@ -91,6 +96,7 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
             pages,
             program,
             frames,
+            has_sockets,
             fault,
             states: (0..pages).map(|_| AtomicU8::new(0)).collect(),
             pins: (0..pages).map(|_| AtomicU32::new(0)).collect(),
@@ -99,6 +105,8 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
             lost: AtomicU64::new(0),
             counts: state::Counts::default(),
             release: Mutex::new(ReleasePages::new(pages, copies)),
+            differences: Differences::default(),
+            locks: Mutex::default(),
             bell: Mutex::new(File::from(OwnedFd::from(seed.writer))),
         });
         let service = Service::new(shared.clone(), seed.reader, peers);

@@ -2,6 +2,8 @@
 //!
 //! The pages of a place's own home are mapped from the frames that all share, and need no copy. All others come from a
 //! memory file of this place. Places write differences into the frames themselves: on one host no message is needed.
+//! In a region that spans hosts a copy is requested from its home, and a difference goes there as a message: a mask
+//! with a bit for each byte of the page, then the bytes that changed. A release ends when all are applied.
 //!
 //! A word for each page behind the frames keeps a home's guards apart from differences that others write: bit 31 while
 //! one is written, below it the number of guards of the home.
@@ -9,13 +11,19 @@
 use crate::RegionError;
 use crate::state::{RegionState, add};
 use crate::sys::{PAGE_BYTES, PageMapping};
-use isles_protocol::svm::{PageAccess, PageNumber, ReleaseCache};
-use std::collections::HashMap;
+use isles_protocol::PlaceId;
+use isles_protocol::svm::{CacheAction, PageAccess, PageNumber, ReleaseCache};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::{Condvar, Mutex};
 
 const WORDS: usize = PAGE_BYTES / 8;
 const WRITING: u32 = 1 << 31;
+/// Bytes of the mask of a difference.
+const MASK_BYTES: usize = PAGE_BYTES / 8;
+/// Differences that a place has under way to other hosts: 1.2 MB at most.
+const UNAPPLIED_MAX: usize = 256;
 
 type Twin = Box<[u64; WORDS]>;
 
@@ -23,6 +31,8 @@ type Twin = Box<[u64; WORDS]>;
 pub struct ReleasePages {
     cache: ReleaseCache,
     twins: HashMap<PageNumber, Twin>,
+    /// Pages requested from homes on other hosts, with what is due when they arrive.
+    fetching: HashMap<PageNumber, CacheAction>,
     /// The copies, where the program does not see it when they are written. `None` for other models.
     copies: Option<PageMapping>,
 }
@@ -33,9 +43,59 @@ pub fn home_block(pages: u32, places: u32, place: u32) -> Range<u32> {
     first(place)..first(place + 1)
 }
 
+/// A difference on its way to the home of its page.
+pub struct Difference {
+    pub home: PlaceId,
+    pub page: PageNumber,
+    pub bytes: Vec<u8>,
+}
+
+/// Differences that the worker hands to its service thread.
+#[derive(Default)]
+pub struct Differences {
+    queue: Mutex<DifferenceQueue>,
+    applied: Condvar,
+}
+
+#[derive(Default)]
+struct DifferenceQueue {
+    unsent: VecDeque<Difference>,
+    /// Handed over, and not known to be applied.
+    unapplied: usize,
+}
+
+impl Differences {
+    fn queue(&self) -> std::sync::MutexGuard<'_, DifferenceQueue> {
+        self.queue.lock().expect("no holder panics")
+    }
+
+    /// Of the service thread: takes what it has to send.
+    pub fn take_unsent(&self) -> VecDeque<Difference> {
+        std::mem::take(&mut self.queue().unsent)
+    }
+
+    /// Of the service thread: a home has applied one.
+    pub fn one_applied(&self) {
+        let mut queue = self.queue();
+        queue.unapplied = queue.unapplied.saturating_sub(1);
+        self.applied.notify_all();
+    }
+
+    /// Of the service thread: lets the worker look at the loss of the region.
+    pub fn wake(&self) {
+        let _queue = self.queue();
+        self.applied.notify_all();
+    }
+}
+
 impl ReleasePages {
     pub fn new(pages: u32, copies: Option<PageMapping>) -> ReleasePages {
-        ReleasePages { cache: ReleaseCache::new(pages), twins: HashMap::new(), copies }
+        ReleasePages {
+            cache: ReleaseCache::new(pages),
+            twins: HashMap::new(),
+            fetching: HashMap::new(),
+            copies,
+        }
     }
 }
 
@@ -44,50 +104,152 @@ impl RegionState {
         home_block(self.pages, self.places, self.here.0)
     }
 
-    /// Of the service thread: answers a fault.
-    pub fn fault_in_copy(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
+    /// Returns the home of a page.
+    fn home(&self, page: PageNumber) -> PlaceId {
+        let place = (u64::from(page.0) + 1) * u64::from(self.places) - 1;
+        PlaceId((place / u64::from(self.pages)) as u32)
+    }
+
+    /// Of the service thread: answers a fault. Returns the home from which the page must be requested first, if it is
+    /// on another host.
+    pub fn fault_in_copy(
+        &self,
+        page: PageNumber,
+        access: PageAccess,
+    ) -> Result<Option<PlaceId>, RegionError> {
         let mut release = self.release.lock().expect("no holder panics");
-        let ReleasePages { cache, twins, copies: Some(copies) } = &mut *release else { return Ok(()) };
-        let Some(action) = cache.fault(page, access) else { return Ok(()) };
-        let words = page.index() * WORDS..(page.index() + 1) * WORDS;
+        let Some(action) = release.cache.fault(page, access) else { return Ok(None) };
+        if let Some(due) = release.fetching.get_mut(&page) {
+            *due = CacheAction { twins: due.twins || action.twins, access: action.access, ..*due };
+            return Ok(None);
+        }
+        if action.fetches && self.has_sockets {
+            release.fetching.insert(page, action);
+            return Ok(Some(self.home(page)));
+        }
+        let Some(copies) = &release.copies else { return Ok(None) };
         if action.fetches {
-            for word in words.clone() {
+            for word in page.index() * WORDS..(page.index() + 1) * WORDS {
                 let value = self.frames.word64(word).load(Ordering::Relaxed);
                 copies.word64(word).store(value, Ordering::Relaxed);
             }
-            add(&self.counts.pages, 1);
             add(&self.counts.bytes, PAGE_BYTES);
+        }
+        self.finish_fault(&mut release, page, action)
+    }
+
+    /// Makes the twin that an action wants, and maps the copy, which is there.
+    fn finish_fault(
+        &self,
+        release: &mut ReleasePages,
+        page: PageNumber,
+        action: CacheAction,
+    ) -> Result<Option<PlaceId>, RegionError> {
+        let Some(copies) = &release.copies else { return Ok(None) };
+        if action.fetches {
+            add(&self.counts.pages, 1);
         }
         if action.twins {
             let mut twin: Twin = Box::new([0; WORDS]);
-            for (kept, word) in twin.iter_mut().zip(words) {
+            for (kept, word) in twin.iter_mut().zip(page.index() * WORDS..) {
                 *kept = copies.word64(word).load(Ordering::Relaxed);
             }
-            twins.insert(page, twin);
+            release.twins.insert(page, twin);
         }
-        self.map(page, action.access)
+        self.map(page, action.access)?;
+        Ok(None)
+    }
+
+    /// Of the service thread: a page that was requested from another host has arrived.
+    pub fn content_arrived(&self, page: PageNumber, content: &[u8]) -> Result<(), RegionError> {
+        let mut release = self.release.lock().expect("no holder panics");
+        let Some(action) = release.fetching.remove(&page) else { return Ok(()) };
+        if let Some(copies) = &release.copies {
+            copies.store_page(page.index(), content);
+            add(&self.counts.bytes, content.len());
+        }
+        self.finish_fault(&mut release, page, action).map(drop)
+    }
+
+    /// Of the service thread, after a loss: maps the pages that will not arrive, as they lie.
+    pub fn end_fetches(&self) -> Result<(), RegionError> {
+        let mut release = self.release.lock().expect("no holder panics");
+        let fetching: Vec<_> = release.fetching.drain().collect();
+        let Some(copies) = &release.copies else { return Ok(()) };
+        for (page, action) in fetching {
+            // A page that nobody has touched is not in the file yet.
+            copies.word64(page.index() * WORDS).load(Ordering::Relaxed);
+            self.map(page, action.access)?;
+        }
+        Ok(())
     }
 
     /// Of the worker, which holds no guard: writes all differences to their homes.
     pub fn flush(&self) -> Result<(), RegionError> {
+        let mut parcels = Vec::new();
         let mut release = self.release.lock().expect("no holder panics");
-        let ReleasePages { cache, twins, copies: Some(copies) } = &mut *release else { return Ok(()) };
+        let ReleasePages { cache, twins, copies: Some(copies), .. } = &mut *release else { return Ok(()) };
         for page in cache.release() {
             let index = page.index();
             self.states[index].store(1, Ordering::SeqCst);
             self.fault.protect(&self.program, index * PAGE_BYTES..(index + 1) * PAGE_BYTES, true)?;
             let Some(twin) = twins.remove(&page) else { continue };
+            let now = |word: usize| copies.word64(index * WORDS + word).load(Ordering::Relaxed);
+            if self.has_sockets {
+                let bytes = encode_difference(&twin, now);
+                parcels.push(Difference { home: self.home(page), page, bytes });
+                continue;
+            }
             self.begin_writing(page)?;
-            for (before, word) in twin.iter().zip(index * WORDS..) {
-                let now = copies.word64(word).load(Ordering::Relaxed);
-                if now != *before {
-                    self.write_difference(*before, now, word * 8);
-                }
+            for (word, before) in twin.iter().enumerate().filter(|(word, before)| now(*word) != **before) {
+                self.write_difference(*before, now(word), (index * WORDS + word) * 8);
             }
             // PAIR page-word: publish
             self.pin_word(page).fetch_and(!WRITING, Ordering::Release);
         }
-        Ok(())
+        // The service thread needs it while this waits.
+        drop(release);
+        self.ship(parcels)
+    }
+
+    /// Hands differences to the service thread, and waits until all are applied.
+    fn ship(&self, parcels: Vec<Difference>) -> Result<(), RegionError> {
+        for parcel in parcels {
+            let mut queue = self.await_applied(UNAPPLIED_MAX - 1)?;
+            queue.unapplied += 1;
+            add(&self.counts.bytes, parcel.bytes.len() - MASK_BYTES);
+            queue.unsent.push_back(parcel);
+            drop(queue);
+            self.ring();
+        }
+        self.await_applied(0).map(drop)
+    }
+
+    /// Waits until at most `most` differences are not applied.
+    fn await_applied(&self, most: usize) -> Result<std::sync::MutexGuard<'_, DifferenceQueue>, RegionError> {
+        let Differences { applied, .. } = &self.differences;
+        let is_full = |queue: &mut DifferenceQueue| queue.unapplied > most && self.loss().is_none();
+        let queue = applied.wait_while(self.differences.queue(), is_full).expect("no holder panics");
+        self.check()?;
+        Ok(queue)
+    }
+
+    /// Of the service thread of the home: applies a difference of another host, unless a guard holds the page; returns
+    /// whether it did.
+    pub fn apply_difference(&self, page: PageNumber, bytes: &[u8]) -> bool {
+        let Some((mask, mut values)) = bytes.split_at_checked(MASK_BYTES) else { return true };
+        // In one order with the count of what is deferred, see `state`.
+        if self.pin_word(page).compare_exchange(0, WRITING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            return false;
+        }
+        for at in (0..PAGE_BYTES).filter(|at| mask[at / 8] >> (at % 8) & 1 == 1) {
+            let Some((value, rest)) = values.split_first() else { break };
+            self.frames.byte(page.index() * PAGE_BYTES + at).store(*value, Ordering::Relaxed);
+            values = rest;
+        }
+        // PAIR page-word: publish
+        self.pin_word(page).fetch_and(!WRITING, Ordering::Release);
+        true
     }
 
     /// Of the worker, which holds no guard and has flushed: drops all copies.
@@ -144,10 +306,24 @@ impl RegionState {
     /// Of the worker: ends [`RegionState::pin_for_release`].
     pub fn unpin_for_release(&self, page: PageNumber) {
         if self.own_block().contains(&page.0) {
-            // PAIR page-word: publish
-            self.pin_word(page).fetch_sub(1, Ordering::Release);
+            // PAIR page-word: publish. In one order with the look at what is deferred, see `state`.
+            self.pin_word(page).fetch_sub(1, Ordering::SeqCst);
+            self.wake_deferred();
         } else {
             self.unpin(page);
         }
     }
+}
+
+/// Returns a difference as a message carries it: a mask with a bit for each byte of the page, then the changed bytes.
+fn encode_difference(twin: &[u64; WORDS], now: impl Fn(usize) -> u64) -> Vec<u8> {
+    let mut bytes = vec![0; MASK_BYTES];
+    for (word, before) in twin.iter().enumerate() {
+        let pairs = before.to_ne_bytes().into_iter().zip(now(word).to_ne_bytes());
+        for (offset, (_, now)) in pairs.enumerate().filter(|(_, (before, now))| before != now) {
+            bytes[word] |= 1 << offset;
+            bytes.push(now);
+        }
+    }
+    bytes
 }

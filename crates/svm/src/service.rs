@@ -1,26 +1,48 @@
 //! The service thread of a region at one place: faults of the program, messages of other places, deaths.
 //!
 //! It waits for all three at once and never for another place, so it answers while the worker computes, waits, or is
-//! stopped by a fault. A message is 16 bytes, which a pipe takes whole. The messages that can be under way to a place
-//! are less than 4 for each place of the region, so a pipe (64 KiB) is full only with more than 1,000 places; then the
-//! sender tries again.
+//! stopped by a fault. On one host a message is 16 bytes, which a pipe takes whole. The messages that can be under way
+//! to a place are less than 6 for each place of the region, so a pipe (64 KiB) is full only with more than 600 places;
+//! then the sender tries again. Between hosts messages go over sockets, and some carry a page or a difference.
 
 use crate::RegionError;
-use crate::peers::RegionPeer;
+use crate::peers::{PeerLink, RegionPeer};
+use crate::release::Difference;
 use crate::state::{BELL, Loss, RegionState, add};
 use crate::sys::PAGE_BYTES;
 use isles_protocol::PlaceId;
-use isles_protocol::svm::{Consistency, PageAccess, PageAction, PageMessage, PageNumber, PermissionNode};
+use isles_protocol::svm::{
+    Consistency, LockAction, LockMessage, LockNode, LockNumber, PageAccess, PageAction, PageMessage,
+    PageNumber, PermissionNode,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, PipeReader, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-/// The kind of a message by which a place says that it drops its part.
+// Kinds of messages between places. Over a socket, 2 may carry a page, and 3 carries one.
+const REQUEST: u32 = 0;
+const REVOKE: u32 = 1;
+const REVOKED: u32 = 2;
+const GRANT: u32 = 3;
+/// A place drops its part.
 const LEAVES: u32 = 4;
-/// The kind of a message by which a place ends its own service thread.
+/// Over a socket, model release: a page is requested, a page, a difference, and that it was applied.
+const FETCH: u32 = 6;
+const CONTENT: u32 = 7;
+const DIFFERENCE: u32 = 8;
+const APPLIED: u32 = 9;
+const LOCK_REQUEST: u32 = 10;
+const LOCK_GRANT: u32 = 11;
+const LOCK_RELEASE: u32 = 12;
+
+// Kinds of messages of a place to its own service thread: it ends; a lock is wanted, or no longer.
 pub const STOPS: u32 = 5;
+pub const ASKS_LOCK: u32 = 13;
+pub const GIVES_LOCK: u32 = 14;
 
 /// See the file header.
 pub struct Service {
@@ -29,8 +51,15 @@ pub struct Service {
     peers: Vec<RegionPeer>,
     /// `None` for the model release.
     node: Option<PermissionNode>,
+    locks: LockNode,
+    /// By lock: the ticket of the worker's last request.
+    tickets: BTreeMap<u32, u32>,
     /// Revocations that wait for a guard, with what the program keeps.
     deferred: Vec<(PageNumber, bool)>,
+    /// Differences that wait for a guard, each with its sender.
+    deferred_differences: Vec<(PlaceId, PageNumber, Vec<u8>)>,
+    /// The revocation that is reported now took away the permission to write.
+    revoked_a_writer: bool,
 }
 
 /// Returns the bytes of a message: kind, sender, page, and a detail about the page.
@@ -45,10 +74,10 @@ pub fn encode(from: PlaceId, kind: u32, page: u32, detail: u32) -> [u8; 16] {
 fn encode_message(from: PlaceId, message: PageMessage) -> [u8; 16] {
     let writes = |access| u32::from(access == PageAccess::Write);
     match message {
-        PageMessage::Request { page, access } => encode(from, 0, page.0, writes(access)),
-        PageMessage::Revoke { page, keeps_read } => encode(from, 1, page.0, u32::from(keeps_read)),
-        PageMessage::Revoked { page } => encode(from, 2, page.0, 0),
-        PageMessage::Grant { page, access } => encode(from, 3, page.0, writes(access)),
+        PageMessage::Request { page, access } => encode(from, REQUEST, page.0, writes(access)),
+        PageMessage::Revoke { page, keeps_read } => encode(from, REVOKE, page.0, u32::from(keeps_read)),
+        PageMessage::Revoked { page } => encode(from, REVOKED, page.0, 0),
+        PageMessage::Grant { page, access } => encode(from, GRANT, page.0, writes(access)),
     }
 }
 
@@ -56,39 +85,83 @@ fn decode_message(kind: u32, page: u32, detail: u32) -> Option<PageMessage> {
     let page = PageNumber(page);
     let access = if detail == 1 { PageAccess::Write } else { PageAccess::Read };
     Some(match kind {
-        0 => PageMessage::Request { page, access },
-        1 => PageMessage::Revoke { page, keeps_read: detail == 1 },
-        2 => PageMessage::Revoked { page },
-        3 => PageMessage::Grant { page, access },
+        REQUEST => PageMessage::Request { page, access },
+        REVOKE => PageMessage::Revoke { page, keeps_read: detail == 1 },
+        REVOKED => PageMessage::Revoked { page },
+        GRANT => PageMessage::Grant { page, access },
         _ => return None,
     })
+}
+
+fn decode_lock(kind: u32, number: u32) -> Option<LockMessage> {
+    let lock = LockNumber(number);
+    Some(match kind {
+        LOCK_REQUEST => LockMessage::Request { lock },
+        LOCK_GRANT => LockMessage::Grant { lock },
+        LOCK_RELEASE => LockMessage::Release { lock },
+        _ => return None,
+    })
+}
+
+/// Word `index` of the header of a message.
+fn header_word(header: &[u8; 16], index: usize) -> u32 {
+    u32::from_ne_bytes(header[index * 4..index * 4 + 4].try_into().expect("four bytes"))
+}
+
+/// Returns how many bytes follow a header over a socket; `None` if no sound place sends it.
+fn payload_bytes(header: &[u8; 16]) -> Option<usize> {
+    match header_word(header, 0) {
+        GRANT | CONTENT => Some(PAGE_BYTES),
+        REVOKED | DIFFERENCE => Some(header_word(header, 3) as usize),
+        REQUEST | REVOKE | LEAVES | FETCH | APPLIED | LOCK_REQUEST | LOCK_GRANT | LOCK_RELEASE => Some(0),
+        _ => None,
+    }
+}
+
+/// Ends the process with a line: the kernel has refused what it has allowed before, and nobody could ever wake the
+/// worker, or see what it has stored.
+pub fn end_process(here: PlaceId, error: &RegionError) -> ! {
+    let _ = writeln!(std::io::stderr(), "shared virtual memory at {here}: {error}");
+    std::process::abort();
 }
 
 impl Service {
     pub fn new(shared: Arc<RegionState>, reader: PipeReader, peers: Vec<RegionPeer>) -> Service {
         let RegionState { here, places, pages, model, .. } = *shared;
         let node = (model != Consistency::Release).then(|| PermissionNode::new(here, places, pages, model));
-        Service { shared, reader, peers, node, deferred: Vec::new() }
+        Service {
+            shared,
+            reader,
+            peers,
+            node,
+            locks: LockNode::new(here, places),
+            tickets: BTreeMap::new(),
+            deferred: Vec::new(),
+            deferred_differences: Vec::new(),
+            revoked_a_writer: false,
+        }
     }
 
-    /// Serves until the place drops its part. If the kernel refuses what it has allowed before, the process ends with
-    /// a line: nobody could ever wake the worker.
+    /// Serves until the place drops its part.
     pub fn run(mut self) {
         if let Err(error) = self.serve() {
-            let _ = writeln!(std::io::stderr(), "shared virtual memory at {}: {error}", self.shared.here);
-            std::process::abort();
+            end_process(self.shared.here, &error);
         }
-        for peer in &mut self.peers {
-            // Whoever has left already does not read it.
-            let _ = send(&mut peer.inlet, &encode(self.shared.here, LEAVES, 0, 0));
+        let last = encode(self.shared.here, LEAVES, 0, 0);
+        for peer in self.peers {
+            match peer.link {
+                // Whoever has left already does not read it.
+                PeerLink::Pipe { mut inlet, .. } => drop(send(&mut inlet, &last)),
+                PeerLink::Socket(Some(connection)) => connection.close(&last),
+                PeerLink::Socket(None) => {}
+            }
         }
     }
 
     fn serve(&mut self) -> Result<(), RegionError> {
         loop {
-            let dead = self.wait()?;
-            for place in dead {
-                self.lose(Loss::Died(place))?;
+            for peer in self.wait()? {
+                self.attend(peer)?;
             }
             while let Some(event) = self.shared.fault.next() {
                 let offset = event.address.wrapping_sub(self.shared.program.base() as usize);
@@ -99,51 +172,88 @@ impl Service {
             if self.receive_all()? {
                 return Ok(());
             }
-        }
-    }
-
-    /// Waits until something has happened; returns the places that have died.
-    fn wait(&mut self) -> Result<Vec<PlaceId>, RegionError> {
-        let mut waits = vec![
-            PollFd::new(&self.shared.fault, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.reader.as_fd(), PollFlags::IN),
-        ];
-        let watched: Vec<usize> =
-            (0..self.peers.len()).filter(|peer| self.peers[*peer].process.is_some()).collect();
-        let processes = self.peers.iter().filter_map(|peer| peer.process.as_ref());
-        waits.extend(processes.map(|process| PollFd::new(process, PollFlags::IN)));
-        match poll(&mut waits, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(crate::sys::failed("poll", "allow more open files")(error)),
-        }
-        let ended: Vec<bool> = waits.iter().skip(2).map(|wait| !wait.revents().is_empty()).collect();
-        drop(waits);
-        let dead = watched.into_iter().zip(ended).filter(|(_, ended)| *ended).map(|(peer, _)| peer);
-        Ok(dead
-            .map(|peer| {
-                self.peers[peer].process = None;
-                self.peers[peer].place
-            })
-            .collect())
-    }
-
-    fn fault(&mut self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
-        add(&self.shared.counts.faults, 1);
-        match &mut self.node {
-            None => self.shared.fault_in_copy(page, access),
-            Some(node) => {
-                let mut actions = Vec::new();
-                node.fault(page, access, &mut actions);
-                self.execute(actions)
+            for Difference { home, page, bytes } in self.shared.differences.take_unsent() {
+                let header = encode(self.shared.here, DIFFERENCE, page.0, bytes.len() as u32);
+                self.send(home, &header, &bytes);
             }
         }
     }
 
-    /// Takes all messages; returns whether the place drops its part.
+    /// Waits until something has happened; returns the peers of which something is to be seen.
+    fn wait(&mut self) -> Result<Vec<usize>, RegionError> {
+        let mut waits = vec![
+            PollFd::new(&self.shared.fault, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.reader.as_fd(), PollFlags::IN),
+        ];
+        let mut watched = Vec::new();
+        for (index, peer) in self.peers.iter().enumerate() {
+            let wait = match &peer.link {
+                PeerLink::Pipe { process: Some(process), .. } => PollFd::new(process, PollFlags::IN),
+                PeerLink::Socket(Some(connection)) => {
+                    let unsent = if connection.has_unsent() { PollFlags::OUT } else { PollFlags::empty() };
+                    PollFd::new(&connection.stream, PollFlags::IN | unsent)
+                }
+                PeerLink::Pipe { process: None, .. } | PeerLink::Socket(None) => continue,
+            };
+            waits.push(wait);
+            watched.push(index);
+        }
+        match poll(&mut waits, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(crate::sys::failed("poll", "allow more open files")(error)),
+        }
+        let seen = watched.into_iter().zip(&waits[2..]).filter(|(_, wait)| !wait.revents().is_empty());
+        Ok(seen.map(|(index, _)| index).collect())
+    }
+
+    /// A process has ended, or a connection takes or has bytes.
+    fn attend(&mut self, index: usize) -> Result<(), RegionError> {
+        let RegionPeer { place, link } = &mut self.peers[index];
+        let place = *place;
+        let connection = match link {
+            PeerLink::Pipe { process, .. } => {
+                *process = None;
+                return self.lose(Loss::Died(place));
+            }
+            PeerLink::Socket(None) => return Ok(()),
+            PeerLink::Socket(Some(connection)) => connection,
+        };
+        connection.flush();
+        let is_open = connection.read();
+        let messages = connection.take_messages(payload_bytes);
+        if !is_open || messages.is_none() {
+            *link = PeerLink::Socket(None);
+        }
+        let is_closed = !is_open || messages.is_none();
+        for (header, payload) in messages.into_iter().flatten() {
+            if header_word(&header, 1) == place.0 {
+                self.handle(&header, &payload)?;
+            }
+        }
+        if is_closed { self.lose(Loss::Died(place)) } else { Ok(()) }
+    }
+
+    fn fault(&mut self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
+        add(&self.shared.counts.faults, 1);
+        let Some(node) = &mut self.node else {
+            if let Some(home) = self.shared.fault_in_copy(page, access)? {
+                self.send(home, &encode(self.shared.here, FETCH, page.0, 0), &[]);
+                if self.shared.loss().is_some() {
+                    self.shared.end_fetches()?;
+                }
+            }
+            return Ok(());
+        };
+        let mut actions = Vec::new();
+        node.fault(page, access, &mut actions);
+        self.execute(actions)
+    }
+
+    /// Takes all messages of the pipe; returns whether the place drops its part.
     fn receive_all(&mut self) -> Result<bool, RegionError> {
-        let mut bytes = [0_u8; 16];
+        let mut header = [0_u8; 16];
         loop {
-            match self.reader.read_exact(&mut bytes) {
+            match self.reader.read_exact(&mut header) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => {
@@ -151,20 +261,86 @@ impl Service {
                     return Err(RegionError::System { call: "read of the pipe", error, remedy });
                 }
             }
-            let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-            let (kind, from) = (word(0), PlaceId(word(4)));
-            if bytes == BELL {
+            if header == BELL {
                 self.retry_deferred()?;
-            } else if kind == STOPS {
-                return Ok(true);
-            } else if kind == LEAVES {
-                self.lose(Loss::Left(from))?;
-            } else if let (Some(message), Some(node)) =
-                (decode_message(kind, word(8), word(12)), &mut self.node)
-            {
-                let mut actions = Vec::new();
-                node.receive(from, message, &mut actions);
-                self.execute(actions)?;
+                continue;
+            }
+            let [kind, _, number, detail] = [0, 1, 2, 3].map(|index| header_word(&header, index));
+            match kind {
+                STOPS => return Ok(true),
+                ASKS_LOCK => {
+                    self.tickets.insert(number, detail);
+                    let lock = LockNumber(number);
+                    if self.locks.holds(lock) {
+                        self.shared.lock_granted(number, detail);
+                    }
+                    self.lock_step(|node, out| node.request(lock, out));
+                }
+                GIVES_LOCK => self.lock_step(|node, out| node.release(LockNumber(number), out)),
+                _ => self.handle(&header, &[])?,
+            }
+        }
+    }
+
+    /// Handles a message of another place.
+    fn handle(&mut self, header: &[u8; 16], payload: &[u8]) -> Result<(), RegionError> {
+        let [kind, from, number, detail] = [0, 1, 2, 3].map(|index| header_word(header, index));
+        let (from, page) = (PlaceId(from), PageNumber(number));
+        if kind == LEAVES {
+            return self.lose(Loss::Left(from));
+        }
+        if let Some(message) = decode_lock(kind, number) {
+            self.lock_step(|node, out| node.receive(from, message, out));
+            return Ok(());
+        }
+        if page.0 >= self.shared.pages {
+            return Ok(());
+        }
+        match kind {
+            FETCH => {
+                let content = self.shared.frame(page);
+                self.send(from, &encode(self.shared.here, CONTENT, page.0, 0), &content);
+            }
+            CONTENT => self.shared.content_arrived(page, payload)?,
+            DIFFERENCE => {
+                self.deferred_differences.push((from, page, payload.to_vec()));
+                self.shared.deferred.fetch_add(1, Ordering::SeqCst);
+                self.retry_differences();
+            }
+            APPLIED => self.shared.differences.one_applied(),
+            _ => {
+                // A page that the program reads already has the same content.
+                let is_here = self.shared.states[page.index()].load(Ordering::SeqCst) > 0;
+                if !payload.is_empty() && !is_here {
+                    self.shared.set_frame(page, payload);
+                }
+                if let (Some(message), Some(node)) = (decode_message(kind, number, detail), &mut self.node) {
+                    let mut actions = Vec::new();
+                    node.receive(from, message, &mut actions);
+                    self.execute(actions)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_step(&mut self, step: impl FnOnce(&mut LockNode, &mut Vec<LockAction>)) {
+        let mut actions = Vec::new();
+        step(&mut self.locks, &mut actions);
+        for action in actions {
+            match action {
+                LockAction::Send { to, message } => {
+                    let (kind, lock) = match message {
+                        LockMessage::Request { lock } => (LOCK_REQUEST, lock),
+                        LockMessage::Grant { lock } => (LOCK_GRANT, lock),
+                        LockMessage::Release { lock } => (LOCK_RELEASE, lock),
+                    };
+                    self.send(to, &encode(self.shared.here, kind, lock.0, 0), &[]);
+                }
+                LockAction::Granted { lock } => {
+                    let ticket = self.tickets.get(&lock.0).copied().unwrap_or_default();
+                    self.shared.lock_granted(lock.0, ticket);
+                }
             }
         }
     }
@@ -176,20 +352,21 @@ impl Service {
         if let Some(node) = &mut self.node {
             node.place_died(place, &mut actions);
         }
+        self.locks.place_died();
+        self.shared.wake_lock_wait();
+        self.shared.differences.wake();
+        self.shared.end_fetches()?;
         self.execute(actions)
     }
 
     fn execute(&mut self, actions: Vec<PageAction>) -> Result<(), RegionError> {
         for action in actions {
             match action {
-                PageAction::Send { to, message } => self.send(to, message),
+                PageAction::Send { to, message } => self.send_message(to, message),
                 PageAction::Map { page, access } => {
                     add(&self.shared.counts.pages, 1);
                     // A page that nobody has touched is not in the file yet.
-                    self.shared
-                        .frames
-                        .byte(page.index() * PAGE_BYTES)
-                        .load(std::sync::atomic::Ordering::Relaxed);
+                    self.shared.frames.byte(page.index() * PAGE_BYTES).load(Ordering::Relaxed);
                     self.shared.map(page, access)?;
                 }
                 PageAction::Revoke { page, keeps_read } => self.revoke(page, keeps_read)?,
@@ -200,18 +377,32 @@ impl Service {
 
     fn revoke(&mut self, page: PageNumber, keeps_read: bool) -> Result<(), RegionError> {
         self.deferred.push((page, keeps_read));
-        self.shared.deferred.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        self.shared.deferred.fetch_add(1, Ordering::SeqCst);
         self.retry_deferred()
     }
 
-    /// Revokes what no guard holds any more.
+    /// Applies differences of other hosts to pages that no guard holds.
+    fn retry_differences(&mut self) {
+        for (from, page, bytes) in std::mem::take(&mut self.deferred_differences) {
+            if self.shared.apply_difference(page, &bytes) {
+                self.shared.deferred.fetch_sub(1, Ordering::SeqCst);
+                self.send(from, &encode(self.shared.here, APPLIED, page.0, 0), &[]);
+            } else {
+                self.deferred_differences.push((from, page, bytes));
+            }
+        }
+    }
+
+    /// Revokes, and applies, what no guard holds any more.
     fn retry_deferred(&mut self) -> Result<(), RegionError> {
+        self.retry_differences();
         for (page, keeps_read) in std::mem::take(&mut self.deferred) {
-            if !self.shared.take(page, keeps_read)? {
+            let Some(before) = self.shared.take(page, keeps_read)? else {
                 self.deferred.push((page, keeps_read));
                 continue;
-            }
-            self.shared.deferred.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+            };
+            self.revoked_a_writer = before == PageAccess::Write;
+            self.shared.deferred.fetch_sub(1, Ordering::SeqCst);
             let mut actions = Vec::new();
             if let Some(node) = &mut self.node {
                 node.revoked(page, &mut actions);
@@ -221,12 +412,29 @@ impl Service {
         Ok(())
     }
 
-    fn send(&mut self, to: PlaceId, message: PageMessage) {
-        let bytes = encode_message(self.shared.here, message);
-        if let Some(peer) = self.peers.iter_mut().find(|peer| peer.place == to) {
-            add(&self.shared.counts.messages, 1);
+    /// Sends a message about a page, over a socket with the content if the receiver needs it.
+    fn send_message(&mut self, to: PlaceId, message: PageMessage) {
+        let mut header = encode_message(self.shared.here, message);
+        let content = match message {
+            PageMessage::Grant { page, .. } if self.shared.has_sockets => self.shared.frame(page),
+            PageMessage::Revoked { page } if self.shared.has_sockets && self.revoked_a_writer => {
+                header = encode(self.shared.here, REVOKED, page.0, PAGE_BYTES as u32);
+                add(&self.shared.counts.bytes, PAGE_BYTES);
+                self.shared.frame(page)
+            }
+            _ => Vec::new(),
+        };
+        self.send(to, &header, &content);
+    }
+
+    fn send(&mut self, to: PlaceId, header: &[u8; 16], payload: &[u8]) {
+        let Some(peer) = self.peers.iter_mut().find(|peer| peer.place == to) else { return };
+        add(&self.shared.counts.messages, 1);
+        match &mut peer.link {
             // A place that is gone is heard of otherwise.
-            let _ = send(&mut peer.inlet, &bytes);
+            PeerLink::Pipe { inlet, .. } => drop(send(inlet, header)),
+            PeerLink::Socket(Some(connection)) => connection.send(header, payload),
+            PeerLink::Socket(None) => {}
         }
     }
 }

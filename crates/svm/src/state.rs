@@ -5,14 +5,16 @@
 //! again. Both in sequentially consistent order, so at least one of them sees the other.
 
 use crate::RegionError;
-use crate::release::ReleasePages;
+use crate::release::{Differences, ReleasePages};
 use crate::sys::{PAGE_BYTES, PageMapping, Userfault};
 use isles_protocol::PlaceId;
 use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::task::Waker;
 
 /// In the state of a page: its revocation waits for the guards that hold it, and no new guard takes it before.
 pub const REVOKING: u8 = 0x80;
@@ -33,8 +35,10 @@ pub struct RegionCounts {
     pub revoked: u64,
     /// Messages to other places.
     pub messages: u64,
-    /// Bytes that were copied: pages from homes, and differences to homes.
+    /// Bytes that were copied: pages that arrived, pages that were given up over a socket, differences to homes.
     pub bytes: u64,
+    /// Locks acquired.
+    pub locks: u64,
 }
 
 impl RegionCounts {
@@ -47,6 +51,7 @@ impl RegionCounts {
             revoked: self.revoked + other.revoked,
             messages: self.messages + other.messages,
             bytes: self.bytes + other.bytes,
+            locks: self.locks + other.locks,
         }
     }
 }
@@ -59,11 +64,29 @@ pub struct Counts {
     pub revoked: AtomicU64,
     pub messages: AtomicU64,
     pub bytes: AtomicU64,
+    pub locks: AtomicU64,
 }
 
 /// Adds to a count.
 pub fn add(count: &AtomicU64, more: usize) {
     count.fetch_add(more as u64, Ordering::Relaxed);
+}
+
+/// The locks that the service thread has obtained for the worker, each with the ticket of its request.
+#[derive(Default)]
+pub struct LockWaits {
+    pub granted: BTreeMap<u32, u32>,
+    /// Wakes the task that waits for a lock.
+    pub waker: Option<Waker>,
+    tickets: u32,
+}
+
+impl LockWaits {
+    /// Returns the ticket of a new request.
+    pub fn next_ticket(&mut self) -> u32 {
+        self.tickets = self.tickets.wrapping_add(1);
+        self.tickets
+    }
 }
 
 /// Reason why the pages of the region are no longer available.
@@ -81,14 +104,17 @@ pub struct RegionState {
     pub pages: u32,
     /// The view of the program.
     pub program: PageMapping,
-    /// Mapping that all places share: the contents of pages, followed by a word for each page, see `region`.
+    /// The contents of pages, followed by a word for each page, see `region`. All places share it; in a region that
+    /// spans hosts it is this place's own.
     pub frames: PageMapping,
+    /// Pages travel over sockets, because the region spans hosts.
+    pub has_sockets: bool,
     pub fault: Userfault,
     /// By page: 0 not mapped, 1 to read, 2 to write; plus [`REVOKING`].
     pub states: Box<[AtomicU8]>,
     /// By page: guards of this place that hold it.
     pub pins: Box<[AtomicU32]>,
-    /// Revocations that wait for a guard.
+    /// Revocations, and differences of other places, that wait for a guard.
     pub deferred: AtomicU32,
     /// The page that the worker waits for times 2, plus 1 to write.
     pub wanted: AtomicU64,
@@ -96,6 +122,9 @@ pub struct RegionState {
     pub lost: AtomicU64,
     pub counts: Counts,
     pub release: Mutex<ReleasePages>,
+    /// Differences on their way to other hosts.
+    pub differences: Differences,
+    pub locks: Mutex<LockWaits>,
     /// The inlet of the own service thread.
     pub bell: Mutex<File>,
 }
@@ -176,10 +205,20 @@ impl RegionState {
     /// Of the worker: ends a pin.
     pub fn unpin(&self, page: PageNumber) {
         self.pins[page.index()].fetch_sub(1, Ordering::SeqCst);
+        self.wake_deferred();
+    }
+
+    /// Of the worker, after the end of a guard: lets the service thread look again at what waits for one.
+    pub fn wake_deferred(&self) {
         if self.deferred.load(Ordering::SeqCst) > 0 {
             // If the pipe is full, the service thread has reasons enough to look.
-            let _ = self.bell.lock().expect("no holder panics").write_all(&BELL);
+            self.ring();
         }
+    }
+
+    /// Of the worker: makes the service thread look at what is deferred and what is to be sent.
+    pub fn ring(&self) {
+        let _ = self.bell.lock().expect("no holder panics").write_all(&BELL);
     }
 
     /// Of the service thread: lets the program access a page, and wakes the worker if it waits for it.
@@ -198,12 +237,13 @@ impl RegionState {
         self.fault.map(&self.program, page.index(), access == PageAccess::Read)
     }
 
-    /// Of the service thread: takes a page from the program, unless it is pinned; returns whether it did.
-    pub fn take(&self, page: PageNumber, keeps_read: bool) -> Result<bool, RegionError> {
+    /// Of the service thread: takes a page from the program, unless it is pinned. Returns what the program could do
+    /// with it before, or `None` if it is pinned.
+    pub fn take(&self, page: PageNumber, keeps_read: bool) -> Result<Option<PageAccess>, RegionError> {
         let index = page.index();
-        self.states[index].fetch_or(REVOKING, Ordering::SeqCst);
+        let before = self.states[index].fetch_or(REVOKING, Ordering::SeqCst) & !REVOKING;
         if self.pins[index].load(Ordering::SeqCst) > 0 {
-            return Ok(false);
+            return Ok(None);
         }
         let bytes = index * PAGE_BYTES..(index + 1) * PAGE_BYTES;
         if keeps_read {
@@ -213,7 +253,20 @@ impl RegionState {
         }
         self.states[index].store(u8::from(keeps_read), Ordering::SeqCst);
         add(&self.counts.revoked, 1);
-        Ok(true)
+        let writes = before >= RegionState::level(PageAccess::Write);
+        Ok(Some(if writes { PageAccess::Write } else { PageAccess::Read }))
+    }
+
+    /// Of the service thread: copies the content of a page out of the frames.
+    pub fn frame(&self, page: PageNumber) -> Vec<u8> {
+        let words = page.index() * PAGE_BYTES / 8..(page.index() + 1) * PAGE_BYTES / 8;
+        words.flat_map(|word| self.frames.word64(word).load(Ordering::Relaxed).to_ne_bytes()).collect()
+    }
+
+    /// Of the service thread: a page has arrived from another host. The program must not have it.
+    pub fn set_frame(&self, page: PageNumber, content: &[u8]) {
+        self.frames.store_page(page.index(), content);
+        add(&self.counts.bytes, content.len());
     }
 
     /// Accesses a page without changing it.
@@ -226,16 +279,34 @@ impl RegionState {
         };
     }
 
+    /// The locks of this place.
+    pub fn lock_waits(&self) -> MutexGuard<'_, LockWaits> {
+        self.locks.lock().expect("no holder panics")
+    }
+
+    /// Of the service thread: a lock is held for the request with this ticket.
+    pub fn lock_granted(&self, number: u32, ticket: u32) {
+        self.lock_waits().granted.insert(number, ticket);
+        self.wake_lock_wait();
+    }
+
+    /// Of the service thread: lets the worker look again, for a grant or a loss.
+    pub fn wake_lock_wait(&self) {
+        let waker = self.lock_waits().waker.take();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
     /// Returns what was counted so far.
     pub fn counted(&self) -> RegionCounts {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Counts { faults, pages, revoked, messages, bytes } = &self.counts;
+        let Counts { faults, pages, revoked, messages, bytes, locks } = &self.counts;
         RegionCounts {
             faults: load(faults),
             pages: load(pages),
             revoked: load(revoked),
             messages: load(messages),
             bytes: load(bytes),
+            locks: load(locks),
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, UserfaultfdFlags};
 use std::ffi::c_void;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a page. A system whose pages are larger is refused by the kernel, which wants whole pages of its own.
 pub const PAGE_BYTES: usize = 4096;
@@ -129,6 +129,14 @@ impl PageMapping {
         // NEED: memory that others change.
         // SOUND: mapped, in bounds, aligned because the base is a page.
         unsafe { &*self.at(index * 4, 4).cast::<AtomicU32>() }
+    }
+
+    /// Stores the content of page `page`, of [`PAGE_BYTES`] bytes; what is missing keeps its value.
+    pub fn store_page(&self, page: usize, content: &[u8]) {
+        for (word, bytes) in (page * PAGE_BYTES / 8..).zip(content.chunks_exact(8).take(PAGE_BYTES / 8)) {
+            let value = u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+            self.word64(word).store(value, Ordering::Relaxed);
+        }
     }
 
     /// The word number `index`, of 8 bytes.

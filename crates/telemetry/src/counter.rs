@@ -42,6 +42,8 @@ pub enum CounterGroup {
     Aggregators,
     /// Shared objects.
     Objects,
+    /// Arrays that places share page by page.
+    Pages,
 }
 
 /// Description of a counter.
@@ -187,6 +189,19 @@ counters! {
             "Guards of shared objects granted to another place.";
         ObjectFlushes, "object_flushes", "flushes", Count, "object_flushes",
             "Times that caches had to invalidate or write back a shared object.";
+    }
+    Pages {
+        PageFaults, "page_faults", "faults", Count, "page_faults",
+            "Page faults in arrays that places share page by page.";
+        PagesFetched, "pages_fetched", "pages", Count, "pages_fetched",
+            "Pages of shared arrays that arrived: as a permission, or as a copy.";
+        PagesRevoked, "pages_revoked", "pages", Count, "pages_revoked",
+            "Pages of shared arrays given up to other places, and copies that were dropped.";
+        PageMessages, "page_messages", "messages", Count, "page_messages",
+            "Messages about pages and locks of shared arrays to other places.";
+        PageBytes, "page_bytes", "bytes", Count, "page_copied_bytes",
+            "Bytes of pages and of differences of pages that were copied.";
+        RegionLocks, "region_locks", "locks", Count, "region_locks", "Locks of shared arrays acquired.";
     }
 }
 

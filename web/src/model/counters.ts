@@ -83,6 +83,18 @@ export interface CounterColumns {
     object_hand_overs?: number[];
     /** Times that caches had to invalidate or write back a shared object. In flushes. */
     object_flushes?: number[];
+    /** Page faults in arrays that places share page by page. In faults. */
+    page_faults?: number[];
+    /** Pages of shared arrays that arrived: as a permission, or as a copy. In pages. */
+    pages_fetched?: number[];
+    /** Pages of shared arrays given up to other places, and copies that were dropped. In pages. */
+    pages_revoked?: number[];
+    /** Messages about pages and locks of shared arrays to other places. In messages. */
+    page_messages?: number[];
+    /** Bytes of pages and of differences of pages that were copied. In bytes. */
+    page_bytes?: number[];
+    /** Locks of shared arrays acquired. In locks. */
+    region_locks?: number[];
 }
 
 /** Those that each run has. */

@@ -3,15 +3,18 @@
 //! Two state machines. [`PermissionNode`] is one place of the models [`Consistency::Exclusive`] and
 //! [`Consistency::Strong`]: a directory at the home of each page grants a permission after it has revoked those that
 //! conflict with it. [`ReleaseCache`] is one place of [`Consistency::Release`]: pages are copied from their homes,
-//! changed beside a twin, and written back as differences. Neither knows how pages are mapped or moved.
+//! changed beside a twin, and written back as differences. Neither knows how pages are mapped or moved. A
+//! [`LockNode`] is one place of the locks of a region, in all models.
 
 mod cache;
 mod directory;
+mod lock;
 mod node;
 #[cfg(test)]
 mod tests;
 
 pub use cache::{CacheAction, ReleaseCache};
+pub use lock::{LockAction, LockMessage, LockNode, LockNumber};
 pub use node::{PageAction, PermissionNode};
 
 use serde::{Deserialize, Serialize};

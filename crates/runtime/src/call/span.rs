@@ -27,8 +27,10 @@ pub const PUT: &str = "put →";
 pub const GET: &str = "get ←";
 /// Name of the span of a window's fence.
 pub const FENCE: &str = "fence";
-/// Name of the span of a window's lock.
+/// Name of the span of the wait for a lock of a window, or of an array that places share page by page.
 pub const LOCK: &str = "lock";
+/// Name of the span of a guard of an array that places share page by page, in which its pages arrive.
+pub const PAGES: &str = "pages ←";
 /// Name of the span of the whole run.
 pub(crate) const RUN: &str = "the whole run";
 

@@ -15,7 +15,7 @@ use std::process::Command;
 const HOUSE: &str = "xtask";
 
 /// Programs whose packages may have features of their own: few people ask for them, so they are built once more.
-const APART: &[&str] = &["jacobi"]; // `svm`, which no other program needs
+const APART: &[&str] = &["jacobi", "hashtable", "prk"]; // `svm`, which no other program needs
 
 /// The packages of a program: of each the features, and the packages that it uses itself.
 type Packages<'a> = BTreeMap<&'a str, (&'a str, BTreeSet<&'a str>)>;

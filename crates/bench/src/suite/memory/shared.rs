@@ -184,6 +184,14 @@ const PAGE_FAULTS: Group = Group {
         fault("fault-read", "a page to read, from another process", "read_us"),
         fault("fault-write", "a page to write, from another process", "write_us"),
         Row { targets: &[], ..fault("fault-alone", "a page that no other place has", "alone_us") },
+        Row {
+            targets: &[],
+            ..fault(
+                "fault-socket",
+                "a page to read, over a socket of the loopback interface",
+                "socket_read_us",
+            )
+        },
     ],
 };
 

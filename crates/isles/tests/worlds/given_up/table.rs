@@ -81,6 +81,7 @@ const NOT_GIVEN_UP: &[Row] = &[
     ("services/hubs/mod", "makes handles at all places, as those of other handles, which are given up", &["open"]),
     ("isles/svm", "not of the loopback; what it awaits are collectives of teams, which are given up",
         &["new", "barrier", "close"]),
+    ("isles/svm", "not of the loopback; given up in the tests of the crate isles-svm", &["lock"]),
 ];
 
 /// Functions that never wait on the loopback, so that they cannot be given up while they do.

@@ -2,6 +2,7 @@
 //!
 //! `ISLES_TEST_SEEDS` says how many random programs; `ISLES_SEED` names one.
 
+mod lock;
 mod permission;
 mod release;
 

@@ -1,10 +1,12 @@
 //! The model release: random programs without data races beside a sequential memory.
 //!
 //! Words of a page are written by different places in one round; rounds end at a barrier, which releases and acquires.
-//! Some words are changed under a lock only. Fetches and differences take their time, and others happen meanwhile.
+//! Some words are changed under the lock of their page only. Fetches, differences and messages of locks take their
+//! time, and others happen meanwhile.
 
-use super::super::{PageAccess, PageNumber, ReleaseCache};
+use super::super::{LockAction, LockMessage, LockNode, LockNumber, PageAccess, PageNumber, ReleaseCache};
 use super::{Choices, seeds};
+use crate::PlaceId;
 use std::collections::{BTreeMap, VecDeque};
 
 const WORDS: usize = 4;
@@ -25,7 +27,7 @@ enum Operation {
         word: usize,
         value: u32,
     },
-    /// Adds 1 to the word under the lock of the world.
+    /// Adds 1 to word 0 under the lock of the page.
     Locked {
         page: usize,
     },
@@ -39,27 +41,32 @@ enum ProgramStep {
         page: usize,
         content: Option<Content>,
     },
+    /// The lock is requested; its grant, with a release and an acquire, precedes the access.
+    Locking {
+        lock: LockNumber,
+    },
     /// Differences are under way; then the lock is given back, or the barrier is reached.
     Releasing {
-        frees_lock: bool,
+        frees_lock: Option<LockNumber>,
     },
     AtBarrier,
 }
 
 struct ReleasePlace {
     cache: ReleaseCache,
+    locks: LockNode,
     copies: BTreeMap<usize, (Content, Option<Content>)>,
     differences: VecDeque<(usize, Content, Content)>,
     program: VecDeque<Operation>,
     current_step: ProgramStep,
-    has_lock: bool,
 }
 
 struct ReleaseWorld {
     places: Vec<ReleasePlace>,
     homes: Vec<Content>,
     truth: Vec<Content>,
-    lock_is_taken: bool,
+    /// Messages of locks under way, by receiver and sender.
+    links: Vec<Vec<VecDeque<LockMessage>>>,
 }
 
 /// Word 0 of each page is changed under the lock; the others have one writer in a round, or only readers.
@@ -87,19 +94,19 @@ fn deal_round(choices: &mut Choices, world: &mut ReleaseWorld) {
 
 impl ReleaseWorld {
     fn new(places: usize, pages: usize) -> ReleaseWorld {
-        let place = || ReleasePlace {
+        let place = |here: usize| ReleasePlace {
             cache: ReleaseCache::new(pages as u32),
+            locks: LockNode::new(PlaceId(here as u32), places as u32),
             copies: BTreeMap::new(),
             differences: VecDeque::new(),
             program: VecDeque::new(),
             current_step: ProgramStep::Next,
-            has_lock: false,
         };
         ReleaseWorld {
-            places: (0..places).map(|_| place()).collect(),
+            places: (0..places).map(place).collect(),
             homes: vec![[0; WORDS]; pages],
             truth: vec![[0; WORDS]; pages],
-            lock_is_taken: false,
+            links: vec![vec![VecDeque::new(); places]; places],
         }
     }
 
@@ -108,7 +115,7 @@ impl ReleaseWorld {
     }
 
     /// Begins a release at the place: its changes are in flight from now on.
-    fn begin_release(&mut self, place: usize, frees_lock: bool) {
+    fn begin_release(&mut self, place: usize, frees_lock: Option<LockNumber>) {
         let ReleasePlace { cache, copies, differences, current_step, .. } = &mut self.places[place];
         for page in cache.release() {
             let (content, twin) = copies.get_mut(&page.index()).expect("a dirty page has a copy");
@@ -135,18 +142,19 @@ impl ReleaseWorld {
                 self.places[place].copies.insert(page, (content, None));
                 self.places[place].current_step = ProgramStep::Next;
             }
+            ProgramStep::Locking { lock } => {
+                let lock = *lock;
+                return self.places[place].locks.holds(lock) && self.enter(place);
+            }
             ProgramStep::Releasing { frees_lock } => {
                 let frees_lock = *frees_lock;
-                if let Some((page, now, before)) = self.places[place].differences.pop_front() {
-                    for word in (0..WORDS).filter(|word| now[*word] != before[*word]) {
-                        self.homes[page][word] = now[word];
-                    }
-                } else if frees_lock {
-                    self.lock_is_taken = false;
-                    self.places[place].has_lock = false;
+                if self.write_difference(place) {
+                    return true;
+                }
+                self.places[place].current_step = ProgramStep::AtBarrier;
+                if let Some(lock) = frees_lock {
                     self.places[place].current_step = ProgramStep::Next;
-                } else {
-                    self.places[place].current_step = ProgramStep::AtBarrier;
+                    self.lock_step(place, |node, out| node.release(lock, out));
                 }
             }
             ProgramStep::Next => return self.operate(place),
@@ -156,7 +164,7 @@ impl ReleaseWorld {
 
     fn operate(&mut self, place: usize) -> bool {
         let Some(operation) = self.places[place].program.front().copied() else {
-            self.begin_release(place, false);
+            self.begin_release(place, None);
             return true;
         };
         let (page, word, access) = match operation {
@@ -164,20 +172,11 @@ impl ReleaseWorld {
             Operation::Write { page, word, .. } => (page, word, PageAccess::Write),
             Operation::Locked { page } => (page, 0, PageAccess::Write),
         };
-        if matches!(operation, Operation::Locked { .. }) && !self.places[place].has_lock {
-            if self.lock_is_taken {
-                return false;
-            }
-            (self.lock_is_taken, self.places[place].has_lock) = (true, true);
-            // Changes go home before the copies are dropped; here all at once, because the lock is held.
-            self.begin_release(place, true);
-            while let Some((page, now, before)) = self.places[place].differences.pop_front() {
-                for word in (0..WORDS).filter(|word| now[*word] != before[*word]) {
-                    self.homes[page][word] = now[word];
-                }
-            }
-            self.places[place].current_step = ProgramStep::Next;
-            self.acquire(place);
+        let lock = LockNumber(page as u32);
+        let is_locked = matches!(operation, Operation::Locked { .. });
+        if is_locked && !self.places[place].locks.holds(lock) {
+            self.places[place].current_step = ProgramStep::Locking { lock };
+            self.lock_step(place, |node, out| node.request(lock, out));
             return true;
         }
         if !self.is_home(place, page) && !self.is_mapped(place, page, access) {
@@ -186,10 +185,45 @@ impl ReleaseWorld {
         }
         self.access(place, page, word, operation);
         self.places[place].program.pop_front();
-        if matches!(operation, Operation::Locked { .. }) {
-            self.begin_release(place, true);
+        if is_locked {
+            self.begin_release(place, Some(lock));
         }
         true
+    }
+
+    /// Writes the next difference of a release to its home; false if there is none.
+    fn write_difference(&mut self, place: usize) -> bool {
+        let Some((page, now, before)) = self.places[place].differences.pop_front() else { return false };
+        for word in (0..WORDS).filter(|word| now[*word] != before[*word]) {
+            self.homes[page][word] = now[word];
+        }
+        true
+    }
+
+    /// The grant of a lock has arrived: changes go home before the copies are dropped.
+    fn enter(&mut self, place: usize) -> bool {
+        self.begin_release(place, None);
+        while self.write_difference(place) {}
+        self.acquire(place);
+        self.places[place].current_step = ProgramStep::Next;
+        true
+    }
+
+    fn lock_step(&mut self, place: usize, step: impl FnOnce(&mut LockNode, &mut Vec<LockAction>)) {
+        let mut actions = Vec::new();
+        step(&mut self.places[place].locks, &mut actions);
+        for action in actions {
+            if let LockAction::Send { to, message } = action {
+                self.links[to.index()][place].push_back(message);
+            }
+        }
+    }
+
+    /// Delivers a message of a lock from one place to another, if there is one.
+    fn deliver(&mut self, from: usize, to: usize) {
+        if let Some(message) = self.links[to][from].pop_front() {
+            self.lock_step(to, |node, out| node.receive(PlaceId(from as u32), message, out));
+        }
     }
 
     fn is_mapped(&self, place: usize, page: usize, access: PageAccess) -> bool {
@@ -240,6 +274,7 @@ fn random_programs_without_races_see_a_sequential_memory() {
             let mut turns = 0;
             while world.places.iter().any(|place| !matches!(place.current_step, ProgramStep::AtBarrier)) {
                 world.act(choices.below(places));
+                world.deliver(choices.below(places), choices.below(places));
                 turns += 1;
                 assert!(turns < 1_000_000, "seed {seed}: a wait without end");
             }
