@@ -148,8 +148,9 @@ fn add_star<const R: usize>(input: &ArrayPart<f64, 2>, output: &mut ArrayPart<f6
 }
 
 /// Adds the star around each point of a line to `sums`. `line` has `R` points more at each end; `above` and `below` are
-/// the lines at distances 1 to `R`.
-#[inline]
+/// the lines at distances 1 to `R`, as long as `sums`. Inlined, because the loop is vectorized only if the compiler
+/// knows these lengths.
+#[inline(always)]
 pub(super) fn add_line<const R: usize>(
     line: &[f64],
     above: [&[f64]; R],
@@ -157,9 +158,6 @@ pub(super) fn add_line<const R: usize>(
     sums: &mut [f64],
 ) {
     let weights: [f64; R] = std::array::from_fn(|index| 1.0 / (2.0 * (index + 1) as f64 * R as f64));
-    let width = sums.len();
-    let (line, above, below) =
-        (&line[..width + 2 * R], above.map(|line| &line[..width]), below.map(|line| &line[..width]));
     for (column, sum) in sums.iter_mut().enumerate() {
         let mut star = 0.0;
         for index in 0..R {

@@ -91,13 +91,14 @@ fn sweep<const R: usize>(
     let mut sums = output.write(cells.clone())?;
     let read = source.read(first * order..last * order)?;
     let mut next = target.write(cells)?;
+    let width = order - 2 * R;
     let line = |row: usize| &read[(row - first) * order..][..order];
     for (row, sums) in own.clone().zip(sums.chunks_exact_mut(order)) {
         if (R..order - R).contains(&row) {
-            let above: [&[f64]; R] = std::array::from_fn(|index| &line(row - 1 - index)[R..]);
-            let below: [&[f64]; R] = std::array::from_fn(|index| &line(row + 1 + index)[R..]);
+            let above: [&[f64]; R] = std::array::from_fn(|index| &line(row - 1 - index)[R..][..width]);
+            let below: [&[f64]; R] = std::array::from_fn(|index| &line(row + 1 + index)[R..][..width]);
             work(Work::new().floats((order * (8 * R + 4)) as u64));
-            add_line::<R>(line(row), above, below, &mut sums[R..order - R]);
+            add_line::<R>(&line(row)[..width + 2 * R], above, below, &mut sums[R..][..width]);
         }
     }
     for (row, next) in own.clone().zip(next.chunks_exact_mut(order)) {

@@ -175,11 +175,11 @@ pub fn path_networkx(effort: Effort) {
     print_figure("search_ms", figure(&output, "search_ms"));
 }
 
-/// The example of the crate of shared pages. Prints `read_us`, `write_us` and `alone_us`.
+/// The example of the crate of shared pages. Prints `read_us`, `write_us`, `alone_us` and `socket_read_us`.
 pub fn svm_faults(_: Effort) {
     let program = built_example("isles-svm", "faults").unwrap_or_else(|missing| panic!("{}", missing.why));
     let output = Output::of(&mut Command::new(program), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
-    for name in ["read_us", "write_us", "alone_us"] {
+    for name in ["read_us", "write_us", "alone_us", "socket_read_us"] {
         print_figure(name, figure(&output, name));
     }
 }
