@@ -56,7 +56,7 @@ pub struct Hashtable {
 
     /// Seed of keys, values and kinds of operations
     #[arg(long, value_name = "N", default_value = "1")]
-    seed: u64,
+    random_seed: u64,
 
     /// Consistency model of pages
     #[arg(long, default_value = "release", value_parser = model_parser())]
@@ -69,7 +69,7 @@ pub struct TableInput {
     operations: u64,
     keys: u64,
     lookups: u64,
-    seed: u64,
+    random_seed: u64,
     model: Consistency,
     layout: TableLayout,
 }
@@ -84,7 +84,7 @@ enum TableOperation {
 impl TableInput {
     /// Returns operation number `index`.
     fn operation(&self, index: u64) -> TableOperation {
-        let number = mix(mix(self.seed) ^ index);
+        let number = mix(mix(self.random_seed) ^ index);
         let key = mix(number) % self.keys;
         let kind = number % 100;
         if kind < self.lookups {
@@ -155,11 +155,11 @@ impl Application for Hashtable {
     }
 
     fn open(&self, _: u32) -> Result<TableInput, Failure> {
-        let Hashtable { operations, keys, lookups, seed, model, locks } = *self;
+        let Hashtable { operations, keys, lookups, random_seed, model, locks } = *self;
         let layout = TableLayout::new(keys, 1 << locks);
         check_memory::<Slot>(&[layout.slots()])
             .map_err(|error| Failure::Usage(format!("--keys: {error}")))?;
-        Ok(TableInput { operations, keys, lookups, seed, model, layout })
+        Ok(TableInput { operations, keys, lookups, random_seed, model, layout })
     }
 
     fn heading(&self, input: &TableInput) -> String {

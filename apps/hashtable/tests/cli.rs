@@ -37,7 +37,7 @@ fn the_content_is_that_of_a_sequential_map_by_each_model_at_any_number_of_places
             }
         }
     }
-    let other = document("--operations 600 --keys 9 --locks 0 --seed 2 --places 2 --machine threads");
+    let other = document("--operations 600 --keys 9 --locks 0 --random-seed 2 --places 2 --machine threads");
     assert_ne!(other["digest"], document("--operations 600 --keys 9 --locks 0 --places 2")["digest"]);
 }
 

@@ -4,7 +4,7 @@
 //! protocol `ring`, which is the link driver of the paper. What the kernel costs is calibrated: a switch and a packet
 //! on the loop, a copy on the port of one core. Of two cores, the cost of words and of the wake of a task are in the
 //! chip file, the words chosen with the figures near and far in view. Its tables of other processors are not modelled.
-//! Invariant: every row could come out on the wrong side, but for those that say that they are inputs of the chip file.
+//! Invariant: every row could come out on the wrong side, but for those of interrupts, which are inputs.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -79,10 +79,9 @@ fn semaphore_loop() -> Result<Vec<Row>, Failure> {
 }
 
 /// Returns the rows on the time from an interrupt to the first instruction of a task, unloaded: the chip files have
-/// both, taken from the paper, so these rows show the inputs and test nothing.
+/// both.
 fn interrupts() -> Vec<Row> {
-    let reading = "an input: the chip file has this figure, and no program is run";
-    let family = Family { unit: "us", source: "004:2087", reading, ..NEAR };
+    let family = Family { unit: "us", source: "004:2087", ..NEAR };
     let wake = |name: &str, time: fn(TimingTable<HopCost>) -> Option<HopCost>| {
         let chip = Chip::find(name).unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"));
         time(chip.default_preset().times()).map_or(f64::NAN, |cost| cost.over(0).nanoseconds() / 1e3)
