@@ -24,7 +24,7 @@ use std::time::Duration;
 /// measured before items have filled the queues of all groups.
 const REBALANCED_FIRST: [u64; 3] = [16, 64, 256];
 
-/// Items between two later looks of [`process`](super::process) whether other groups are faster.
+/// Items between later checks by [`process`](super::process) whether other groups are faster.
 const REBALANCED_APART: u64 = 512;
 
 /// Returns `true` if stages are looked at before this item.
@@ -47,7 +47,7 @@ impl<P: Pipeline> Clone for RunningPipeline<P> {
 pub(super) struct PipelineState<P: Pipeline> {
     pub(super) local: PlaceLocal<LocalPipeline<P>>,
     pub(super) options: Options,
-    /// The number of places that was asked for; the groups may use fewer.
+    /// The requested number of places; the groups may use fewer.
     pub(super) cores: Cell<usize>,
     /// The places that it may use.
     pub(super) usable: RefCell<Vec<Place>>,

@@ -1,7 +1,8 @@
 //! The groups of a pipeline as tasks: started by one task that waits for them all.
 //!
-//! They are tasks of a finish of their own, whatever finish the program resizes in. Invariant: after `Stop` no group is
-//! started, and the outcome is there from when all have ended until others are started: who waits for it may give up.
+//! They are tasks of a finish of their own, whatever finish the program resizes in. Invariant: no group
+//! starts after `Stop`. The outcome stays from the end of all groups until others start, so a caller may stop waiting for
+//! it and ask again.
 
 use super::Pipeline;
 use super::local::LocalPipeline;

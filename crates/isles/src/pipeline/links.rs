@@ -77,7 +77,7 @@ impl GroupInput {
         }
     }
 
-    /// Receives from a replica of which no packet waits for its turn.
+    /// Receives from a replica that has no packet waiting for its turn.
     async fn recv_any(&self) -> (usize, std::result::Result<StagePacket, RecvError>) {
         let taken_from = (0..self.receivers.len()).filter(|replica| self.merge.takes_from(*replica));
         let mut received: Vec<_> =

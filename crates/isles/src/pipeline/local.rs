@@ -204,7 +204,7 @@ impl<P: Pipeline> LocalPipeline<P> {
         }
     }
 
-    /// Takes in a stage from another place, for the group of `epoch`, unless that is given up.
+    /// Accepts a stage from another place for the group of `epoch`, unless that group was given up.
     pub(super) fn deliver(&self, epoch: u64, SavedStage { stage, state }: SavedStage) {
         let arrival = StageArrival { epoch, stage, form: ArrivalForm::State(state) };
         self.arrivals.atomic(|arrivals| {

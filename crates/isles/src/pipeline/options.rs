@@ -57,8 +57,7 @@ impl Options {
         self.cores.unwrap_or(self.usable_places().len().min(costs.places_max()))
     }
 
-    /// Checks everything for a pipeline whose stages cost `costs` as long as nobody knows better; returns its first
-    /// partition.
+    /// Checks the options and returns the first partition, which assumes `costs` until the stages are measured.
     pub(super) fn check(&self, costs: StageCosts) -> Result<Partition> {
         let stages = costs.stages();
         if !(1..=1 << 20).contains(&self.queue) {
