@@ -1,8 +1,8 @@
 //! The groups of a pipeline as tasks: started by one task that waits for them all.
 //!
 //! They are tasks of a finish of their own, whatever finish the program resizes in. Invariant: no group
-//! starts after `Stop`. The outcome stays from the end of all groups until others start, so a caller may stop waiting for
-//! it and ask again.
+//! starts after `Stop`. The outcome stays from the end of all groups until others start, so a caller may stop waiting
+//! for it and ask again.
 
 use super::Pipeline;
 use super::local::LocalPipeline;
