@@ -1,13 +1,15 @@
 //! The application `port-throughput`: a task sends packets of one length to another one through a port.
 //!
 //! The receiver takes one packet before it measures, and then as many as are asked for; both wait at the port, so one
-//! packet is under way (OpenComRTOS, section IV.D). Invariant: the receiver's digest is that of the packets that the
-//! sender makes, under every map.
+//! packet is under way (OpenComRTOS, section IV.D). With `--hand-over` the data stays in a buffer of shared memory: the
+//! packet says which, the receiver locks it, copies it, and gives it back. Invariant: the receiver's digest is that of
+//! the packets that the sender makes, under every map.
 
 use crate::program::{Digest, HubArguments, HubProgram};
-use clap::{Args, value_parser};
-use isles::hub::{HubDescription, HubKind, HubMap, HubTask, Wait};
+use clap::{Args, ValueEnum, value_parser};
+use isles::hub::{HubDescription, HubId, HubKind, HubMap, HubTask, Wait};
 use isles::prelude::*;
+use isles::{Mapping, MemoryKind, Shared, SharedOptions};
 use isles_app::Failure;
 use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
@@ -24,15 +26,45 @@ pub struct PortThroughput {
     #[arg(long, value_name = "N", default_value = "1000", value_parser = value_parser!(u32).range(1..u32::MAX as i64))]
     packets: u32,
 
+    /// Hand the data over in a buffer of shared memory, cached in this way on a modelled chip
+    #[arg(long, value_name = "MEMORY")]
+    hand_over: Option<BufferMemory>,
+
     #[command(flatten)]
     hubs: HubArguments,
 }
+
+/// Caching of the buffer that is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BufferMemory {
+    /// Not at all
+    Uncached,
+    /// In both caches
+    Cached,
+    /// In the first cache, written through
+    Through,
+}
+
+impl BufferMemory {
+    fn kind(self) -> MemoryKind {
+        match self {
+            BufferMemory::Uncached => MemoryKind::Uncached,
+            BufferMemory::Cached => MemoryKind::Cached,
+            BufferMemory::Through => MemoryKind::Through,
+        }
+    }
+}
+
+/// The buffer that sender and receiver hand over to each other.
+type SharedBuffer = Shared<Mapping<u8>>;
 
 /// The packets that are sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Packets {
     bytes: u32,
     count: u32,
+    hand_over: Option<BufferMemory>,
 }
 
 /// The result of a task: the digest of all packets, and the time of all but the first at the receiver.
@@ -61,13 +93,27 @@ fn describe(packets: Packets) -> HubDescription {
         .task("sender", 20)
         .task("receiver", 20)
         .hub("port", HubKind::Port)
-        .packet_bytes(packets.bytes)
+        .hub("buffer", HubKind::Resource { ceiling: 0 })
+        .hub("returned", HubKind::Semaphore { count: 1 })
+        .packet_bytes(packets.bytes.max(DESCRIPTOR_BYTES as u32))
+}
+
+/// Description of a buffer: its address, its length, and the resource that locks it.
+const DESCRIPTOR_BYTES: usize = 12;
+
+/// The packet that hands a buffer over.
+fn descriptor(buffer: &SharedBuffer, bytes: u32, lock: HubId) -> [u8; DESCRIPTOR_BYTES] {
+    let mut packet = [0; DESCRIPTOR_BYTES];
+    packet[..4].copy_from_slice(&(buffer.home().index() as u32).to_le_bytes());
+    packet[4..8].copy_from_slice(&bytes.to_le_bytes());
+    packet[8..].copy_from_slice(&lock.0.to_le_bytes());
+    packet
 }
 
 /// Port and receiver at one place, the sender at another.
 fn usual_map(places: u32) -> HubMap {
     let other = u32::from(places > 1);
-    HubMap::of([("sender", 0), ("receiver", other), ("port", other)])
+    HubMap::of([("sender", 0), ("receiver", other), ("port", other), ("buffer", other), ("returned", 0)])
 }
 
 /// The data of a packet: its number, and bytes that follow from it.
@@ -78,21 +124,54 @@ fn fill(data: &mut [u8], number: u32) {
     }
 }
 
-async fn body(task: HubTask, packets: Packets) -> isles::Result<Transferred> {
-    let port = task.port("port")?;
-    let (count, mut digest) = (packets.count + 1, Digest::new());
+async fn body(
+    task: HubTask,
+    (packets, buffer): (Packets, Option<SharedBuffer>),
+) -> isles::Result<Transferred> {
+    let buffer = buffer.as_ref();
     if task.name() == "sender" {
-        let mut data = vec![0; packets.bytes as usize];
-        for number in 0..count {
-            fill(&mut data, number);
-            digest.add(&data[..data.len().min(4)]);
-            task.put(port, &data, Wait::Forever).await?;
-        }
-        return Ok(Transferred { digest: digest.0, nanoseconds: 0 });
+        send(&task, packets, buffer).await
+    } else {
+        receive(&task, packets, buffer).await
     }
-    let mut begun = now();
-    for number in 0..count {
-        let data = task.get(port, Wait::Forever).await?;
+}
+
+async fn send(task: &HubTask, packets: Packets, buffer: Option<&SharedBuffer>) -> isles::Result<Transferred> {
+    let (port, lock, returned) = (task.port("port")?, task.resource("buffer")?, task.semaphore("returned")?);
+    let (mut data, mut digest) = (vec![0; packets.bytes as usize], Digest::new());
+    for number in 0..=packets.count {
+        fill(&mut data, number);
+        digest.add(&data[..data.len().min(4)]);
+        let Some(buffer) = buffer else {
+            task.put(port, &data, Wait::Forever).await?;
+            continue;
+        };
+        task.test(returned, Wait::Forever).await?;
+        let mut filling = buffer.write().await?;
+        filling.write(0, &data);
+        filling.release().await;
+        task.put(port, &descriptor(buffer, packets.bytes, lock), Wait::Forever).await?;
+    }
+    Ok(Transferred { digest: digest.0, nanoseconds: 0 })
+}
+
+async fn receive(
+    task: &HubTask,
+    packets: Packets,
+    buffer: Option<&SharedBuffer>,
+) -> isles::Result<Transferred> {
+    let (port, lock, returned) = (task.port("port")?, task.resource("buffer")?, task.semaphore("returned")?);
+    let (mut begun, mut digest) = (now(), Digest::new());
+    for number in 0..=packets.count {
+        let mut data = task.get(port, Wait::Forever).await?;
+        if let Some(buffer) = buffer {
+            let is_it = data == descriptor(buffer, packets.bytes, lock);
+            data = vec![0; if is_it { packets.bytes as usize } else { 0 }];
+            task.test(lock, Wait::Forever).await?;
+            buffer.read().await?.read(0, &mut data);
+            task.signal(lock, Wait::Forever).await?;
+            task.signal(returned, Wait::Forever).await?;
+        }
         if number == 0 {
             begun = now();
         }
@@ -111,13 +190,14 @@ impl Application for PortThroughput {
     type Input = HubProgram<Packets>;
     type Found = PortThroughputFound;
 
-    fn open(&self, places: u32) -> Result<HubProgram<Packets>, Failure> {
-        let packets = Packets { bytes: self.bytes, count: self.packets };
+    fn open(&self, places: u32) -> Result<Self::Input, Failure> {
+        let packets = Packets { bytes: self.bytes, count: self.packets, hand_over: self.hand_over };
         HubProgram::open(&self.hubs, packets, describe, (usual_map(places), places))
     }
 
-    fn heading(&self, _: &HubProgram<Packets>) -> String {
-        format!("{} packets of {} B through a port", self.packets, self.bytes)
+    fn heading(&self, _: &Self::Input) -> String {
+        let form = if self.hand_over.is_some() { "handed over by" } else { "through" };
+        format!("{} packets of {} B {form} a port", self.packets, self.bytes)
     }
 
     async fn compute(
@@ -126,8 +206,16 @@ impl Application for PortThroughput {
     ) -> isles::Result<(PortThroughputFound, WorkDone)> {
         let _steps = distributor.open_steps();
         distributor.begin_phase("packets");
-        let Packets { bytes, count } = input.arguments;
-        let tasks = input.run(describe, body).await?.tasks;
+        let packets @ Packets { bytes, count, hand_over } = input.arguments;
+        let buffer = match hand_over {
+            None => None,
+            Some(memory) => {
+                // The hubs see to it that one task at a time uses the buffer.
+                let options = SharedOptions::default().memory(memory.kind()).exclusive_by_program();
+                Some(Shared::with(Mapping::new(bytes as usize), options).await?)
+            }
+        };
+        let tasks = input.run_with((packets, buffer), describe, body).await?.tasks;
         let (sender, receiver) = (tasks["sender"], tasks["receiver"]);
         let seconds = receiver.nanoseconds as f64 / 1e9;
         let found = PortThroughputFound {

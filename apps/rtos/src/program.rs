@@ -106,9 +106,22 @@ where
         B: Fn(HubTask, A) -> F + Copy + 'static,
         F: Future<Output = isles::Result<V>>,
     {
+        let arguments = self.arguments.clone();
+        self.run_with(arguments, describe, body).await
+    }
+
+    /// Runs all tasks at their places, with another argument than that of the description.
+    pub async fn run_with<T, V, D, B, F>(self, argument: T, describe: D, body: B) -> isles::Result<HubRun<V>>
+    where
+        T: Serialize + DeserializeOwned + Clone + 'static,
+        V: Serialize + DeserializeOwned + 'static,
+        D: Fn(A) -> HubDescription + Copy + 'static,
+        B: Fn(HubTask, T) -> F + Copy + 'static,
+        F: Future<Output = isles::Result<V>>,
+    {
         let HubProgram { map, costs, arguments } = self;
-        let system = HubSystem::open(arguments.clone(), describe, map, costs).await?;
-        let (values, kernel) = system.run(arguments, body).await?;
+        let system = HubSystem::open(arguments, describe, map, costs).await?;
+        let (values, kernel) = system.run(argument, body).await?;
         Ok(HubRun { tasks: values.into_iter().collect(), kernel })
     }
 }

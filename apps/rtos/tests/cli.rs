@@ -87,6 +87,24 @@ fn loops_and_packets_are_the_same_under_twenty_maps() {
 }
 
 #[test]
+fn a_buffer_that_is_handed_over_carries_the_same_data() {
+    let alone = document(PORT, "--machine loopback --places 1 --packets 20 --bytes 100", &[]);
+    for (machine, places, memory) in [
+        ("loopback", 1, "cached"),
+        ("loopback", 2, "through"),
+        ("threads", 2, "cached"),
+        ("processes", 3, "uncached"),
+        ("chip:scc", 2, "uncached"),
+        ("chip:scc", 2, "through"),
+        ("chip:scc --protocol ring", 2, "cached"),
+    ] {
+        let line = format!("--machine {machine} --places {places} --packets 20 --bytes 100");
+        let found = document(PORT, &line, &["--hand-over", memory]);
+        assert_eq!(found["received"], alone["received"], "{line} --hand-over {memory}");
+    }
+}
+
+#[test]
 fn the_control_loop_runs_under_the_maps_of_the_repository() {
     let alone = document(CONTROL, "--machine loopback --places 1 --steps 40", &[]);
     for (name, places) in [("one", 1), ("two", 2), ("four", 4)] {

@@ -12,7 +12,7 @@ use clap::{ArgMatches, Command as Arguments};
 use isles::{Claim, FLAGS_VARIABLE, Flag, FlagGroup, SETTINGS, SWEEP_VARIABLE, setting};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,6 +80,14 @@ pub fn summary<'a>(
     flags: impl IntoIterator<Item = &'a str>,
 ) -> Result<Value, Failure> {
     result(app, own.iter().map(String::as_str).chain(["--summary", "-"]).chain(flags))
+}
+
+/// The program of the application `app`, which is built if it is not there.
+///
+/// # Errors
+/// There is no such application, or it cannot be built.
+pub fn program(app: &str) -> Result<PathBuf, Failure> {
+    Ok(Companion::application(app).command()?.get_program().into())
 }
 
 /// Runs `app` with these words; returns its standard output, which is JSON.

@@ -256,6 +256,8 @@ pub struct TimingTable<T> {
     pub interrupt: Option<T>,
     /// Additional time for each further target if the port of the interrupt controller is busy.
     pub interrupt_more: Option<T>,
+    /// From the end of a core's own reload counter to the first instruction of the handler of its interrupt.
+    pub counter_interrupt: Option<T>,
     /// From the arrival of an interrupt until the task that waited for it runs; the core is busy with it.
     pub task_wake: Option<T>,
     /// A call of the operating system that does nothing.
@@ -307,6 +309,7 @@ impl TimingTable<Cost> {
             test_and_set: fix(&self.test_and_set),
             interrupt: fix(&self.interrupt),
             interrupt_more: fix(&self.interrupt_more),
+            counter_interrupt: fix(&self.counter_interrupt),
             task_wake: fix(&self.task_wake),
             system_call: fix(&self.system_call),
             stack_send: fix(&self.stack_send),

@@ -158,6 +158,17 @@ impl BareCore {
         }
     }
 
+    /// Halts until the core's own counter ends at `end` and interrupts it; returns with the first instruction of the
+    /// handler. Returns at once if that is past.
+    ///
+    /// # Panics
+    /// If the chip file does not say how long such an interrupt takes (`counter_interrupt`).
+    pub async fn wait_counter(&self, end: Picoseconds) {
+        let span = self.state().counter_interrupt(self.id);
+        self.sleep_until(end + span.expect("the chip file has the time of an interrupt by a core's counter"))
+            .await;
+    }
+
     /// Sets the rate of this core, with the other clocks of `preset`; nothing changes if times at that are not known.
     pub fn set_rate(&self, chip: &Chip, preset: &Preset, rate: Rate) {
         self.state().set_rate(self.id, chip, preset, rate);

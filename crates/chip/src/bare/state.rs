@@ -83,6 +83,8 @@ struct Times {
     second_store: Picoseconds,
     /// Time that a line keeps a controller busy.
     controller_line: Picoseconds,
+    /// Time from the end of a core's own counter to the handler of its interrupt, if the chip file has it.
+    counter_interrupt: Option<Picoseconds>,
     /// Time that a line keeps the buffer of a tile busy.
     port: Picoseconds,
     /// A packet that carries a line.
@@ -114,6 +116,7 @@ impl Times {
             second: times.second_cache?.over(0),
             second_store: times.second_cache_store.or(times.second_cache)?.over(0),
             controller_line: times.controller_line?.over(0),
+            counter_interrupt: times.counter_interrupt.map(|span| span.over(0)),
             port: chip.buffer()?.port_time(line.read.over(0)),
             packet: Train { packets: 1, flits: links.flits(LINE_BYTES as u64) },
         })
@@ -307,6 +310,11 @@ impl BareState {
     pub fn register_end(&mut self, core: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.port_tile);
         self.now + self.times(core).register.over(hops)
+    }
+
+    /// Returns the time from the end of a core's own counter to the handler of its interrupt, if it is known.
+    pub fn counter_interrupt(&self, core: CoreId) -> Option<Picoseconds> {
+        self.times(core).counter_interrupt
     }
 
     /// Returns the end of an access, begun now, to the test-and-set register of `of`.

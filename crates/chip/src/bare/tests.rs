@@ -99,6 +99,13 @@ fn an_interrupt_wakes_a_core_that_waits_and_says_who() {
 }
 
 #[test]
+fn the_interrupt_of_a_counter_takes_cycles_of_its_core() {
+    let end = scc().run(cores(1), |core| async move { core.wait_counter(Picoseconds(1_000_000)).await });
+    // A counter of 1 us, and 349 cycles of 1,875 ps.
+    assert_eq!(end.unwrap().0.abs_diff(1_000_000 + 349 * 1_875), 0);
+}
+
+#[test]
 fn a_line_that_comes_before_an_interrupt_wakes_first() {
     scc()
         .run(cores(2), |core| async move {

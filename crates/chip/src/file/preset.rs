@@ -76,6 +76,7 @@ fn costs(part: &mut Section<'_>, clocks: Option<&Clocks>, findings: &mut Finding
         test_and_set: cost("test_and_set"),
         interrupt: cost("interrupt"),
         interrupt_more: cost("interrupt_more"),
+        counter_interrupt: cost("counter_interrupt"),
         task_wake: cost("task_wake"),
         system_call: cost("system_call"),
         stack_send: cost("stack_send"),

@@ -1,10 +1,10 @@
 //! Transcripts and tables of output in the book hold what their commands print now.
 //!
 //! A block between `<!-- $ COMMAND -->` and `<!-- end -->` is what that command prints, with lines cut at the width of
-//! the page. Run by `./test --long transcripts`, in a release build.
+//! the page; between `<!-- refused: COMMAND -->` and `<!-- end -->` stands its error. Run by `./test --long transcripts`, in a release build.
 
 use crate::pages::write_or_compare;
-use crate::scene::Scene;
+use crate::scene::{Ended, Scene};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 120;
 
 const START: &str = "<!-- $ isles ";
+const REFUSED: &str = "<!-- refused: isles ";
 const GOVERNORS: &str = "<!-- governors of bc power, 48 places -->";
 
 fn pages(folder: &Path) -> Vec<PathBuf> {
@@ -37,6 +38,12 @@ fn cut(line: &str) -> String {
     }
 }
 
+/// Runs a command of a page.
+fn run(command: &str) -> Ended {
+    let arguments: Vec<&str> = command.split(' ').skip(1).collect();
+    Scene::new("transcripts").run(&arguments)
+}
+
 #[test]
 #[ignore = "some minutes; ./test --long transcripts"]
 fn the_pages_hold_what_commands_print() {
@@ -44,10 +51,16 @@ fn the_pages_hold_what_commands_print() {
     let mut checked = 0;
     for page in pages(&docs) {
         let text = fs::read_to_string(&page).unwrap();
+        for mark in text.lines().filter(|line| line.starts_with(REFUSED)) {
+            let command = mark.trim_start_matches("<!-- refused: ").trim_end_matches(" -->");
+            let ended = run(command);
+            assert_eq!(ended.code, Some(2), "{command}: {ended:?}");
+            let error = ended.stderr.lines().find(|line| line.starts_with("error: ")).expect("an error");
+            write_or_compare(&page, mark, &format!("```text\n{}\n```", cut(error)), "transcripts::");
+        }
         for mark in text.lines().filter(|line| line.starts_with(START)) {
             let command = mark.trim_start_matches("<!-- $ ").trim_end_matches(" -->");
-            let arguments: Vec<&str> = command.split(' ').skip(1).collect();
-            let ended = Scene::new("transcripts").run(&arguments);
+            let ended = run(command);
             assert_eq!(ended.code, Some(0), "{command}: {ended:?}");
             let printed: Vec<String> = ended.stdout.trim_end().lines().map(cut).collect();
             let wanted = format!("```text\n$ {command}\n{}\n```", printed.join("\n"));

@@ -213,3 +213,29 @@ async fn a_selection_that_wraps_its_receive_meets_others() -> isles::Result<()> 
     }
     Ok(())
 }
+
+/// Sends three values at once, and takes them when all have come to the home of the channel.
+async fn send_and_count(home: Place, sender: &Sender<u32>, receiver: &Receiver<u32>) -> isles::Result<()> {
+    for value in 0..3 {
+        let sender = sender.clone();
+        spawn(async move { sender.send(value).await });
+    }
+    while at!(home, [receiver] receiver.buffered()).await? != Some(3) {
+        yield_now().await;
+    }
+    for left in (0..3).rev() {
+        receiver.recv().await?;
+        assert_eq!(at!(home, [receiver] receiver.buffered()).await?, Some(left));
+    }
+    Ok(())
+}
+
+#[isles::test]
+async fn a_channel_says_how_many_values_or_senders_wait() -> isles::Result<()> {
+    for (home, capacity) in places().flat_map(|home| [(home, 0), (home, 4)]) {
+        let (sender, receiver) = channel_at::<u32>(home, capacity).await?;
+        assert_eq!(receiver.buffered().is_some(), home == here());
+        finish(send_and_count(home, &sender, &receiver)).await?;
+    }
+    Ok(())
+}

@@ -184,6 +184,11 @@ impl<V> ChannelHome<V> {
         self.buffer.is_empty()
     }
 
+    /// Returns the number of senders at a rendezvous that wait for a receiver; 0 with a buffer.
+    pub fn waiting_senders(&self) -> usize {
+        self.rendezvous.waiting_senders()
+    }
+
     /// Returns `true` if nothing can be sent any more.
     pub fn is_closed(&self) -> bool {
         self.is_closed

@@ -93,6 +93,11 @@ impl<V> Rendezvous<V> {
         Sender { turn, id, choice, asks, waits, value: None }
     }
 
+    /// Returns the number of senders that wait for a receiver.
+    pub(super) fn waiting_senders(&self) -> usize {
+        self.sending.len()
+    }
+
     /// As [`ChannelHome::offer`](super::ChannelHome::offer).
     pub(super) fn offer(
         &mut self,

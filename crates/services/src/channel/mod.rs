@@ -273,9 +273,11 @@ impl<T: CanSend> Receiver<T> {
         Values { receiver: self, next: None, caller: Location::caller() }
     }
 
-    /// Returns the number of values in the buffer; `None` at another place than that of the buffer.
+    /// Returns the number of values in the buffer, or of senders that wait at a rendezvous; `None` at another place
+    /// than that of the buffer. A task elsewhere asks there: `at!(receiver.home(), receiver.buffered()).await?`.
     pub fn buffered(&self) -> Option<usize> {
-        self.0.end.home.as_ref().map(|home| home.borrow().len())
+        let home = self.0.end.home.as_ref()?.borrow();
+        Some(if home.is_rendezvous() { home.waiting_senders() } else { home.len() })
     }
 
     /// Closes the channel, as [`Sender::close`].

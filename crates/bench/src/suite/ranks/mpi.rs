@@ -13,6 +13,7 @@ use crate::suite::{BC_HEP_TH, BC_POWER, MPICH, OPEN_MPI, app, figure, ours};
 
 const PROCESSES: &str = "isles, processes";
 const RANKS: &str = "isles, ranks";
+const GO: &str = "Go, all processors";
 const OVER_OPEN_MPI: &str = "isles over Open MPI";
 const FLAT: &str = "isles, flat";
 const OVER_MPICH: &str = "isles over MPICH";
@@ -22,6 +23,7 @@ pub const GROUPS: &[Group] = &[
     ONE_HOST,
     ONE_HOST_LARGE,
     ONE_HOST_TOGETHER,
+    POOL,
     CALLS,
     SIZES,
     TOGETHER,
@@ -106,6 +108,38 @@ const ONE_HOST: Group = Group {
             unit: "million/s",
             ours: figure(RANKS, "rate_million"),
             peers: &[figure(PROCESSES, "rate_million")],
+            ..RATE
+        },
+    ],
+};
+
+const POOL: Group = Group {
+    name: "pool",
+    setting: "50 jobs of 15 ms over a channel of capacity 0, a worker at each of 2 ranks of one host on 2 cores; sender \
+              and buffer are at one of them",
+    slow: false,
+    contenders: &[
+        on(OpenMpi, RANKS, "isles-pool", 2, 1),
+        Contender { label: PROCESSES, program: ours("isles-pool", 2) },
+        Contender { label: GO, program: Program::Go { section: "pool", processors: None } },
+    ],
+    rows: &[
+        Row {
+            name: "mpi-pool-time",
+            question: "time of all 50 jobs; at best 375 ms",
+            unit: "ms",
+            ours: figure(RANKS, "pool_ms"),
+            peers: &[figure(PROCESSES, "pool_ms"), figure(GO, "pool_ms")],
+            targets: &[Target::BestPeer(1.15)],
+            ..ROW
+        },
+        Row {
+            name: "mpi-pool-share",
+            question: "jobs of the rank that has done fewer, of 50",
+            unit: "jobs",
+            ours: figure(RANKS, "lesser_share"),
+            peers: &[figure(PROCESSES, "lesser_share"), figure(GO, "lesser_share")],
+            targets: &[Target::Value(22.0)],
             ..RATE
         },
     ],

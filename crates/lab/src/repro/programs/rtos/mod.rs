@@ -6,13 +6,19 @@
 //! chip file, the words chosen with the figures near and far in view. Its tables of other processors are not modelled.
 //! Invariant: every row could come out on the wrong side, but for those of interrupts, which are inputs.
 
+mod code_size;
+
+use super::super::access::STANDARD;
+use super::super::bare::{bare, pattern, run};
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use super::document;
 use isles_app::{Failure, runs};
-use isles_chip::Chip;
+use isles_chip::bare::LINE_BYTES;
 use isles_chip::cost::{HopCost, TimingTable};
+use isles_chip::quantity::Picoseconds;
+use isles_chip::{Chip, ControllerId};
 
 /// The evaluation of the paper.
 pub const RTOS: Experiment = Experiment {
@@ -45,6 +51,7 @@ type Rates = Vec<f64>;
 fn rows() -> Result<Vec<Row>, Failure> {
     let mut rows = semaphore_loop()?;
     rows.extend(interrupts());
+    rows.extend(copies());
     rows.extend(texas()?);
     let one = "--places 1".to_owned();
     let pairs = PAIRS.map(|(placement, _)| format!("--places 2 --protocol ring --placement {placement}"));
@@ -55,6 +62,8 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let rates: Vec<Rates> = rates.chunks(LENGTHS.len()).map(<[f64]>::to_vec).collect();
     rows.extend(figures(&rates));
     rows.extend(shapes(&rates));
+    rows.push(handed_over(last(&rates[0]))?);
+    rows.extend(code_sizes()?);
     rows.extend(alone(&rates));
     Ok(rows)
 }
@@ -78,15 +87,22 @@ fn semaphore_loop() -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// Returns the rows on the time from an interrupt to the first instruction of a task, unloaded: the chip files have
-/// both.
+/// Returns the rows on the time from an interrupt to the first instruction of its handler and of a task, unloaded: the
+/// chip files have them.
 fn interrupts() -> Vec<Row> {
     let family = Family { unit: "us", source: "004:2087", ..NEAR };
+    let scc = find("scc");
+    let counter = Picoseconds(1_000_000);
+    let handler = run(&bare(&scc, STANDARD), [10], |core| async move { core.wait_counter(counter).await });
     let wake = |name: &str, time: fn(TimingTable<HopCost>) -> Option<HopCost>| {
-        let chip = Chip::find(name).unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"));
-        time(chip.default_preset().times()).map_or(f64::NAN, |cost| cost.over(0).nanoseconds() / 1e3)
+        time(find(name).default_preset().times()).map_or(f64::NAN, |cost| cost.over(0).nanoseconds() / 1e3)
     };
     vec![
+        family.row(
+            "SCC, from the interrupt of a core's own counter to its handler",
+            0.65678,
+            (handler - counter).nanoseconds() / 1e3,
+        ),
         family.row("SCC, from an interrupt to a task", 10.32, wake("scc", |times| times.task_wake)),
         family.at("004:2089").row(
             "C6678, from an interrupt to a task",
@@ -94,6 +110,68 @@ fn interrupts() -> Vec<Row> {
             wake("c6678", |times| times.receive),
         ),
     ]
+}
+
+fn find(name: &str) -> Chip {
+    Chip::find(name).unwrap_or_else(|error| panic!("the chip comes with Isles: {error}"))
+}
+
+/// Returns the rows on copies of a bare core, without kernel and tasks, into its private memory.
+fn copies() -> Vec<Row> {
+    let family = Family { basis: Basis::Predicted, source: "004:2156", ..NEAR };
+    let scc = find("scc");
+    let rate = |is_shared| {
+        let took = run(&bare(&scc, STANDARD), [11], move |core| async move {
+            core.set_memory(0, &pattern(4096));
+            for line in 0..COPIED_LINES {
+                let content = match is_shared {
+                    true => core.read_shared(ControllerId(0), line).await,
+                    false => core.load(line).await,
+                };
+                core.store(COPIED_LINES + line, content).await;
+            }
+        });
+        (COPIED_LINES * LINE_BYTES as u64) as f64 / took.nanoseconds() * 1e3
+    };
+    vec![
+        family.row("bare core, copy from private to private memory", 17.4, rate(false)),
+        family.row("bare core, copy from shared to private memory", 10.3, rate(true)),
+    ]
+}
+
+/// Lines of 4,096 B.
+const COPIED_LINES: u64 = 4096 / LINE_BYTES as u64;
+
+/// Returns the row on a buffer of shared memory that core 10 hands over to core 11, against packets of one core.
+fn handed_over(one_core: f64) -> Result<Row, Failure> {
+    let half = Family { unit: "", basis: Basis::Derived, ..NEAR }
+        .at("004:2156")
+        .reading("1 / 2: “about half of what we achieved in the single core version”");
+    let form = "--places 2 --protocol ring --placement 10,11 --hand-over uncached";
+    let rate = rate(form, 4096)?;
+    Ok(half.row("port, a shared buffer of 4,096 B handed over, against one core", 0.5, rate / one_core))
+}
+
+/// Returns the rows on the size of the code, beside that of the SCC's kernel: of hubs of all kinds together, and what
+/// each kind adds.
+fn code_sizes() -> Result<Vec<Row>, Failure> {
+    const SHARED: [&str; 5] = ["Hub", "HubNode", "PacketQueue", "WaitingList", "RunQueue"];
+    let family = Family { unit: "B", band: Band::AtMost, basis: Basis::Measured, ..NEAR };
+    let kinds: [(&str, &[&str], &str, f64); 7] = [
+        ("all hubs", &SHARED, "004:2098", 4321.0),
+        ("a port", &["PortRule"], "004:2099", 7.0),
+        ("an event", &["EventRule"], "004:2100", 55.0),
+        ("a semaphore", &["SemaphoreRule"], "004:2101", 64.0),
+        ("a resource", &["ResourceRule"], "004:2102", 121.0),
+        ("a FIFO", &["FifoRule"], "004:2103", 191.0),
+        ("a packet pool", &["PoolRule"], "004:2104", 194.0),
+    ];
+    let code = code_size::symbols("semaphore-loop")?;
+    let row = |(name, types, source, published): (&str, &[&str], &'static str, f64)| {
+        let bytes = code_size::of(&code, types)? as f64;
+        Ok(family.at(source).row(format!("code of {name}, in bytes of x86-64"), published, bytes))
+    };
+    kinds.into_iter().map(row).collect()
 }
 
 /// Returns the rows of the same programs on the C6678 at 1 GHz, whose messages are descriptors of queues.
