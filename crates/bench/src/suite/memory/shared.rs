@@ -208,7 +208,7 @@ const PAGE_FAULTS: Group = Group {
 
 /// The row of the host as it is, while threads of least priority keep its processors busy.
 const fn busy(row: Row) -> Row {
-    Row { peers: &[figure(BARE, "busy_bare_us")], ..row }
+    Row { peers: const { &[figure(BARE, "busy_bare_us")] }, ..row }
 }
 
 const fn no_target(row: Row) -> Row {
@@ -222,7 +222,7 @@ const fn fault(name: &'static str, question: &'static str, of: &'static str) -> 
         unit: "µs",
         better: Better::Less,
         ours: figure(FAULTS, of),
-        peers: &[figure(BARE, "bare_us")],
+        peers: const { &[figure(BARE, "bare_us")] },
         beside: &[],
         targets: const { &[Target::Value(30.0)] },
         quoted_with: None,
