@@ -272,6 +272,8 @@ pub struct TimingTable<T> {
     pub send: Option<T>,
     /// Time of a core to receive one packet, if hardware carries messages; may grow with the hops.
     pub receive: Option<T>,
+    /// The same of each further packet, up to the fourth, that a core receives by the same call of its library.
+    pub receive_more: Option<T>,
     /// From a packet's entry into the mesh to its head's arrival, without contention.
     pub transit: Option<T>,
     /// A change of voltage, from the request to its end.
@@ -317,6 +319,7 @@ impl TimingTable<Cost> {
             stack_line: fix(&self.stack_line),
             send: fix(&self.send),
             receive: fix(&self.receive),
+            receive_more: fix(&self.receive_more),
             transit: fix(&self.transit),
             voltage_change: fix(&self.voltage_change),
             flush_start: fix(&self.flush_start),

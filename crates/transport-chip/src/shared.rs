@@ -22,7 +22,7 @@ const INVALIDATE_CYCLES: u64 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryCosts {
     word: Access<HopCost>,
-    through: Access<HopCost>,
+    pub(crate) through: Access<HopCost>,
     cached: Access<HopCost>,
     second: Picoseconds,
     first: Picoseconds,

@@ -84,6 +84,7 @@ fn costs(part: &mut Section<'_>, clocks: Option<&Clocks>, findings: &mut Finding
         stack_line: cost("stack_line"),
         send: cost("send"),
         receive: cost("receive"),
+        receive_more: cost("receive_more"),
         transit: cost("transit"),
         voltage_change: cost("voltage_change"),
         flush_start: cost("flush_start"),

@@ -1,7 +1,8 @@
 //! Transcripts and tables of output in the book hold what their commands print now.
 //!
 //! A block between `<!-- $ COMMAND -->` and `<!-- end -->` is what that command prints, with lines cut at the width of
-//! the page; between `<!-- refused: COMMAND -->` and `<!-- end -->` stands its error. Run by `./test --long transcripts`, in a release build.
+//! the page; between `<!-- refused: COMMAND -->` and `<!-- end -->` stands its error. Run by
+//! `./test --long transcripts`, in a release build.
 
 use crate::pages::write_or_compare;
 use crate::scene::{Ended, Scene};

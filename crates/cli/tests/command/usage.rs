@@ -266,8 +266,8 @@ fn placements_that_cannot_be_are_named_with_what_can() {
 
 #[test]
 fn an_unknown_protocol_is_named_with_those_that_are_known() {
-    let refusal = "error: --protocol is \"mpi\"; allowed: doorbell, rcce-x10, sections, sections-by-places, sockets, \
-                   mpi-sock, rcce, ring, packets";
+    let refusal = "error: --protocol is \"mpi\"; allowed: doorbell, rcce-x10, sections, sections-by-places, \
+                   sections-memory, sections-mixed, sockets, mpi-sock, rcce, ring, packets";
     assert_eq!(refuse(&words("run bc --machine chip:scc --protocol mpi")), refusal);
     assert_eq!(refuse(&words("launch --protocol mpi -- true")), refusal);
     let scene = Scene::new("protocol");
@@ -951,8 +951,9 @@ fn a_protocol_that_the_chip_does_not_carry_is_refused_before_anything_is_said() 
     );
     assert_eq!(
         on("chip:scc", &["--protocol", "packets"]),
-        "error: --protocol is \"packets\"; allowed: doorbell, rcce-x10, sections, sections-by-places, sockets, \
-         mpi-sock, rcce, ring on chip:scc with 48 places (the hardware carries no packets)"
+        "error: --protocol is \"packets\"; allowed: doorbell, rcce-x10, sections, sections-by-places, \
+         sections-memory, sections-mixed, sockets, mpi-sock, rcce, ring on chip:scc with 48 places \
+         (the hardware carries no packets)"
     );
 }
 

@@ -234,8 +234,8 @@ mod tests {
         let error = |name, value| read(name, value).unwrap_err();
         assert_eq!(
             error("ISLES_CHIP_PROTOCOL", "RCCE"),
-            "ISLES_CHIP_PROTOCOL is \"RCCE\"; allowed: doorbell, rcce-x10, sections, sections-by-places, sockets, \
-             mpi-sock, rcce, ring, packets"
+            "ISLES_CHIP_PROTOCOL is \"RCCE\"; allowed: doorbell, rcce-x10, sections, sections-by-places, \
+             sections-memory, sections-mixed, sockets, mpi-sock, rcce, ring, packets"
         );
         assert_eq!(
             error("ISLES_CHIP_PLACEMENT", "0,2,2"),

@@ -458,7 +458,8 @@ pub const SETTINGS: &[SettingRow] = &[
         variable: "ISLES_CHIP_PROTOCOL",
         flag: flag_of_chip("--protocol", "NAME"),
         about: "[Message protocol](chip/protocols/README.md) of a modelled chip: `doorbell`, `rcce-x10`, \
-             `sections`, `sections-by-places`, `sockets`, `mpi-sock`, `rcce`, `ring` or `packets`",
+             `sections`, `sections-by-places`, `sections-memory`, `sections-mixed`, `sockets`, `mpi-sock`, `rcce`, \
+             `ring` or `packets`",
         default: SettingDefault::Words(
             "`doorbell`, or `packets` on a chip without message buffers, if \
              it supports that many places",

@@ -224,6 +224,11 @@ impl Costs {
         if is_bare { Protocol::Packets } else { Protocol::default() }
     }
 
+    /// Returns `true` if the chip's file states what accesses to memory that all cores share cost.
+    pub(crate) fn has_shared_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// Lines of the message buffer of one core; none without message buffers.
     pub fn buffer_lines(&self) -> u32 {
         self.buffer_lines

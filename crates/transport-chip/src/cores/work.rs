@@ -10,6 +10,8 @@
 use super::Cores;
 use crate::demand::{Demand, LineCosts};
 use crate::report::TimeCategory;
+use crate::shared::MemoryCosts;
+use isles_chip::cost::HopCost;
 use isles_chip::kernel::MaxMinServer;
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::Route;
@@ -95,6 +97,31 @@ impl Cores {
         self.cores[place.index()].memory_wait =
             Some(MemoryWait { controller, end, category, is_work: false });
         self.spend(place, end - now, category);
+    }
+
+    /// Writes `lines` lines to the memory behind the controller of `owner`, past the caches.
+    pub(crate) fn write_memory_lines(&mut self, place: PlaceId, owner: PlaceId, lines: u32) {
+        self.pass_memory_lines(place, owner, (lines, |costs| costs.through.gap));
+    }
+
+    /// Reads `lines` lines of the memory behind the own controller of `place`, which no cache holds.
+    pub(crate) fn read_memory_lines(&mut self, place: PlaceId, lines: u32) {
+        self.pass_memory_lines(place, place, (lines, |costs| costs.through.read));
+    }
+
+    fn pass_memory_lines(
+        &mut self,
+        place: PlaceId,
+        owner: PlaceId,
+        (lines, cost): (u32, fn(&MemoryCosts) -> HopCost),
+    ) {
+        let (controllers, tile) = (&self.costs.work.controllers, self.tile(place));
+        let own = self.costs.work.own[self.tile(owner).0 as usize];
+        let hops = self.costs.topology.hops(controllers[own as usize], tile);
+        let costs = self.memory_costs(place);
+        let alone = cost(costs).over(hops) * u64::from(lines);
+        let served = costs.controller_line * u64::from(lines);
+        self.wait_for_memory(place, own, self.now(place), (alone, served), TimeCategory::Copying);
     }
 
     /// Lets the clock of `place` go on by what its last step at a memory controller takes longer than was known.

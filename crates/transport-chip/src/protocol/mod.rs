@@ -16,7 +16,7 @@ pub(crate) mod rcce;
 
 use crate::cores::{Cores, Costs};
 use crate::protocol::async_broadcast::AsyncBroadcast;
-use crate::protocol::chunks::{Chunks, RcceX10, Sections};
+use crate::protocol::chunks::{Chunks, RcceX10, SectionChannel, Sections};
 use crate::protocol::doorbell::{Doorbell, DoorbellLayout};
 use crate::protocol::inbox::{MessageContent, ReceivedMessage};
 use crate::protocol::interrupt_driven::{InterruptDriven, MpiCosts, Ring, Sockets};
@@ -60,6 +60,10 @@ pub enum Protocol {
     Sections,
     /// The same with a section for each place that runs: fewer places have longer sections.
     SectionsByPlaces,
+    /// Sections in memory that all cores share (SCC-MPI over memory).
+    SectionsMemory,
+    /// Sections in the buffer for short messages, in memory for longer ones (SCC-MPI over both).
+    SectionsMixed,
     /// TCP over the mesh: packets in the sender's buffer, a descriptor and an interrupt (the chip's Linux).
     Sockets,
     /// MPI over these sockets (SCC-MPI over TCP, `mpi-sock` of the papers).
@@ -77,11 +81,13 @@ const OF_PAIRS_MAX: u32 = 2_048;
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 9] = [
+    pub const ALL: [Protocol; 11] = [
         Protocol::Doorbell,
         Protocol::RcceX10,
         Protocol::Sections,
         Protocol::SectionsByPlaces,
+        Protocol::SectionsMemory,
+        Protocol::SectionsMixed,
         Protocol::Sockets,
         Protocol::MpiSockets,
         Protocol::Rcce,
@@ -90,11 +96,13 @@ impl Protocol {
     ];
 
     /// Those of message buffers.
-    pub const OF_BUFFERS: [Protocol; 8] = [
+    pub const OF_BUFFERS: [Protocol; 10] = [
         Protocol::Doorbell,
         Protocol::RcceX10,
         Protocol::Sections,
         Protocol::SectionsByPlaces,
+        Protocol::SectionsMemory,
+        Protocol::SectionsMixed,
         Protocol::Sockets,
         Protocol::MpiSockets,
         Protocol::Rcce,
@@ -108,6 +116,8 @@ impl Protocol {
             Protocol::RcceX10 => "rcce-x10",
             Protocol::Sections => "sections",
             Protocol::SectionsByPlaces => "sections-by-places",
+            Protocol::SectionsMemory => "sections-memory",
+            Protocol::SectionsMixed => "sections-mixed",
             Protocol::Sockets => "sockets",
             Protocol::MpiSockets => "mpi-sock",
             Protocol::Rcce => "rcce",
@@ -141,12 +151,20 @@ impl Protocol {
             Protocol::RcceX10 => {
                 BufferLayout::RcceX10(RcceX10::new(places, lines, line_bytes).map_err(short)?)
             }
-            Protocol::Sections => {
-                let sections = costs.cores().max(places);
-                BufferLayout::Sections(Sections::new(sections, lines).map_err(short)?)
+            Protocol::Sections | Protocol::SectionsMemory | Protocol::SectionsMixed => {
+                let layout = Sections::new(costs.cores().max(places), lines, line_bytes).map_err(short)?;
+                let channel = match self {
+                    Protocol::SectionsMemory => SectionChannel::Memory,
+                    Protocol::SectionsMixed => SectionChannel::Mixed,
+                    _ => SectionChannel::Buffers,
+                };
+                if channel != SectionChannel::Buffers {
+                    WorldError::of_missing(&[("memory_through", costs.has_shared_memory())])?;
+                }
+                BufferLayout::Sections(layout.over(channel))
             }
             Protocol::SectionsByPlaces => {
-                BufferLayout::Sections(Sections::new(places, lines).map_err(short)?)
+                BufferLayout::Sections(Sections::new(places, lines, line_bytes).map_err(short)?)
             }
             Protocol::Sockets => BufferLayout::Sockets(Sockets::new(places, costs, None)?),
             Protocol::MpiSockets => {

@@ -39,6 +39,7 @@ const FARTHEST: u32 = 47;
 fn protocols(chip: &Chip) -> Vec<Row> {
     let mut rows = library();
     rows.extend(ring(chip));
+    rows.extend(channels());
     let alone = Family {
         deck: "",
         unit: "µs",
@@ -91,6 +92,29 @@ fn ring(chip: &Chip) -> Vec<Row> {
         derived.row(title.over(Quantity::hops(8)), 33.57 / 2.0, rate(FARTHEST)),
         Family { unit: "µs", source: "004:2087", ..family }.row("from an interrupt to its task", 10.32, wake),
     ]
+}
+
+/// The channels of SCC-MPI: the one over message buffers has the best bandwidth.
+fn channels() -> Vec<Row> {
+    const LONG: usize = 256 << 10;
+    let best = Family {
+        deck: "",
+        unit: "",
+        band: Band::AtMost,
+        basis: Basis::Predicted,
+        source: "004:932",
+        reading: "at most 1: “the channel that uses the MPB delivers best performance”",
+    };
+    let row = |protocol: Protocol, other: &str, of: Protocol| {
+        let title = Title::from(format!("{}, rate against {other}", protocol.name()));
+        best.row(title.over(Quantity::length(LONG)), 1.0, half(of, 1, LONG) / half(protocol, 1, LONG))
+    };
+    [Protocol::Sections, Protocol::SectionsByPlaces]
+        .into_iter()
+        .flat_map(|of| {
+            [Protocol::SectionsMemory, Protocol::SectionsMixed].map(|channel| row(channel, of.name(), of))
+        })
+        .collect()
 }
 
 /// Microseconds between the first core and another one, the only two that play.

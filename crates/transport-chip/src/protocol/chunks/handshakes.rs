@@ -21,6 +21,11 @@
 //!   data                 the rest
 //! ```
 //!
+//! With a memory channel the chunks of all messages, or of those that are longer than a chunk of the buffer, lie in
+//! memory behind the receiver's controller, one section of [`MEMORY_SECTION_LINES`] for each sender; headers stay in
+//! buffers. The source names these channels and says that both memories are switched at a constant threshold; the
+//! length of a section and the place of the headers are ours.
+//!
 //! The answer to a chunk is in the header of the section that the receiver writes, at the sender; so each poll, which
 //! reads all headers, sees messages and answers at once. A message that is longer than its chunk goes piece by piece.
 //! The cut between the classes is ours: SCC-MPI has one class.
@@ -67,21 +72,21 @@ impl Handshake for RcceX10 {
     const WAITS: bool = true;
     const POLL_SEES_ANSWERS: bool = false;
 
-    fn chunk_lines(&self, class: Class) -> u32 {
+    fn chunk_lines(&self, class: Class, _bytes: usize) -> u32 {
         self.chunk_lines[class as usize]
     }
 
     fn message_bytes_max(&self, class: Class) -> usize {
-        (self.chunk_lines(class) * self.line_bytes) as usize
+        (self.chunk_lines[class as usize] * self.line_bytes) as usize
     }
 
-    fn put(cores: &mut Cores, route: Route, lines: u32) {
+    fn put(&self, cores: &mut Cores, route: Route, (lines, _): (u32, usize)) {
         cores.write_lines(route.source, route.source, lines);
         cores.write_lines(route.source, route.target, 1);
     }
 
     /// Clears the flag, fetches, answers.
-    fn get(cores: &mut Cores, route: Route, lines: u32) {
+    fn get(&self, cores: &mut Cores, route: Route, (lines, _): (u32, usize)) {
         cores.write_lines(route.target, route.target, 1);
         cores.read_lines(route.target, route.source, lines, TimeCategory::Copying);
         cores.write_lines(route.target, route.source, 1);
@@ -97,26 +102,62 @@ const SECTIONS_CONTROL_PART: u32 = 4;
 /// Bytes of the longest message that is no block: one for each receiver and class may wait in private memory.
 const MESSAGE_BYTES_MAX: usize = 512;
 
+/// Lines of a section in memory: 8 KiB.
+const MEMORY_SECTION_LINES: u32 = 256;
+
+/// Memory in which the chunks of `sections` wait: one of the channels of SCC-MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SectionChannel {
+    /// The message buffers.
+    Buffers,
+    /// The memory that all cores share.
+    Memory,
+    /// The buffers for a message that is one chunk of them, memory for a longer one.
+    Mixed,
+}
+
 /// The layout of one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sections {
-    /// By class, control first.
+    channel: SectionChannel,
+    line_bytes: u32,
+    /// Of the buffer, by class, control first.
     chunk_lines: [u32; 2],
 }
 
 impl Sections {
-    /// The layout of `lines` lines into `sections` sections.
+    /// The layout of `lines` lines into `sections` sections, with chunks in the buffer.
     ///
     /// # Errors
     /// The least number of lines that would do.
-    pub(crate) fn new(sections: u32, lines: u32) -> Result<Sections, u32> {
+    pub(crate) fn new(sections: u32, lines: u32, line_bytes: u32) -> Result<Sections, u32> {
         let section = lines / sections;
         if section < SECTION_LINES_MIN {
             return Err(SECTION_LINES_MIN * sections);
         }
-        let control = ((section - 1) / SECTIONS_CONTROL_PART).max(1);
-        Ok(Sections { chunk_lines: [control, section - 1 - control] })
+        let chunk_lines = by_class(section - 1);
+        Ok(Sections { channel: SectionChannel::Buffers, line_bytes, chunk_lines })
     }
+
+    /// The same with chunks where `channel` puts them.
+    pub(crate) fn over(self, channel: SectionChannel) -> Sections {
+        Sections { channel, ..self }
+    }
+
+    /// Returns `true` if the chunks of a message of `bytes` bytes wait in memory.
+    fn is_in_memory(&self, class: Class, bytes: usize) -> bool {
+        match self.channel {
+            SectionChannel::Buffers => false,
+            SectionChannel::Memory => true,
+            SectionChannel::Mixed => bytes > (self.chunk_lines[class as usize] * self.line_bytes) as usize,
+        }
+    }
+}
+
+/// Divides the lines of a section behind its header among the classes, control first.
+fn by_class(lines: u32) -> [u32; 2] {
+    let control = (lines / SECTIONS_CONTROL_PART).max(1);
+    [control, lines - control]
 }
 
 impl Handshake for Sections {
@@ -124,21 +165,32 @@ impl Handshake for Sections {
     const WAITS: bool = false;
     const POLL_SEES_ANSWERS: bool = true;
 
-    fn chunk_lines(&self, class: Class) -> u32 {
-        self.chunk_lines[class as usize]
+    fn chunk_lines(&self, class: Class, bytes: usize) -> u32 {
+        let is_in_memory = self.is_in_memory(class, bytes);
+        let lines = if is_in_memory { by_class(MEMORY_SECTION_LINES) } else { self.chunk_lines };
+        lines[class as usize]
     }
 
     fn message_bytes_max(&self, _class: Class) -> usize {
         MESSAGE_BYTES_MAX
     }
 
-    fn put(cores: &mut Cores, route: Route, lines: u32) {
-        cores.write_lines(route.source, route.target, lines + 1);
+    fn put(&self, cores: &mut Cores, route: Route, (lines, bytes): (u32, usize)) {
+        if self.is_in_memory(route.class, bytes) {
+            cores.write_memory_lines(route.source, route.target, lines);
+            cores.write_lines(route.source, route.target, 1);
+        } else {
+            cores.write_lines(route.source, route.target, lines + 1);
+        }
     }
 
     /// Reads the section at home, answers in one's own over there.
-    fn get(cores: &mut Cores, route: Route, lines: u32) {
-        cores.read_lines(route.target, route.target, lines, TimeCategory::Copying);
+    fn get(&self, cores: &mut Cores, route: Route, (lines, bytes): (u32, usize)) {
+        if self.is_in_memory(route.class, bytes) {
+            cores.read_memory_lines(route.target, lines);
+        } else {
+            cores.read_lines(route.target, route.target, lines, TimeCategory::Copying);
+        }
         cores.write_lines(route.target, route.source, 1);
     }
 }

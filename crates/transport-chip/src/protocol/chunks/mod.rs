@@ -16,7 +16,7 @@ mod handshakes;
 mod tests;
 mod transfer;
 
-pub(crate) use handshakes::{RcceX10, Sections};
+pub(crate) use handshakes::{RcceX10, SectionChannel, Sections};
 
 use crate::cores::Cores;
 use crate::protocol::blocking_send::BlockingSends;
@@ -40,8 +40,8 @@ pub(crate) struct Route {
 
 /// Handshake of a protocol that moves messages in chunks.
 pub(crate) trait Handshake {
-    /// Lines of the longest chunk of `class`.
-    fn chunk_lines(&self, class: Class) -> u32;
+    /// Lines of the longest chunk of `class`, of a message of `bytes` bytes.
+    fn chunk_lines(&self, class: Class, bytes: usize) -> u32;
 
     /// Bytes of the longest message of `class` that is no block.
     fn message_bytes_max(&self, class: Class) -> usize;
@@ -55,11 +55,11 @@ pub(crate) trait Handshake {
     /// `true` if a sender only serves arrivals until its last chunk is answered.
     const WAITS: bool;
 
-    /// Writes a chunk of `lines` lines and its flag.
-    fn put(cores: &mut Cores, route: Route, lines: u32);
+    /// Writes a chunk of `lines` lines of a message of `bytes` bytes, and its flag.
+    fn put(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
 
-    /// Takes a chunk of `lines` lines whose flag was seen, and answers.
-    fn get(cores: &mut Cores, route: Route, lines: u32);
+    /// Takes a chunk of `lines` lines of a message of `bytes` bytes, whose flag was seen, and answers.
+    fn get(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
 }
 
 /// All buffers of a run.

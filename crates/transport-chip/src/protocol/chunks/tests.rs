@@ -1,10 +1,15 @@
 //! How buffers are divided by the protocols that move one chunk at a time.
 
-use super::{Handshake, RcceX10, Sections};
+use super::{Handshake, RcceX10, SectionChannel, Sections};
 use isles_transport::Class;
 
 fn lines(handshake: &impl Handshake) -> [u32; 2] {
-    [Class::Control, Class::Data].map(|class| handshake.chunk_lines(class))
+    lines_of(handshake, 0)
+}
+
+/// Lines of a chunk of a message of `bytes` bytes.
+fn lines_of(handshake: &impl Handshake, bytes: usize) -> [u32; 2] {
+    [Class::Control, Class::Data].map(|class| handshake.chunk_lines(class, bytes))
 }
 
 #[test]
@@ -23,10 +28,19 @@ fn the_chunk_of_rcce_x10_is_8192_bytes_less_64_for_each_place() {
 
 #[test]
 fn a_section_of_48_has_160_bytes_of_which_a_line_is_its_header() {
-    let layout = Sections::new(48, 256).unwrap();
+    let layout = Sections::new(48, 256, 32).unwrap();
     assert_eq!(lines(&layout), [1, 3]);
     assert_eq!((1 + lines(&layout).iter().sum::<u32>()) * 32, 160);
-    assert_eq!(lines(&Sections::new(2, 256).unwrap()), [31, 96]);
-    assert_eq!(Sections::new(48, 143), Err(144));
-    assert_eq!(lines(&Sections::new(48, 144).unwrap()), [1, 1]);
+    assert_eq!(lines(&Sections::new(2, 256, 32).unwrap()), [31, 96]);
+    assert_eq!(Sections::new(48, 143, 32), Err(144));
+    assert_eq!(lines(&Sections::new(48, 144, 32).unwrap()), [1, 1]);
+}
+
+#[test]
+fn a_mixed_channel_goes_to_memory_with_what_is_longer_than_a_chunk_of_the_buffer() {
+    let mixed = Sections::new(48, 256, 32).unwrap().over(SectionChannel::Mixed);
+    assert_eq!([lines_of(&mixed, 32), lines_of(&mixed, 33)], [[1, 3], [64, 3]]);
+    assert_eq!([lines_of(&mixed, 96), lines_of(&mixed, 97)], [[64, 3], [64, 192]]);
+    let memory = Sections::new(48, 256, 32).unwrap().over(SectionChannel::Memory);
+    assert_eq!(lines(&memory), [64, 192]);
 }

@@ -36,6 +36,9 @@ const RESERVE: u32 = 64;
 /// Packets of the longest message that is no block, by class, control first; also of a piece of a block.
 const MESSAGE_PACKETS_MAX: [u32; 2] = [8, 16];
 
+/// Packets that a core receives by one call of the library (Aggarwal et al., section 4.3.1).
+const RECEIVED_TOGETHER: u32 = 4;
+
 const _: () = assert!(MESSAGE_PACKETS_MAX[0] <= RESERVE && MESSAGE_PACKETS_MAX[1] <= RESERVE);
 
 /// All nodes of a run.
@@ -87,6 +90,8 @@ const HEADER_BYTES: usize = 8;
 pub(crate) struct PacketCosts {
     send: HopCost,
     receive: HopCost,
+    /// The same of each further packet of a call, which is `receive` if the chip's file states nothing else.
+    receive_more: HopCost,
     transit: HopCost,
     payload: usize,
     links: LinkTraits,
@@ -99,6 +104,7 @@ impl PacketCosts {
         Some(PacketCosts {
             send: times.send?,
             receive: times.receive?,
+            receive_more: times.receive_more.or(times.receive)?,
             transit: times.transit?,
             payload: links.payload_max.0 as usize,
             links: *links,
@@ -134,10 +140,36 @@ struct PlaceState {
     inbox: Inbox<PacketCounts>,
     /// Packets taken here, or lost with this place, and not acknowledged.
     owed: Vec<OwedAcknowledgement>,
+    /// The call of the library that receives.
+    receiving: ReceiveCall,
     /// Messages and pieces sent from here so far.
     sequence: u32,
     /// Packets sent from here for which no acknowledgement is asked, by class.
     unacknowledged: [Unacknowledged; 2],
+}
+
+/// A call of the library that receives the packets which have arrived, up to [`RECEIVED_TOGETHER`].
+#[derive(Clone, Copy, Debug, Default)]
+struct ReceiveCall {
+    begun: Picoseconds,
+    /// Further packets that it may receive.
+    left: u32,
+}
+
+impl ReceiveCall {
+    /// Counts `packets` packets that arrived at `arrival` and are taken at `now`; returns how many begin a call.
+    fn take(&mut self, packets: u32, arrival: Picoseconds, now: Picoseconds) -> u32 {
+        if arrival > self.begun {
+            self.left = 0;
+        }
+        let further = packets - packets.min(self.left);
+        self.left -= packets - further;
+        let calls = further.div_ceil(RECEIVED_TOGETHER);
+        if calls > 0 {
+            *self = ReceiveCall { begun: now, left: calls * RECEIVED_TOGETHER - further };
+        }
+        calls
+    }
 }
 
 /// The packets of one message or part of a block.
@@ -164,6 +196,7 @@ impl PlaceState {
             acknowledgements: Vec::new(),
             inbox: Inbox::default(),
             owed: Vec::new(),
+            receiving: ReceiveCall::default(),
             sequence: 0,
             unacknowledged: Default::default(),
         }
@@ -352,8 +385,12 @@ impl ProtocolModel for Packets {
         let place_state = &mut self.place_states[place.index()];
         let queued = place_state.inbox.take(until, control_only)?;
         place_state.owe(&queued);
-        let receive = between(cores, self.costs.receive, queued.source, place);
-        cores.spend(place, receive * u64::from(queued.cost.packets), TimeCategory::Handling);
+        let packets = queued.cost.packets;
+        let calls = place_state.receiving.take(packets, queued.key.time(), cores.now(place));
+        let [receive, more] = [self.costs.receive, self.costs.receive_more]
+            .map(|cost| between(cores, cost, queued.source, place));
+        let time = receive * u64::from(calls) + more * u64::from(packets - calls);
+        cores.spend(place, time, TimeCategory::Handling);
         Some(queued.open())
     }
 

@@ -39,6 +39,23 @@ fn send(cores: &mut Cores, packets: &mut Packets, to: PlaceId, len: usize) -> Op
 }
 
 #[test]
+fn up_to_four_packets_that_have_arrived_are_received_by_one_call() {
+    let at = |time| Picoseconds(time);
+    let mut call = ReceiveCall::default();
+    // Five that are there make two calls; three more fit into the second, if they were there when it began.
+    let calls: Vec<u32> = (0..5).map(|_| call.take(1, at(10), at(20))).collect();
+    assert_eq!(calls, [1, 0, 0, 0, 1]);
+    assert_eq!(
+        [call.take(1, at(20), at(30)), call.take(1, at(21), at(40)), call.take(3, at(21), at(40))],
+        [0, 1, 0]
+    );
+    assert_eq!(
+        [call.take(9, at(21), at(50)), call.take(3, at(21), at(60)), call.take(1, at(21), at(70))],
+        [3, 0, 1]
+    );
+}
+
+#[test]
 fn a_message_costs_its_packets_its_way_and_its_flits() {
     let (mut cores, mut packets) = torus(600);
     // 150 cycles of 850 MHz; then 404 ns, 96 ns a hop, and 75.294 ns a flit of 32 bytes.
