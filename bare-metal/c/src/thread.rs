@@ -90,8 +90,8 @@ pub extern "C" fn bare_device_close(number: i32) -> i32 {
     })
 }
 
-/// Waits for a message of a device, and returns its bytes; -1 if there is no such device, it is longer than `room`, or a
-/// core has stopped.
+/// Waits for a message of a device, and returns its bytes; -1 if there is no such device, it is longer than `room`, or
+/// a core has stopped.
 ///
 /// # Safety
 /// `into` has room for `room` bytes.

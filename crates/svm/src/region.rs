@@ -108,7 +108,7 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
             differences: Differences::default(),
             locks: Mutex::default(),
             bell: Mutex::new(File::from(OwnedFd::from(seed.writer))),
-            processor: AtomicUsize::new(state::NO_PROCESSOR),
+            processor: AtomicUsize::new(state::NO_CPU),
         });
         let service = Service::new(shared.clone(), seed.reader, peers);
         let spawned = std::thread::Builder::new().name("isles-svm".into()).spawn(move || service.run());

@@ -9,7 +9,7 @@ use crate::RegionError;
 use crate::peers::{PeerLink, RegionPeer};
 use crate::polling::HaltPolling;
 use crate::release::Difference;
-use crate::state::{BELL, Loss, NO_PROCESSOR, RegionState, add};
+use crate::state::{BELL, Loss, NO_CPU, RegionState, add};
 use crate::sys::PAGE_BYTES;
 use isles_protocol::PlaceId;
 use isles_protocol::svm::{
@@ -147,7 +147,7 @@ impl Service {
             deferred: Vec::new(),
             deferred_differences: Vec::new(),
             polling: HaltPolling::default(),
-            processor: NO_PROCESSOR,
+            processor: NO_CPU,
             has_resumed_worker: false,
             revoked_a_writer: false,
         }

@@ -25,7 +25,7 @@ const NOTHING: u64 = u64::MAX;
 const PINNED: u64 = u64::MAX - 1;
 
 /// In `RegionState::processor`: the worker has touched no page yet.
-pub const NO_PROCESSOR: usize = usize::MAX;
+pub const NO_CPU: usize = usize::MAX;
 
 /// The counts of a place for a region, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
