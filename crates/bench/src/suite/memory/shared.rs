@@ -168,7 +168,7 @@ const ROW: Row = Row {
 };
 
 const FAULTS: &str = "isles, faults";
-const BARE: &str = "a bare handler, which one process has";
+const BARE: &str = "a bare handler in one process";
 const RELEASE: &str = "isles, pages, release";
 const STRONG: &str = "isles, pages, strong";
 const PARTS: &str = "isles, array in parts";
