@@ -84,6 +84,30 @@ impl Hub {
         }
     }
 
+    /// Takes a request that returns at once, and adds what else is returned to `replies`; one that waits comes back. A
+    /// hub that [defers](HubRule::defers) takes none.
+    pub(super) fn request_at_once(
+        &mut self,
+        request: ServiceRequest,
+        replies: &mut Vec<ServiceReply>,
+    ) -> Result<ServiceReply, ServiceRequest> {
+        if self.defers {
+            return Err(request);
+        }
+        match self.readiness(&request) {
+            Readiness::Refuse(status) => Ok(reply(request, status)),
+            Readiness::Now => {
+                let at = replies.len();
+                self.execute(request, replies);
+                let own = replies.remove(at);
+                self.serve_waiting(replies);
+                Ok(own)
+            }
+            Readiness::Wait if request.waits => Err(request),
+            Readiness::Wait => Ok(reply(request, Status::Failed)),
+        }
+    }
+
     /// Returns `true` if a request has to wait until the kernel schedules, since others do.
     fn must_queue_behind(&self, request: &ServiceRequest) -> bool {
         self.is_deferred && self.waiting.position_of(request.operation).is_some()

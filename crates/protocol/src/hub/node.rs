@@ -221,6 +221,49 @@ impl HubNode {
         self.submit_unless(is_full, submission, outputs)
     }
 
+    /// Makes a request that returns at once: at a hub of this place that does not [defer](super::HubRule::defers), and
+    /// without a wait. Returns its status and the data that it received.
+    ///
+    /// # Errors
+    /// The submission, of any other request; nothing has happened.
+    pub fn submit_at_once(
+        &mut self,
+        submission: Submission,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(Status, Vec<u8>), Submission> {
+        let Submission { task, hub, operation, waits, tag, .. } = submission;
+        let (Some(entry), Some(state), true) =
+            (self.tasks.get(task.0), self.hubs.get_mut(hub.0), self.own.is_empty())
+        else {
+            return Err(submission);
+        };
+        let (priority, base) = (entry.effective, entry.base);
+        let id = RequestId { place: self.here, number: self.pending.spare_number() };
+        let payload = submission.payload;
+        let request =
+            ServiceRequest { id, hub, task, operation, waits, expired: false, priority, base, payload };
+        #[cfg(test)]
+        let served = LogEntry::Served(PacketBody::Request(request.clone()));
+        let mut replies = std::mem::take(&mut self.replies);
+        let reply = match state.request_at_once(request, &mut replies) {
+            Ok(reply) => reply,
+            Err(ServiceRequest { payload, .. }) => {
+                self.replies = replies;
+                return Err(Submission { task, hub, operation, waits, payload, tag });
+            }
+        };
+        // The request and its reply.
+        self.packets += 2;
+        #[cfg(test)]
+        self.log.extend([served, LogEntry::Replied(reply.clone())]);
+        if !replies.is_empty() {
+            self.after_hub(hub.0, &mut replies, outputs);
+        }
+        self.replies = replies;
+        self.serve_own(outputs);
+        Ok((reply.status, reply.payload))
+    }
+
     fn submit_unless(&mut self, is_full: bool, submission: Submission, outputs: &mut Vec<Output>) -> u64 {
         let Submission { task, hub, operation, waits, payload, tag } = submission;
         let number = self.pending.insert(PendingRequest { task, hub, operation, tag, is_given_up: false });

@@ -82,6 +82,14 @@ impl<V> RequestTable<V> {
         number
     }
 
+    /// Returns a number that no value has, or will have.
+    #[inline]
+    pub(super) fn spare_number(&mut self) -> u64 {
+        let number = self.count << SLOT_BITS;
+        self.count += 1;
+        number
+    }
+
     /// The value of a number.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&V> {
@@ -128,5 +136,7 @@ mod tests {
         assert_eq!([table.remove(first), table.remove(first)], [Some('a'), None]);
         let second = table.insert('b');
         assert_eq!((slot_of(first), first == second, table.get(first)), (slot_of(second), false, None));
+        let spare = table.spare_number();
+        assert!(![first, second, table.insert('c')].contains(&spare) && table.get(spare).is_none());
     }
 }

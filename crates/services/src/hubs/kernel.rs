@@ -151,6 +151,15 @@ impl HubKernel {
             charge(submission.payload.len() as u64 * self.costs.copy_kilobyte / 1000);
         }
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
+        let at_once = self.node.borrow_mut().submit_at_once(submission, &mut outputs);
+        let submission = match at_once {
+            Ok((status, payload)) => {
+                self.execute_outputs(&mut outputs);
+                *self.outputs.borrow_mut() = outputs;
+                return Ok(RequestOutcome { status, payload, grant: None });
+            }
+            Err(submission) => submission,
+        };
         let number = self.node.borrow_mut().submit(submission, &mut outputs);
         let is_it = |output: &Output| matches!(output, Output::Return { number: of, .. } if *of == number);
         let outcome = match outputs.iter().position(is_it).map(|at| outputs.remove(at)) {

@@ -129,9 +129,18 @@ impl World {
         let waits = self.stream.below(4) > 0;
         let submission = Submission { task: TaskId(task as u32), hub, operation, waits, payload, tag: 0 };
         let mut outputs = Vec::new();
-        let number = self.nodes[place].submit(submission, &mut outputs);
-        self.waiting[task].push(number);
         self.submitted += 1;
+        let at_once = match self.stream.below(2) {
+            0 => Err(submission),
+            _ => self.nodes[place].submit_at_once(submission, &mut outputs),
+        };
+        match at_once {
+            Ok(_) => self.returned += 1,
+            Err(submission) => {
+                let number = self.nodes[place].submit(submission, &mut outputs);
+                self.waiting[task].push(number);
+            }
+        }
         self.feed(place, |_, given| given.append(&mut outputs));
     }
 

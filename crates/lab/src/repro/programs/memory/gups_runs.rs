@@ -75,11 +75,12 @@ impl GupsRun {
     fn words(&self) -> String {
         let GupsRun { mode, shape, route, more } = self;
         let [x, y, z] = *shape;
-        let cores = if *mode == "roles" { ROLES } else { 1 };
+        // The paper introduces the receiving of four packets by one call with the roles (section 4.3.1).
+        let (cores, preset) = if *mode == "roles" { (ROLES, "850") } else { (1, "850-one") };
         let places = nodes(*shape) * cores;
         let all = u64::from(UPDATES) * u64::from(nodes(*shape));
         format!(
-            "--machine chip:bluegene-p --places {places} --placement {} --mode {mode} --shape {x}x{y}x{z} --bits 20 \
+            "--machine chip:bluegene-p --preset {preset} --places {places} --placement {} --mode {mode} --shape {x}x{y}x{z} --bits 20 \
              --updates {all} --bucket {} --in-flight 32 --no-check --route-cycles {route}{more}",
             placement(*shape, cores),
             bucket_of(*shape),
