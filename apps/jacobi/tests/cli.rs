@@ -50,6 +50,22 @@ fn the_digest_is_the_same_by_each_memory_and_model_at_any_number_of_places() {
     }
 }
 
+#[test]
+fn a_trace_has_faults_pages_and_bytes() {
+    let scene = Scene::new("jacobi");
+    let mut command = scene.program(PROGRAM);
+    let trace = scene.path("trace");
+    command
+        .args(words("--order 512 --sweeps 4 --memory svm --places 2 --machine processes --trace"))
+        .arg(&trace);
+    let ended = scene::ended(command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let trace = std::fs::read(trace).unwrap();
+    for counter in ["page_faults", "pages_fetched", "page_bytes"] {
+        assert!(trace.windows(counter.len()).any(|bytes| bytes == counter.as_bytes()), "{counter}");
+    }
+}
+
 /// With rows of whole pages, an inner row is fetched once a sweep by the place beside it: 2 places, 1 page each.
 #[test]
 fn release_fetches_the_rows_of_neighbours_and_nothing_else() {

@@ -23,6 +23,22 @@ int bare_set_handler(int pin, void (*handler)(void)); /* runs with interrupts di
 void bare_write(const char *text, size_t bytes);
 _Noreturn void bare_exit(int code);
 
+/* Threads of this core, preempted each millisecond: at most 8, with main, which is 0. RCCE is for one of them. */
+int bare_thread_start(int (*function)(void *), void *argument); /* its number; -1: too many */
+int bare_thread_join(int thread, int *value);                   /* 0; -1: no such thread */
+int bare_thread_self(void);
+void bare_thread_yield(void);
+int bare_signal(int thread); /* counted; handlers of interrupts may */
+void bare_wait_signal(void);
+
+/* Devices: channels to threads of other cores, at most 4 open. -1: refused, or a core has stopped. */
+#define BARE_POLL 0
+#define BARE_INTERRUPT 1
+int bare_device_open(uint32_t channel, int rank, uint32_t rank_channel, int mode); /* its number */
+int bare_device_close(int device);
+int64_t bare_device_read(int device, void *into, size_t room); /* bytes of the message */
+int bare_device_write(int device, const void *bytes, size_t length);
+
 /* For the C library and the library of RCCE. */
 size_t bare_format_double(uint64_t bits, unsigned char conversion, uint32_t precision, bool is_alternate, char *text,
                           size_t room);

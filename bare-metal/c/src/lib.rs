@@ -6,6 +6,8 @@
 #![no_std]
 
 mod number;
+#[cfg(feature = "threads")]
+mod thread;
 
 use bare_core::{chip, console, interrupt, program, timer};
 use core::sync::atomic::{AtomicU32, Ordering};

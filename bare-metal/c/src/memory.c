@@ -25,8 +25,17 @@ static void begin(void) {
     first->is_free = 1;
 }
 
+/* Disables interrupts, so that no other thread of the core runs, and returns the flags before. */
+static uint64_t disable_interrupts(void) {
+    uint64_t flags;
+    __asm__ volatile("pushfq; popq %0; cli" : "=r"(flags) : : "memory");
+    return flags;
+}
+
+static void restore_interrupts(uint64_t flags) { __asm__ volatile("pushq %0; popfq" : : "r"(flags) : "memory", "cc"); }
+
 /* First fit; neighbours that are free are joined on the way. */
-void *malloc(size_t bytes) {
+static void *allocate(size_t bytes) {
     if (!first)
         begin();
     if (bytes > MEMORY_END)
@@ -51,9 +60,16 @@ void *malloc(size_t bytes) {
     return NULL;
 }
 
+void *malloc(size_t bytes) {
+    uint64_t flags = disable_interrupts();
+    void *memory = allocate(bytes);
+    restore_interrupts(flags);
+    return memory;
+}
+
 void free(void *memory) {
     if (memory)
-        ((struct block *)memory - 1)->is_free = 1;
+        ((struct block *)memory - 1)->is_free = 1; /* one store, so a thread that allocates sees it or does not */
 }
 
 void *calloc(size_t count, size_t bytes) {

@@ -26,6 +26,21 @@ const C_OPTIONS: &[&str] = &[
     "-nostdinc",
 ];
 
+const LINKER_OPTIONS: &[&str] = &[
+    "-nostdlib",
+    "-static",
+    "--nmagic",
+    "--gc-sections",
+    "--sort-section=alignment", // Less padding.
+    "--strip-all",
+    "-z",
+    "noexecstack",
+    "--no-warn-rwx-segments",
+];
+
+/// Beginnings of the names of functions for threads and devices, see `bare.h`.
+const THREAD_NAMES: [&str; 4] = ["bare_thread_", "bare_device_", "bare_signal", "bare_wait_signal"];
+
 /// Options of the image to build.
 #[derive(Debug, Default)]
 struct ImageOptions {
@@ -151,10 +166,6 @@ fn build_c(order: &ImageOptions, bare: &Path) -> Result<PathBuf, Failure> {
         return Err(usage(format!("there is no RCCE library in {}", library.display())));
     }
     let target = bare.join("target");
-    let mut cargo = cargo(bare, &target)?;
-    cargo.arg("--manifest-path").arg(bare.join("Cargo.toml")).args(["--package", "bare-c"]);
-    run_compiler(&mut cargo, "cargo")?;
-
     let mut files = c_files(&library.join("src"))?;
     files.extend(c_files(&bare.join("c/src"))?);
     files.extend(order.sources.iter().cloned());
@@ -172,6 +183,43 @@ fn compile_and_link(
     files: &[PathBuf],
     objects: &Path,
 ) -> Result<PathBuf, Failure> {
+    let names = compile(order, bare, library, files, objects)?;
+    let rust = rust_library(bare, &names)?;
+    let first = order.sources[0].file_stem().unwrap_or_default().to_string_lossy();
+    let image = image_file(order, &first)?;
+    let mut ld = Command::new("ld");
+    ld.args(LINKER_OPTIONS).arg("-T").arg(bare.join("link.x")).args(names);
+    ld.arg(rust).arg("-o").arg(&image);
+    run_compiler(&mut ld, "ld")?;
+    Ok(image)
+}
+
+/// Builds the Rust part of the C library, and returns its file: with threads and devices if an object calls them. An
+/// image has the scheduler as soon as the library has it, because the interrupts lead there.
+fn rust_library(bare: &Path, objects: &[PathBuf]) -> Result<PathBuf, Failure> {
+    let mut has_threads = false;
+    for object in objects {
+        let bytes = std::fs::read(object).map_err(|cause| usage(format!("{}: {cause}", object.display())))?;
+        let calls = |name: &[u8]| bytes.windows(name.len()).any(|text| text == name);
+        has_threads |= THREAD_NAMES.iter().any(|name| calls(name.as_bytes()));
+    }
+    let (target, features) =
+        if has_threads { ("target/threads", "--features=threads") } else { ("target", "--features=") };
+    let target = bare.join(target);
+    let mut cargo = cargo(bare, &target)?;
+    cargo.arg("--manifest-path").arg(bare.join("Cargo.toml")).args(["--package", "bare-c", features]);
+    run_compiler(&mut cargo, "cargo")?;
+    Ok(target.join(TARGET).join("release/libbare_c.a"))
+}
+
+/// Compiles files of C into a folder, and returns the objects.
+fn compile(
+    order: &ImageOptions,
+    bare: &Path,
+    library: &Path,
+    files: &[PathBuf],
+    objects: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
     let own = Command::new("gcc").arg("-print-file-name=include").output();
     let own = own.map_err(|cause| usage(format!("cannot start gcc: {cause}")))?.stdout;
     let own = String::from_utf8_lossy(&own).trim().to_string();
@@ -185,23 +233,7 @@ fn compile_and_link(
         run_compiler(&mut gcc, "gcc")?;
         names.push(object);
     }
-    let first = order.sources[0].file_stem().unwrap_or_default().to_string_lossy();
-    let image = image_file(order, &first)?;
-    let mut ld = Command::new("ld");
-    ld.args([
-        "-nostdlib",
-        "-static",
-        "--nmagic",
-        "--gc-sections",
-        "--strip-all",
-        "-z",
-        "noexecstack",
-        "--no-warn-rwx-segments",
-    ]);
-    ld.arg("-T").arg(bare.join("link.x")).args(names);
-    ld.arg(bare.join("target").join(TARGET).join("release/libbare_c.a")).arg("-o").arg(&image);
-    run_compiler(&mut ld, "ld")?;
-    Ok(image)
+    Ok(names)
 }
 
 /// The C files of a folder by name.

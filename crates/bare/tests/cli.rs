@@ -160,6 +160,34 @@ fn devices_exchange_messages_between_threads_of_both_modes_by_poll_and_by_interr
 }
 
 #[test]
+fn threads_of_c_exchange_messages_with_two_cores_at_once() {
+    needs_machines!();
+    let image = build("exchange.img", &["bare-metal/examples/c/exchange.c"]);
+    let (code, lines, errors) = run(&[0, 1, 2], &image, &["100"]);
+    assert_eq!(code, 0, "{lines:?} {errors}");
+    assert_eq!(lines[0], ["2 exchanges at once, 100 rounds each, 0 wrong answers"]);
+}
+
+#[test]
+fn a_thread_that_needs_more_stack_stops_its_core_with_a_line() {
+    needs_machines!();
+    let source = file("deep.c");
+    fs::write(
+        &source,
+        "#include <bare.h>\n\
+         static int deep(void *from) { volatile char room[20000];\n\
+         for (int at = 0; at < 20000; at++) room[at] = 1;\n\
+         bare_thread_yield(); return from != 0; }\n\
+         int main(void) { int end; bare_thread_join(bare_thread_start(deep, 0), &end); return 0; }\n",
+    )
+    .unwrap();
+    let image = build("deep.img", &[source.to_str().unwrap()]);
+    let (code, lines, errors) = run(&[3], &image, &[]);
+    let text = lines.concat().join(" ");
+    assert!(code == 1 && text.contains("needs more stack than 16384 bytes"), "{code} {text} {errors}");
+}
+
+#[test]
 fn ircce_runs_a_ping_ping_and_rcce_waits_for_ever() {
     needs_machines!();
     let (code, lines, stderr) = run(&[0, 1], &build_rcce("pingping", &["-DIRCCE"]), &["1000", "50", "3"]);

@@ -44,7 +44,8 @@ pub fn runs_on(machine: Machine) -> bool {
 /// A value is the part of one member, and the methods that wait for others are called by each. Guards exclude each
 /// other: of the models exclusive and strong, a page that a guard holds waits until the guard is dropped. While a
 /// member waits for a page, its other tasks wait too, but its pages are served all the same. Guards of one array are
-/// taken in ascending order of pages, and those of several arrays in the same order at each member.
+/// taken in ascending order of pages, and those of several arrays in the same order at each member: otherwise two
+/// members can wait for each other without end, and nothing detects it.
 ///
 /// # Errors
 /// Every operation ends with [`DeadPlace`](ErrorKind::DeadPlace) once a member has died: the array is lost. Other
@@ -73,7 +74,9 @@ impl Tally {
             (CounterId::RegionLocks, now.locks - before.locks),
         ];
         // Without a place, as at the end of its thread, nobody counts.
-        Local::try_with(|local| counters.into_iter().for_each(|(counter, by)| local.add_count(counter, by)));
+        Local::try_with(|local| {
+            counters.into_iter().for_each(|(counter, by)| local.add_drawn_count(counter, by))
+        });
     }
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod guard;
 mod lock;
 mod peers;
+mod polling;
 mod region;
 mod release;
 mod service;

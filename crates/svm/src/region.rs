@@ -19,7 +19,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::fs::File;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -108,6 +108,7 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
             differences: Differences::default(),
             locks: Mutex::default(),
             bell: Mutex::new(File::from(OwnedFd::from(seed.writer))),
+            processor: AtomicUsize::new(state::NO_CPU),
         });
         let service = Service::new(shared.clone(), seed.reader, peers);
         let spawned = std::thread::Builder::new().name("isles-svm".into()).spawn(move || service.run());

@@ -7,21 +7,24 @@
 
 use crate::RegionError;
 use crate::peers::{PeerLink, RegionPeer};
+use crate::polling::HaltPolling;
 use crate::release::Difference;
-use crate::state::{BELL, Loss, RegionState, add};
+use crate::state::{BELL, Loss, NO_CPU, RegionState, add};
 use crate::sys::PAGE_BYTES;
 use isles_protocol::PlaceId;
 use isles_protocol::svm::{
     Consistency, LockAction, LockMessage, LockNode, LockNumber, PageAccess, PageAction, PageMessage,
     PageNumber, PermissionNode,
 };
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
+use rustix::thread::{CpuSet, sched_setaffinity, sched_yield};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, PipeReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 // Kinds of messages between places. Over a socket, 2 may carry a page, and 3 carries one.
 const REQUEST: u32 = 0;
@@ -58,6 +61,11 @@ pub struct Service {
     deferred: Vec<(PageNumber, bool)>,
     /// Differences that wait for a guard, each with its sender.
     deferred_differences: Vec<(PlaceId, PageNumber, Vec<u8>)>,
+    polling: HaltPolling,
+    /// The processor to which this thread is bound.
+    processor: usize,
+    /// The worker runs on since the last wait, maybe on the processor of this thread.
+    has_resumed_worker: bool,
     /// The revocation that is reported now took away the permission to write.
     revoked_a_writer: bool,
 }
@@ -138,6 +146,9 @@ impl Service {
             tickets: BTreeMap::new(),
             deferred: Vec::new(),
             deferred_differences: Vec::new(),
+            polling: HaltPolling::default(),
+            processor: NO_CPU,
+            has_resumed_worker: false,
             revoked_a_writer: false,
         }
     }
@@ -198,8 +209,9 @@ impl Service {
             waits.push(wait);
             watched.push(index);
         }
-        match poll(&mut waits, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        let polls = !std::mem::take(&mut self.has_resumed_worker);
+        match poll_then_sleep(&mut waits, polls.then_some(&mut self.polling)) {
+            Ok(()) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(crate::sys::failed("poll", "allow more open files")(error)),
         }
         let seen = watched.into_iter().zip(&waits[2..]).filter(|(_, wait)| !wait.revents().is_empty());
@@ -235,6 +247,7 @@ impl Service {
 
     fn fault(&mut self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
         add(&self.shared.counts.faults, 1);
+        self.follow_worker();
         let Some(node) = &mut self.node else {
             if let Some(home) = self.shared.fault_in_copy(page, access)? {
                 self.send(home, &encode(self.shared.here, FETCH, page.0, 0), &[]);
@@ -247,6 +260,18 @@ impl Service {
         let mut actions = Vec::new();
         node.fault(page, access, &mut actions);
         self.execute(actions)
+    }
+
+    /// Binds this thread to the processor of its worker, so that neither wakes another processor to hand over a fault.
+    fn follow_worker(&mut self) {
+        let processor = self.shared.processor.load(Ordering::Relaxed);
+        if processor != self.processor && processor < CpuSet::MAX_CPU {
+            let mut set = CpuSet::new();
+            set.set(processor);
+            // If it is refused, the thread stays where the system puts it.
+            let _ = sched_setaffinity(None, &set);
+            self.processor = processor;
+        }
     }
 
     /// Takes all messages of the pipe; returns whether the place drops its part.
@@ -368,6 +393,7 @@ impl Service {
                     // A page that nobody has touched is not in the file yet.
                     self.shared.frames.byte(page.index() * PAGE_BYTES).load(Ordering::Relaxed);
                     self.shared.map(page, access)?;
+                    self.has_resumed_worker = true;
                 }
                 PageAction::Revoke { page, keeps_read } => self.revoke(page, keeps_read)?,
             }
@@ -437,6 +463,36 @@ impl Service {
             PeerLink::Socket(None) => {}
         }
     }
+}
+
+/// Waits until a descriptor is ready: polls for a while, if it may, and then sleeps.
+fn poll_then_sleep(
+    waits: &mut [PollFd<'_>],
+    polling: Option<&mut HaltPolling>,
+) -> Result<(), rustix::io::Errno> {
+    let Some(polling) = polling else { return poll(waits, None).map(drop) };
+    let started = Instant::now();
+    let mut last = started;
+    if polling.limit() > Duration::ZERO {
+        // Comes back late if another thread wants this processor.
+        sched_yield();
+        last = Instant::now();
+        polling.looked(last - started);
+    }
+    while last - started < polling.limit() {
+        if poll(waits, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0 {
+            polling.waited(started.elapsed());
+            return Ok(());
+        }
+        let now = Instant::now();
+        if polling.looked(now - last) {
+            break;
+        }
+        last = now;
+    }
+    poll(waits, None)?;
+    polling.waited(started.elapsed());
+    Ok(())
 }
 
 /// Writes a message whole, or fails because nobody reads it any more.

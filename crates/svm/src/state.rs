@@ -12,7 +12,7 @@ use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 
@@ -23,6 +23,9 @@ pub const REVOKING: u8 = 0x80;
 const NOTHING: u64 = u64::MAX;
 /// In `RegionState::wanted`: the service thread has pinned the page that the worker waits for.
 const PINNED: u64 = u64::MAX - 1;
+
+/// In `RegionState::processor`: the worker has touched no page yet.
+pub const NO_CPU: usize = usize::MAX;
 
 /// The counts of a place for a region, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -127,6 +130,8 @@ pub struct RegionState {
     pub locks: Mutex<LockWaits>,
     /// The inlet of the own service thread.
     pub bell: Mutex<File>,
+    /// The processor of the worker when it touched a page last.
+    pub processor: AtomicUsize,
 }
 
 /// Messages of a service thread besides those of the protocol.
@@ -175,6 +180,7 @@ impl RegionState {
             if self.pin_if_mapped(index, level) {
                 break;
             }
+            self.processor.store(rustix::thread::sched_getcpu(), Ordering::Relaxed);
             self.wanted.store(u64::from(page.0) * 2 + u64::from(level == 2), Ordering::SeqCst);
             self.touch(page, access);
             if self.wanted.swap(NOTHING, Ordering::SeqCst) == PINNED {

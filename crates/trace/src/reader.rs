@@ -52,7 +52,7 @@ pub enum Note {
 }
 
 /// One event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TrackEvent {
     /// Time of the event, in units of the file.
     pub time: u64,
@@ -70,6 +70,8 @@ pub struct TrackEvent {
     pub flows: Vec<u64>,
     /// The flows that end at it.
     pub last_flows: Vec<u64>,
+    /// The value of a counter.
+    pub value: Option<f64>,
 }
 
 impl TrackEvent {
@@ -102,7 +104,7 @@ pub struct TrackInfo {
 }
 
 /// A packet, as far as it is needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum TracePacket {
     /// A track is described.
     Track(u64, TrackInfo),
@@ -279,6 +281,7 @@ impl<'a> PacketReader<'a> {
             source: None,
             flows: Vec::new(),
             last_flows: Vec::new(),
+            value: None,
         };
         for (number, value) in fields(bytes)? {
             match number {
@@ -296,6 +299,7 @@ impl<'a> PacketReader<'a> {
                 }
                 10 => event.name = self.events.get(&value.number()?).ok_or(BROKEN)?.clone(),
                 11 => event.track = value.number()?,
+                44 => event.value = Some(f64::from_bits(value.number()?)),
                 34 => event.source = Some(self.sources.get(&value.number()?).ok_or(BROKEN)?.clone()),
                 47 => event.flows.push(value.number()?),
                 48 => event.last_flows.push(value.number()?),

@@ -374,6 +374,9 @@ pub trait SpanSink {
 
     /// Ends a span of this place now; ignored if it began before the trace.
     fn end_span(&self, span: SpanId);
+
+    /// Adds `by` to the counter `name` of this place, which starts at 0. A sink that draws no counters ignores it.
+    fn add_count(&self, _name: &'static str, _by: u64) {}
 }
 
 /// Memory that a place shares with others, not necessarily with all: words for flags and counts, and regions.

@@ -29,6 +29,8 @@ const FLAGS: u64 = 0x202;
 const FPU_CONTROL: u64 = 0x37f;
 const SSE_CONTROL: u64 = 0x1f80;
 const FPU_STATE_BYTES: usize = 512;
+/// The last word of each stack, which a thread overwrites that needs more.
+const STACK_END: u64 = 0x6e64_206f_6620_7374;
 
 /// A thread of this core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +92,18 @@ unsafe impl Sync for Stacks {}
 static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK_BYTES]; THREADS_MAX + 1]));
 
 impl Stacks {
+    /// Address of the last word of a stack.
+    fn end(&self, thread: usize) -> *mut u64 {
+        (self.top(thread) - STACK_BYTES) as *mut u64
+    }
+
+    /// Returns `true` if a thread has used more than its stack.
+    fn has_overflowed(&self, thread: usize) -> bool {
+        // NEED: the last word of a stack is looked at while the stack is in use.
+        // SOUND: it lies in the stack and is aligned; the processor is in an interrupt, so nobody writes it meanwhile.
+        thread != MAIN && unsafe { self.end(thread).read_volatile() } != STACK_END
+    }
+
     fn top(&self, thread: usize) -> usize {
         self.0.get() as usize + (thread + 1) * STACK_BYTES
     }
@@ -101,6 +115,7 @@ impl Stacks {
         // NEED: a thread begins as if an interrupt had saved it.
         // SOUND: both lie on the stack of a thread that is not running, and nothing else refers to that.
         unsafe {
+            self.end(thread).write(STACK_END);
             (address as *mut Frame).write(frame);
             core::ptr::write_bytes(fpu as *mut u8, 0, FPU_STATE_BYTES);
             (fpu as *mut u64).write(FPU_CONTROL);
@@ -163,6 +178,10 @@ impl Scheduler {
 fn schedule(frame: usize) -> usize {
     SCHEDULER.with(|scheduler| {
         let current = scheduler.current;
+        assert!(
+            !STACKS.has_overflowed(current),
+            "thread {current} needs more stack than {STACK_BYTES} bytes"
+        );
         scheduler.threads[current].frame = frame;
         scheduler.resume_next()
     })
@@ -219,6 +238,10 @@ extern "C" fn run(function: fn(usize) -> i32, argument: usize) -> ! {
     exit(function(argument))
 }
 
+extern "C" fn run_c(function: extern "C" fn(usize) -> i32, argument: usize) -> ! {
+    exit(function(argument))
+}
+
 /// Adds a thread that begins at `start` of its number.
 fn add(start: impl FnOnce(usize) -> Start) -> Result<ThreadId, TooManyThreads> {
     self::start();
@@ -231,19 +254,52 @@ fn add(start: impl FnOnce(usize) -> Start) -> Result<ThreadId, TooManyThreads> {
     })
 }
 
+/// Adds a thread in supervisor mode, whose `entry` is called with the other two.
+fn add_supervisor(entry: usize, function: usize, argument: usize) -> Result<ThreadId, TooManyThreads> {
+    add(|number| Start {
+        entry,
+        code: SUPERVISOR_CODE,
+        data: SUPERVISOR_DATA,
+        stack: STACKS.top(number) as u64,
+        function,
+        argument,
+    })
+}
+
 /// Starts a thread in supervisor mode.
 ///
 /// # Errors
 /// There are [`THREADS_MAX`] already.
 pub fn spawn(function: fn(usize) -> i32, argument: usize) -> Result<ThreadId, TooManyThreads> {
-    add(|number| Start {
-        entry: run as *const () as usize,
-        code: SUPERVISOR_CODE,
-        data: SUPERVISOR_DATA,
-        stack: STACKS.top(number) as u64,
-        function: function as usize,
-        argument,
-    })
+    add_supervisor(run as *const () as usize, function as usize, argument)
+}
+
+/// Starts a thread in supervisor mode that runs a function of C.
+///
+/// # Errors
+/// There are [`THREADS_MAX`] already.
+pub fn spawn_c(function: extern "C" fn(usize) -> i32, argument: usize) -> Result<ThreadId, TooManyThreads> {
+    add_supervisor(run_c as *const () as usize, function as usize, argument)
+}
+
+/// Makes the scheduler, for a program that waits or yields before it starts a thread.
+pub fn start_scheduler() {
+    start();
+}
+
+impl ThreadId {
+    /// Returns the number of the thread; that of `main` is 0.
+    pub fn number(self) -> usize {
+        self.0.into()
+    }
+
+    /// Returns the thread of a number, if it has been started and not joined.
+    pub fn of_number(number: usize) -> Option<ThreadId> {
+        let exists = |scheduler: &mut Scheduler| {
+            number < THREADS_MAX && scheduler.threads[number].state != State::Free
+        };
+        SCHEDULER.with(exists).then_some(ThreadId(number as u8))
+    }
 }
 
 /// Returns the thread that calls this.

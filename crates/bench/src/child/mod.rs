@@ -77,6 +77,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("path-planner", whole_runs::path_planner),
     ("path-petgraph", whole_runs::path_petgraph),
     ("path-networkx", whole_runs::path_networkx),
+    ("svm-bare", whole_runs::svm_bare),
     ("svm-faults", whole_runs::svm_faults),
     ("isles-flood", calls::flood),
     ("isles-flood-once", calls::flood_once),

@@ -175,11 +175,24 @@ pub fn path_networkx(effort: Effort) {
     print_figure("search_ms", figure(&output, "search_ms"));
 }
 
-/// The example of the crate of shared pages. Prints `read_us`, `write_us`, `alone_us` and `socket_read_us`.
+/// The example of the crate of shared pages.
 pub fn svm_faults(_: Effort) {
+    run_faults(
+        "pages",
+        &["read_us", "write_us", "alone_us", "socket_read_us", "busy_read_us", "busy_write_us"],
+    );
+}
+
+/// The bare handler of faults of the same example.
+pub fn svm_bare(_: Effort) {
+    run_faults("bare", &["bare_us", "busy_bare_us"]);
+}
+
+fn run_faults(part: &str, names: &[&str]) {
     let program = built_example("isles-svm", "faults").unwrap_or_else(|missing| panic!("{}", missing.why));
-    let output = Output::of(&mut Command::new(program), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
-    for name in ["read_us", "write_us", "alone_us", "socket_read_us"] {
+    let output =
+        Output::of(Command::new(program).arg(part), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
+    for name in names {
         print_figure(name, figure(&output, name));
     }
 }

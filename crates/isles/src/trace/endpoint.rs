@@ -165,4 +165,8 @@ impl<E: Endpoint> SpanSink for RecordedEndpoint<E> {
     fn end_span(&self, span: SpanId) {
         self.record(|recorder| recorder.end_span(span));
     }
+
+    fn add_count(&self, name: &'static str, by: u64) {
+        self.record(|recorder| recorder.add_count(name, by));
+    }
 }

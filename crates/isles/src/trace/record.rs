@@ -10,6 +10,7 @@
 use isles_trace::spans::{OpenSpans, SpanName};
 use isles_transport::{Class, PlaceId, Span, SpanId};
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
 
 /// Most records of a place: 20 MiB.
 pub(crate) const RECORDS_MAX: usize = 1 << 19;
@@ -37,10 +38,18 @@ pub(crate) enum RecordKind {
     Receive,
     /// A span of the program.
     Span,
+    /// A counter has another value.
+    Counter,
 }
 
-pub(crate) const KINDS: [RecordKind; 5] =
-    [RecordKind::Waiting, RecordKind::Send, RecordKind::SendBlock, RecordKind::Receive, RecordKind::Span];
+pub(crate) const KINDS: [RecordKind; 6] = [
+    RecordKind::Waiting,
+    RecordKind::Send,
+    RecordKind::SendBlock,
+    RecordKind::Receive,
+    RecordKind::Span,
+    RecordKind::Counter,
+];
 
 /// One thing that a place did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +62,13 @@ pub(crate) struct TracedEvent {
     pub(crate) end: u64,
     /// The other place, if there is one.
     pub(crate) other: Option<PlaceId>,
-    /// The number of a message among those from its source to its target in its class; the topic of a span.
+    /// The number of a message among those from its source to its target in its class; the topic of a span or counter.
     pub(crate) number: u64,
-    /// The length of a message in bytes; the lane of a span.
+    /// The length of a message in bytes; the lane of a span; the value of a counter.
     pub(crate) amount: u64,
 }
 
-/// The name of a span, and the file and line that it comes from.
+/// The name of a span or counter, and the file and line that it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Topic {
     pub(crate) name: String,
@@ -114,6 +123,8 @@ pub(crate) struct Recorder {
     /// By lane.
     started_spans: Vec<Option<StartedSpan>>,
     spans: OpenSpans,
+    /// Values of counters, by topic.
+    counters: BTreeMap<u32, u64>,
 }
 
 /// All lanes are of one place.
@@ -129,6 +140,7 @@ impl Recorder {
             traffic: vec![PeerTraffic::default(); places as usize],
             started_spans: Vec::new(),
             spans: OpenSpans::default(),
+            counters: BTreeMap::new(),
         }
     }
 
@@ -173,14 +185,29 @@ impl Recorder {
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
     }
 
-    /// A span begins.
-    pub(crate) fn begin_span(&mut self, span: &Span) -> SpanId {
-        let name = SpanName { name: span.name, source: span.source };
+    /// The number of a topic, new or not.
+    fn topic(&mut self, name: SpanName) -> u32 {
         let (topic, is_new) = self.spans.number(name);
         if is_new {
-            let source = span.source.map(|source| (source.file.to_owned(), source.line));
-            self.part.topics.push(Topic { name: span.name.to_owned(), source });
+            let source = name.source.map(|source| (source.file.to_owned(), source.line));
+            self.part.topics.push(Topic { name: name.name.to_owned(), source });
         }
+        topic
+    }
+
+    /// A counter of the place grows.
+    pub(crate) fn add_count(&mut self, name: &'static str, by: u64) {
+        let topic = self.topic(SpanName { name, source: None });
+        let value = self.counters.entry(topic).or_default();
+        *value += by;
+        let (kind, class, at) = (RecordKind::Counter, Class::Control, now());
+        let (number, amount) = (u64::from(topic), *value);
+        self.push(TracedEvent { kind, class, start: at, end: at, other: None, number, amount });
+    }
+
+    /// A span begins.
+    pub(crate) fn begin_span(&mut self, span: &Span) -> SpanId {
+        let topic = self.topic(SpanName { name: span.name, source: span.source });
         let lane = self.spans.take(OWN);
         if self.started_spans.len() <= lane as usize {
             self.started_spans.resize(lane as usize + 1, None);

@@ -12,6 +12,7 @@ use isles_trace::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Tr
 use isles_trace::spans::Spans;
 use isles_transport::PlaceId;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io;
 use std::io::Write;
 
@@ -42,6 +43,9 @@ const COUNT: Name = Name(5);
 
 /// The track of what belongs to no place. Processes and threads of places follow.
 const WHOLE_RUN: Track = Track(1);
+
+/// The tracks of counters are numbered from here on, below those of spans: by place, then by topic.
+const COUNTERS: u64 = 1 << 51;
 
 /// Number of bytes that are encoded before they are written.
 const PORTION_BYTES: usize = 1 << 18;
@@ -78,12 +82,19 @@ pub(super) fn write(out: &mut dyn Write, run: &str, parts: &[Option<Part>]) -> i
     let mut spans = Spans::new(processes, Name(EVENTS.len()), "");
     let mut writer = Writer { out, encoder, origin };
     for part in parts.iter().flatten() {
-        let (mut calls, mut activities): (Vec<TracedEvent>, Vec<TracedEvent>) =
-            part.records.iter().partition(|record| record.kind == RecordKind::Span);
+        let (mut calls, mut counts, mut activities) = (Vec::new(), Vec::new(), Vec::new());
+        for record in &part.records {
+            match record.kind {
+                RecordKind::Span => calls.push(*record),
+                RecordKind::Counter => counts.push(*record),
+                _ => activities.push(*record),
+            }
+        }
         activities.sort_by_key(|record| (record.start, Reverse(record.end)));
         calls.sort_by_key(|record| (record.amount, record.start));
         writer.activities(part, thread(part.place, places), &activities)?;
         writer.calls(part, &mut spans, &calls)?;
+        writer.counters(part, &counts)?;
     }
     writer.out.write_all(writer.encoder.bytes())
 }
@@ -94,6 +105,11 @@ fn process(place: PlaceId) -> Track {
 
 fn thread(place: PlaceId, places: u32) -> Track {
     Track(process(place).0 + u64::from(places))
+}
+
+/// The track of a counter of a place.
+fn counter(place: PlaceId, topic: u64) -> Track {
+    Track(COUNTERS | u64::from(place.0) << 32 | topic)
 }
 
 /// The flow of a message.
@@ -175,11 +191,26 @@ impl Writer<'_> {
         }
         Ok(())
     }
+
+    /// Writes the counters of a place, in the order in which they changed.
+    fn counters(&mut self, part: &Part, records: &[TracedEvent]) -> io::Result<()> {
+        let topics: BTreeSet<u64> = records.iter().map(|record| record.number).collect();
+        for topic in topics {
+            let name = part.topics.get(topic as usize).map_or("", |topic| topic.name.as_str());
+            self.encoder.describe_counter_of(process(part.place), counter(part.place, topic), name);
+        }
+        for record in records {
+            let time = record.start.saturating_sub(self.origin);
+            self.encoder.count(counter(part.place, record.number), time, record.amount as f64);
+            self.flush_portion()?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Topic;
+    use super::super::record::{Recorder, Topic};
     use super::*;
     use isles_trace::reader::{EventKind, PacketReader, TracePacket};
     use isles_trace::stats::{PairTraffic, Sum, read};
@@ -227,6 +258,28 @@ mod tests {
         assert_eq!(stats.calls["finish"], Sum { count: 1, time: 400, longest: 400 });
         assert_eq!(stats.finishes[0].source, Some(("a.rs".into(), 5)));
         assert_eq!((stats.missing, stats.dropped.into_iter().collect()), (vec![2], vec![(1, 7)]));
+    }
+
+    #[test]
+    fn a_counter_has_a_track_of_its_place_with_each_value() {
+        let mut recorder = Recorder::new(PlaceId(0), 1, 10);
+        for by in [2, 5] {
+            recorder.add_count("page_faults", by);
+        }
+        let mut file = Vec::new();
+        write(&mut file, "threads, 1 place", &[Some(recorder.finish())]).unwrap();
+        let (mut reader, mut tracks, mut values) = (PacketReader::new(&file), Vec::new(), Vec::new());
+        while let Some(packet) = reader.packet().unwrap() {
+            match packet {
+                TracePacket::Track(track, info) if info.name == "page_faults" => tracks.push(track),
+                TracePacket::Event(event) if event.kind == EventKind::Counter => {
+                    values.push((event.track, event.value));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(tracks.len(), 1);
+        assert_eq!(values, [(tracks[0], Some(2.0)), (tracks[0], Some(7.0))]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use crate::local::Local;
 use isles_protocol::PlaceId;
+use isles_telemetry::{COUNTERS, CounterId};
 use isles_transport::{Source, Span, SpanId};
 
 /// The name of the span of a task's turn.
@@ -67,6 +68,17 @@ impl Local {
         self.endpoint()
             .span_sink()
             .map_or(OpenSpan::NONE, |sink| OpenSpan(sink.begin_span(&Span { name, other, source: source() })))
+    }
+
+    /// Adds `by` to a counter of this place, and to its track in a trace, if this machine draws any.
+    pub fn add_drawn_count(&self, counter: CounterId, by: u64) {
+        self.add_count(counter, by);
+        if self.draws_spans
+            && by > 0
+            && let Some(sink) = self.endpoint().span_sink()
+        {
+            sink.add_count(COUNTERS[counter.index()].name, by);
+        }
     }
 }
 

@@ -207,6 +207,15 @@ impl Encoder {
         });
     }
 
+    /// A counter that belongs to a process.
+    pub fn describe_counter_of(&mut self, process: Track, track: Track, name: &str) {
+        self.descriptor(track, |out| {
+            text(out, track::NAME, name);
+            number(out, track::PARENT, process.0);
+            nested(out, track::COUNTER, |_| {});
+        });
+    }
+
     fn descriptor(&mut self, track: Track, more: impl FnOnce(&mut Vec<u8>)) {
         self.packet(|out| {
             number(out, packet::SEQUENCE_ID, u64::from(SEQUENCE));

@@ -168,6 +168,7 @@ const ROW: Row = Row {
 };
 
 const FAULTS: &str = "isles, faults";
+const BARE: &str = "a bare handler in one process";
 const RELEASE: &str = "isles, pages, release";
 const STRONG: &str = "isles, pages, strong";
 const PARTS: &str = "isles, array in parts";
@@ -179,21 +180,40 @@ const PAGE_FAULTS: Group = Group {
     name: "faults",
     setting: "2 processes, model strong, 2,000 pages that the other process has written; median of the guards of a page",
     slow: false,
-    contenders: &[Contender { label: FAULTS, program: Program::Peer("svm-faults") }],
+    contenders: &[
+        Contender { label: FAULTS, program: Program::Peer("svm-faults") },
+        Contender { label: BARE, program: Program::Peer("svm-bare") },
+    ],
     rows: &[
         fault("fault-read", "a page to read, from another process", "read_us"),
         fault("fault-write", "a page to write, from another process", "write_us"),
-        Row { targets: &[], ..fault("fault-alone", "a page that no other place has", "alone_us") },
-        Row {
-            targets: &[],
-            ..fault(
-                "fault-socket",
-                "a page to read, over a socket of the loopback interface",
-                "socket_read_us",
-            )
-        },
+        no_target(fault("fault-alone", "a page that no other place has", "alone_us")),
+        no_target(fault(
+            "fault-socket",
+            "a page to read, over a socket of the loopback interface",
+            "socket_read_us",
+        )),
+        busy(fault(
+            "fault-read-busy",
+            "a page to read, from another process, processors busy",
+            "busy_read_us",
+        )),
+        busy(fault(
+            "fault-write-busy",
+            "a page to write, from another process, processors busy",
+            "busy_write_us",
+        )),
     ],
 };
+
+/// The row of the host as it is, while threads of least priority keep its processors busy.
+const fn busy(row: Row) -> Row {
+    Row { peers: const { &[figure(BARE, "busy_bare_us")] }, ..row }
+}
+
+const fn no_target(row: Row) -> Row {
+    Row { targets: &[], peers: &[], ..row }
+}
 
 const fn fault(name: &'static str, question: &'static str, of: &'static str) -> Row {
     Row {
@@ -202,7 +222,7 @@ const fn fault(name: &'static str, question: &'static str, of: &'static str) -> 
         unit: "µs",
         better: Better::Less,
         ours: figure(FAULTS, of),
-        peers: &[],
+        peers: const { &[figure(BARE, "bare_us")] },
         beside: &[],
         targets: const { &[Target::Value(30.0)] },
         quoted_with: None,
