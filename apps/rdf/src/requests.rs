@@ -188,8 +188,9 @@ mod tests {
         let mut request = QueryRequest { query: "ASK {}".to_owned(), ..QueryRequest::default() };
         request.accept.push("text/csv".to_owned());
         request.dataset.named_graphs.push("urn:g".to_owned());
-        let text = "{\"query\":\"ASK {}\",\"accept\":[\"text/csv\"],\"default_graphs\":[],\"named_graphs\":[\"urn:g\"]}\nmore";
-        assert_eq!(query(text), Some(Ok(request)));
+        let graphs = "\"default_graphs\":[],\"named_graphs\":[\"urn:g\"]";
+        let text = format!("{{\"query\":\"ASK {{}}\",\"accept\":[\"text/csv\"],{graphs}}}\nmore");
+        assert_eq!(query(&text), Some(Ok(request)));
         assert_eq!(query("{\"query\":\"\"}\n"), Some(Ok(QueryRequest::default())));
         assert_eq!(query(""), None);
         for wrong in ["\n", "{}", "{\"query\":1}", "ASK {}\n"] {

@@ -278,7 +278,7 @@ fn a_snapshot_that_is_not_whole_or_not_for_these_places_is_refused() {
         ("cut.snap", "cut.snap: cut or grown: "),
         ("head.snap", "head.snap: its head is damaged"),
         ("part.snap", "part.snap: damaged: part 2 has another checksum"),
-        ("version.snap", "version.snap: a snapshot of version 5; allowed: 1"),
+        ("version.snap", "version.snap: a snapshot of version 6; allowed: 2"),
         ("foreign.snap", "foreign.snap: no snapshot of isles run rdf"),
         ("empty.snap", "empty.snap: no snapshot of isles run rdf"),
         ("whole.snap people.ttl", "whole.snap: a snapshot beside other data; allowed: a snapshot alone"),
