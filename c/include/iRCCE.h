@@ -74,6 +74,18 @@ int iRCCE_isrecv(char *, ssize_t, int, iRCCE_RECV_REQUEST *);
 #define iRCCE_isrecv_wait iRCCE_irecv_wait
 #define iRCCE_isrecv_push iRCCE_irecv_push
 
+/* The names that these have in the library of RWTH Aachen. */
+#define RCCE_SEND_REQUEST iRCCE_SEND_REQUEST
+#define RCCE_RECV_REQUEST iRCCE_RECV_REQUEST
+#define RCCE_isend iRCCE_isend
+#define RCCE_isend_test iRCCE_isend_test
+#define RCCE_isend_wait iRCCE_isend_wait
+#define RCCE_isend_push iRCCE_isend_push
+#define RCCE_irecv iRCCE_irecv
+#define RCCE_irecv_test iRCCE_irecv_test
+#define RCCE_irecv_wait iRCCE_irecv_wait
+#define RCCE_irecv_push iRCCE_irecv_push
+
 int iRCCE_probe(int, int *);
 int iRCCE_iprobe(int, int *, int *);
 

@@ -6,7 +6,10 @@
 use crate::load::source::file_iri;
 use crate::query;
 use isles_app::{Failure, input};
+use oxrdf::NamedNode;
 use serde::{Deserialize, Serialize};
+use spargebra::Query;
+use spargebra::algebra::QueryDataset;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -41,8 +44,38 @@ pub const LARGE: [(&str, &str); 3] = [
 /// Query sets that `--queries` accepts beside folders.
 const BUILT_IN: [(&str, &[(&str, &str)]); 2] = [("lubm", &LUBM), ("lubm-large", &LARGE)];
 
+/// The dataset of a query that whoever asks it names (SPARQL 1.1 Protocol, section 2.1.4). One that names no graph is
+/// the dataset of the query itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedDataset {
+    /// IRIs of the graphs whose merge is the default graph.
+    #[serde(default)]
+    pub default_graphs: Vec<String>,
+    /// IRIs of the named graphs.
+    #[serde(default)]
+    pub named_graphs: Vec<String>,
+}
+
+impl NamedDataset {
+    /// Returns the dataset, or `None` if it names no graph.
+    fn parsed(&self) -> Result<Option<QueryDataset>, String> {
+        if self.default_graphs.is_empty() && self.named_graphs.is_empty() {
+            return Ok(None);
+        }
+        let graphs = |parameter: &str, iris: &[String]| -> Result<Vec<NamedNode>, String> {
+            let refused = |iri: &String, error: &dyn std::fmt::Display| {
+                format!("{parameter} is {iri:?}: {error}; allowed: an absolute IRI")
+            };
+            let parsed = iris.iter().map(|iri| NamedNode::new(iri).map_err(|error| refused(iri, &error)));
+            parsed.collect()
+        };
+        let default = graphs("default-graph-uri", &self.default_graphs)?;
+        Ok(Some(QueryDataset { default, named: Some(graphs("named-graph-uri", &self.named_graphs)?) }))
+    }
+}
+
 /// A query that can be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedQuery {
     /// Name of the query: its file without folder and extension.
     pub name: String,
@@ -50,6 +83,8 @@ pub struct NamedQuery {
     pub text: String,
     /// The IRI of its file, against which others are resolved.
     pub base: Option<String>,
+    /// A dataset that takes the place of its own.
+    pub dataset: NamedDataset,
 }
 
 impl NamedQuery {
@@ -59,10 +94,27 @@ impl NamedQuery {
     /// [`Failure::Usage`]: something is wrong with it; `source` says where it is from.
     pub fn new(name: String, text: String, source: &str) -> Result<NamedQuery, Failure> {
         let base = Path::new(source).is_file().then(|| file_iri(Path::new(source)));
-        match query::parse(&text, base.as_deref()) {
-            Ok(_) => Ok(NamedQuery { name, text, base }),
+        let named = NamedQuery { name, text, base, dataset: NamedDataset::default() };
+        match named.parsed() {
+            Ok(_) => Ok(named),
             Err(wrong) => Err(Failure::Usage(format!("{source}: {wrong}"))),
         }
+    }
+
+    /// Returns the query with its dataset.
+    ///
+    /// # Errors
+    /// One line that describes and locates the error, or names an unsupported feature.
+    pub fn parsed(&self) -> Result<Query, String> {
+        let mut query = query::parse(&self.text, self.base.as_deref())?;
+        if let Some(named) = self.dataset.parsed()? {
+            let (Query::Select { dataset, .. }
+            | Query::Ask { dataset, .. }
+            | Query::Construct { dataset, .. }
+            | Query::Describe { dataset, .. }) = &mut query;
+            *dataset = Some(named);
+        }
+        Ok(query)
     }
 }
 

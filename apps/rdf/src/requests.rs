@@ -4,6 +4,7 @@
 //! writes; a place only takes the next request and gives its reply away. It evaluates nothing. Invariants: a reply
 //! follows each request before the next is read; when the socket ends, so do the requests.
 
+use crate::queries::NamedDataset;
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -18,7 +19,7 @@ use std::thread;
 /// media types beside it.
 const REQUEST_BYTES_MAX: u64 = 8 << 20;
 
-/// A query, and the media types in which its answer may be written, the best first.
+/// A query, its dataset, and the media types in which its answer may be written, the best first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryRequest {
     /// The text of the query.
@@ -26,6 +27,9 @@ pub struct QueryRequest {
     /// Media types, which may end in `/*`.
     #[serde(default)]
     pub accept: Vec<String>,
+    /// The graphs that the request names for the query.
+    #[serde(flatten)]
+    pub dataset: NamedDataset,
 }
 
 /// Reason why a request has no answer.
@@ -181,8 +185,12 @@ mod tests {
     #[test]
     fn a_request_is_a_line_of_json_with_a_query() {
         let query = |text: &str| read(&mut text.as_bytes()).unwrap();
-        let request = QueryRequest { query: "ASK {}".to_owned(), accept: vec!["text/csv".to_owned()] };
-        assert_eq!(query("{\"query\":\"ASK {}\",\"accept\":[\"text/csv\"]}\nmore"), Some(Ok(request)));
+        let mut request = QueryRequest { query: "ASK {}".to_owned(), ..QueryRequest::default() };
+        request.accept.push("text/csv".to_owned());
+        request.dataset.named_graphs.push("urn:g".to_owned());
+        let graphs = "\"default_graphs\":[],\"named_graphs\":[\"urn:g\"]";
+        let text = format!("{{\"query\":\"ASK {{}}\",\"accept\":[\"text/csv\"],{graphs}}}\nmore");
+        assert_eq!(query(&text), Some(Ok(request)));
         assert_eq!(query("{\"query\":\"\"}\n"), Some(Ok(QueryRequest::default())));
         assert_eq!(query(""), None);
         for wrong in ["\n", "{}", "{\"query\":1}", "ASK {}\n"] {

@@ -6,7 +6,6 @@
 use crate::answer::Answer;
 use crate::load::Loaded;
 use crate::queries::NamedQuery;
-use crate::query;
 use crate::requests::{FaultKind, QueryRequest, Reply, Requests};
 use crate::results::{self, ResultForm};
 use crate::session::Session;
@@ -80,8 +79,14 @@ impl Session {
         };
         while let Some((request, client)) = requests.next().await {
             let begin = Instant::now();
-            let reply = match query::parse(&request.query, None) {
-                Ok(_) => self.replied(team, loaded, &request).await?,
+            let query = NamedQuery {
+                name: "request".to_owned(),
+                text: request.query.clone(),
+                base: None,
+                dataset: request.dataset.clone(),
+            };
+            let reply = match query.parsed() {
+                Ok(_) => self.replied(team, loaded, query, &request).await?,
                 Err(wrong) => Reply::Fault(FaultKind::Query, wrong),
             };
             let _ = client.send(reply); // it may have gone
@@ -92,8 +97,13 @@ impl Session {
         Ok(())
     }
 
-    async fn replied(&self, team: &Team, loaded: &Loaded, request: &QueryRequest) -> isles::Result<Reply> {
-        let query = NamedQuery { name: "request".to_owned(), text: request.query.clone(), base: None };
+    async fn replied(
+        &self,
+        team: &Team,
+        loaded: &Loaded,
+        query: NamedQuery,
+        request: &QueryRequest,
+    ) -> isles::Result<Reply> {
         team.broadcast(0, Some(Some(query.clone()))).await?;
         let (found, answer) = self.answer(&query, loaded).await?;
         Ok(match (found.fault, answer) {

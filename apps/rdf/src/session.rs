@@ -9,8 +9,8 @@ use crate::load::snapshot;
 use crate::load::source::{DataSource, OpenSource};
 use crate::load::{self, LoadCounts, LoadFault, Loaded, Partition};
 use crate::queries::NamedQuery;
+use crate::query::Queries;
 use crate::query::trace::{OperatorTrace, QueryFault, QueryLimits};
-use crate::query::{self, Queries};
 use crate::requests::FaultKind;
 use clap::ValueEnum;
 use isles::prelude::*;
@@ -287,7 +287,7 @@ impl Session {
     ) -> isles::Result<(QueryFound, Option<Answer>)> {
         let started = now();
         let mut found = QueryFound { name: query.name.clone(), ..QueryFound::default() };
-        let answered = match query::parse(&query.text, query.base.as_deref()) {
+        let answered = match query.parsed() {
             Ok(parsed) => {
                 let queries = Queries { graphs: &loaded.graphs, peers: &loaded.peers };
                 queries.answer(&parsed, self.limits()).await
@@ -339,7 +339,7 @@ mod tests {
                 ("ASK { ?s ?p }", None, Some(FaultKind::Query)),
                 ("ASK { ?s ?p ?o }", Some(Duration::ZERO), Some(FaultKind::Limit)),
             ] {
-                let query = NamedQuery { name: "query".to_owned(), text: text.to_owned(), base: None };
+                let query = NamedQuery { text: text.to_owned(), ..NamedQuery::default() };
                 let (found, _) = session(timeout).answer(&query, &loaded).await?;
                 assert_eq!((found.fault_kind, found.fault.is_some()), (kind, kind.is_some()), "{text}");
             }

@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::load::source::{DataSource, OpenSource};
 use crate::load::{LoadFault, load_alone};
 use crate::queries::NamedQuery;
-use crate::query::{self, rest};
+use crate::query::rest;
 use isles_app::Failure;
 use isles_app::frame::{Verification, count};
 
@@ -29,7 +29,7 @@ pub fn against_spareval(
     })?;
     let mut others = Vec::new();
     for (query, answer) in queries.iter().zip(answers) {
-        let parsed = query::parse(&query.text, query.base.as_deref()).map_err(Failure::Usage)?;
+        let parsed = query.parsed().map_err(Failure::Usage)?;
         let expected = rest::reference(&parsed, &loaded.graphs, &loaded.peers.dictionary());
         let expected = expected.map_err(|fault| Failure::Ended(format!("{}: {fault}", query.name)))?;
         let is_same = match (answer, expected) {

@@ -115,7 +115,7 @@ fn compare(scene: &Scene, line: &str, all: &[Expected]) {
 }
 
 /// Machines and numbers of places.
-const MACHINES: [&str; 14] = [
+const MACHINES: [&str; 15] = [
     "--machine threads --places 1",
     "--machine threads --places 2",
     "--machine threads --places 3 --partition subject",
@@ -130,6 +130,7 @@ const MACHINES: [&str; 14] = [
     "--machine processes --places 2 --partition file",
     "--machine threads --places 3 --partition graph",
     "--machine chip:scc --places 5 --partition graph",
+    "--machine threads --places 8 --partition graph",
 ];
 
 #[test]

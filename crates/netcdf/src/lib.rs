@@ -7,10 +7,12 @@
 
 #![forbid(unsafe_code)]
 
+mod padding;
 #[cfg(test)]
 mod tests;
 
 use netcdf3::{DataSet, DataType, DataVector, FileReader, Variable};
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Cursor;
 
@@ -71,6 +73,10 @@ impl NetcdfFile {
     /// # Errors
     /// [`NetcdfFault::Format`].
     pub fn parse(bytes: Vec<u8>) -> Result<NetcdfFile, NetcdfFault> {
+        let bytes = match padding::with_padded_records(&bytes) {
+            Cow::Borrowed(_) => bytes,
+            Cow::Owned(padded) => padded,
+        };
         let reader = FileReader::open_seek_read("bytes", Box::new(Cursor::new(bytes)));
         Ok(NetcdfFile { reader: reader.map_err(|fault| format_fault(&fault))? })
     }

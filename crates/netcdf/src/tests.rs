@@ -123,3 +123,53 @@ fn what_has_no_numbers_is_an_error_that_names_it() {
     let error = NetcdfFile::parse(b"no netCDF".to_vec()).err().unwrap().to_string();
     assert!(error.starts_with("not a netCDF file of the classic format ("), "{error}");
 }
+
+/// A file by the specification of the format, which the writer of `netcdf3` does not follow here: variables over the
+/// dimensions `t`, of records, and `x`, of three; `kinds` are their types.
+fn records(version: u8, count: u32, kinds: &[u32], data: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'C', b'D', b'F', version];
+    let number = |out: &mut Vec<u8>, number: u32| out.extend(number.to_be_bytes());
+    let numbers = |out: &mut Vec<u8>, all: &[u32]| all.iter().for_each(|one| number(out, *one));
+    number(&mut out, count);
+    numbers(&mut out, &[0x0a, 2, 1]);
+    out.extend(b"t\0\0\0\0\0\0\0\0\0\0\x01x\0\0\0\0\0\0\x03");
+    numbers(&mut out, &[0, 0, 0x0b, kinds.len() as u32]);
+    let per_variable = 4 * if version == 1 { 15 } else { 16 };
+    let begin = (out.len() + kinds.len() * per_variable) as u32;
+    for (at, kind) in kinds.iter().enumerate() {
+        numbers(&mut out, &[1]);
+        out.extend([b'v' + at as u8, 0, 0, 0]);
+        numbers(&mut out, &[2, 0, 1]);
+        numbers(&mut out, &[0x0c, 1, 1]); // an attribute whose value is padded
+        out.extend(b"a\0\0\0");
+        numbers(&mut out, &[1, 1, 0x0500_0000]);
+        numbers(&mut out, &[*kind, 8]);
+        numbers(&mut out, &[0, begin + 8 * at as u32][usize::from(version == 1)..]);
+    }
+    assert_eq!(out.len() as u32, begin, "{kinds:?}");
+    out.extend(data);
+    out
+}
+
+#[test]
+fn records_of_one_variable_of_small_values_have_no_padding_and_those_of_several_have() {
+    let shorts = |all: &[i16]| all.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<u8>>();
+    let numbers = |bytes: Vec<u8>, name: &str| NetcdfFile::parse(bytes).unwrap().numbers(name).unwrap();
+    let one = shorts(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let expected: Vec<f64> = (1..10).map(f64::from).collect();
+    for version in [1, 2] {
+        assert_eq!(numbers(records(version, 3, &[3], &one), "v"), expected, "version {version}");
+        let bytes: Vec<u8> = (1..10).collect();
+        assert_eq!(numbers(records(version, 3, &[1], &bytes), "v"), expected, "version {version}");
+    }
+    let padded = shorts(&[1, 2, 3, 0, 11, 12, 13, 0, 4, 5, 6, 0, 14, 15, 16, 0]);
+    let two = records(1, 2, &[3, 3], &padded);
+    assert_eq!(numbers(two.clone(), "v"), expected[..6]);
+    assert_eq!(numbers(two, "w"), [11.0, 12.0, 13.0, 14.0, 15.0, 16.0]);
+    // A file that is cut stays one.
+    let whole = records(1, 3, &[3], &one);
+    for len in 0..whole.len() - 6 {
+        let found = NetcdfFile::parse(whole[..len].to_vec()).map(|mut file| file.numbers("v"));
+        assert!(!matches!(found, Ok(Ok(_))), "{len}");
+    }
+}

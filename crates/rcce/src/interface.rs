@@ -261,6 +261,24 @@ mod tests {
         assert_eq!((offset_of!(MachineDescription, gigahertz), size_of::<MachineDescription>()), (64, 456));
     }
 
+    /// Ranks write these while the launcher has a shared reference to them.
+    #[test]
+    fn the_log_of_collective_calls_is_written_through_a_shared_reference() {
+        let shared = &CollectiveCall {
+            sequence: AtomicU64::new(0),
+            call: AtomicU32::new(0),
+            rank: AtomicU32::new(0),
+            argument: AtomicU64::new(0),
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| shared.call.store(3, Ordering::Relaxed));
+            scope.spawn(|| shared.argument.store(4, Ordering::Relaxed));
+            scope.spawn(|| shared.rank.store(5, Ordering::Relaxed));
+        });
+        let numbers = (shared.call.load(Ordering::Relaxed), shared.rank.load(Ordering::Relaxed));
+        assert_eq!((numbers, shared.argument.load(Ordering::Relaxed)), ((3, 5), 4));
+    }
+
     #[test]
     fn a_deadlock_names_ranks_calls_and_peers() {
         let one = |rank, peer| CurrentCall { rank, call: "RCCE_send".into(), peer };

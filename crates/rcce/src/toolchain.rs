@@ -73,8 +73,18 @@ impl BuiltLibrary {
     }
 }
 
-fn compiler() -> OsString {
-    env::var_os("CC").filter(|name| !name.is_empty()).unwrap_or_else(|| "cc".into())
+/// The C compiler and its first arguments: the words of `CC`, as make reads it, or `cc`.
+fn compiler_words() -> Vec<String> {
+    let named = env::var_os("CC").unwrap_or_default().to_string_lossy().into_owned();
+    let words: Vec<String> = named.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() { vec!["cc".to_owned()] } else { words }
+}
+
+fn compiler() -> Command {
+    let words = compiler_words();
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    command
 }
 
 /// The folder of things that are kept: `$ISLES_CACHE`, or `isles` in `$XDG_CACHE_HOME` or `~/.cache`.
@@ -91,7 +101,7 @@ fn cache() -> Result<PathBuf, Failure> {
 /// Builds the library, unless it is built.
 fn library() -> Result<BuiltLibrary, Failure> {
     let mut hasher = DefaultHasher::new();
-    (SOURCES, compiler()).hash(&mut hasher);
+    (SOURCES, compiler_words()).hash(&mut hasher);
     let folder = cache()?.join(format!("rcce-{:016x}", hasher.finish()));
     if folder.is_dir() {
         return Ok(BuiltLibrary { folder });
@@ -126,7 +136,7 @@ fn archive(root: &Path, kind: &str, options: &[&str]) -> Result<(), Failure> {
     for (path, _) in SOURCES.iter().filter(|(path, _)| path.ends_with(".c")) {
         let name = Path::new(path).file_stem().unwrap_or_default();
         let object = folder.join(name).with_extension("o");
-        let mut command = Command::new(compiler());
+        let mut command = compiler();
         command.args(["-std=gnu11", "-O2", "-fPIC", "-c"]).args(options).arg("-I").arg(root.join("include"));
         command.arg(root.join(path)).arg("-o").arg(&object);
         run_compiler(&mut command, "cannot compile the RCCE library")?;
@@ -207,7 +217,7 @@ pub fn compile(words: &[OsString]) -> Result<(), Failure> {
             Failure::Usage(format!("cannot make the folder {}: {cause}", folder.display()))
         })?;
     }
-    let mut command = Command::new(compiler());
+    let mut command = compiler();
     command.arg("-fPIC").arg("-I").arg(library.include());
     if !wanted.has_optimisation {
         command.arg("-O2");

@@ -1,6 +1,7 @@
 //! C programs by `isles-rcce cc` and `rccerun`: the examples verify and print the same on processes and on the chip;
 //! the corners of the interface behave as RCCE's; runs that cannot go on end with a line.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -166,6 +167,28 @@ fn the_interface_is_that_of_rcce() {
 }
 
 #[test]
+fn a_divider_that_the_chip_refuses_is_not_booked() {
+    let folder = scratch("refused");
+    let program = test_program("refused.c", &[], &folder);
+    let scc = std::fs::read_to_string(root().join("chips/scc.toml")).unwrap();
+    let few = scc.replace("dividers = [2, 16]", "dividers = [2, 12]");
+    assert_ne!(few, scc);
+    let chip = folder.join("few.toml");
+    std::fs::write(&chip, few).unwrap();
+    let machine = format!("chip:{}", chip.display());
+    assert_eq!(printed(4, &["--machine", &machine], &program, &[]), "ok\n");
+}
+
+/// The program steps by a flag of this processor.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_logged_call_that_is_overwritten_meanwhile_is_not_compared() {
+    let folder = scratch("order");
+    let program = test_program("order.c", &[], &folder);
+    assert_eq!(printed(1, &[], &program, &[]), "ok\n");
+}
+
+#[test]
 fn requests_of_ircce_end_in_any_order() {
     let folder = scratch("requests");
     for options in [&[][..], &["--bit-flags"]] {
@@ -258,6 +281,21 @@ fn bad_input_is_one_line_with_exit_code_2() {
         assert!(line.contains(says), "{line} has no {says}");
         assert_eq!(code, Some(2), "{line}");
     }
+    let folder = scratch("compiler");
+    let program = folder.join("hello");
+    let words = [
+        OsStr::new("cc"),
+        root().join("examples/c/hello.c").as_os_str(),
+        OsStr::new("-o"),
+        program.as_os_str(),
+    ]
+    .map(OsStr::to_owned);
+    let spoken = started().args(&words).env("CC", "cc -DHELLO_FROM_CC -v").output().unwrap();
+    assert!(
+        spoken.status.success() && text(&spoken.stderr).contains("HELLO_FROM_CC"),
+        "CC may have arguments"
+    );
+    assert!(printed(2, &[], &program, &[]).ends_with("hello from rank 1 of 2\n"));
     let none = started().args(["cc", "x.c"]).env("CC", "isles-no-such-compiler").output().unwrap();
     assert_eq!(none.status.code(), Some(2));
     assert!(text(&none.stderr).contains("no C compiler isles-no-such-compiler"), "{}", text(&none.stderr));

@@ -17,7 +17,7 @@ pub mod triples;
 use crate::peers::{Peers, push_term};
 use crate::store::dictionary::Dictionary;
 use crate::store::graphs::{GraphStore, Quad};
-use crate::store::{Store, term};
+use crate::store::{Store, Triple, term};
 use clap::ValueEnum;
 use isles::prelude::*;
 use isles_app::console::Progress;
@@ -43,7 +43,7 @@ pub enum Partition {
     /// With all triples of its subject, at a place that has read some of them.
     Locality,
     /// With all triples of its subject, in the part of a multilevel partition of the graph: star-shaped graphs first,
-    /// few triples that lead from one part to another.
+    /// few triples that lead from one part to another, of which the other part has copies.
     Graph,
     /// With all triples of its subject, at the place that the hash of the subject decides.
     Subject,
@@ -297,9 +297,35 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
     // All places have the same names, so all leave out the exchange of no quads.
     let quads = if named.is_empty() { quads } else { placed(&peers, quads, partition).await? };
     let store = if partition == Partition::File { Store::of_any } else { Store::of };
-    let mut graphs = GraphStore::of(store(&triples), &named, quads, store);
+    let copies = match partition {
+        Partition::Graph => Some(Box::new(copies(&peers, &triples, &quads, &named).await?)),
+        _ => None,
+    };
+    let mut graphs = GraphStore { copies, ..GraphStore::of(store(&triples), &named, quads, store) };
     graphs.count_foreign_objects(peers.owns());
     Ok(Loaded { graphs, peers, partition })
+}
+
+/// Sends each triple whose object another place owns to that place, and returns what has come here.
+async fn copies(
+    peers: &Peers,
+    triples: &[Triple],
+    quads: &[Quad],
+    names: &[u32],
+) -> isles::Result<GraphStore> {
+    let triples = copied(peers, triples).await?;
+    // All places have the same names, so all leave out the exchange of no quads.
+    let quads = if names.is_empty() { Vec::new() } else { copied(peers, quads).await? };
+    Ok(GraphStore::of(Store::of_any(&triples), names, quads, Store::of_any))
+}
+
+/// The rows of term numbers, triples or quads, of other places whose object this place owns.
+async fn copied<const N: usize>(peers: &Peers, own: &[[u32; N]]) -> isles::Result<Vec<[u32; N]>> {
+    let mut rows: Vec<Vec<u32>> = vec![Vec::new(); peers.size()];
+    let owner = |row: &[u32; N]| peers.numbering().place(row[N - 1]);
+    let cut = own.iter().filter(|row| owner(row) != peers.rank());
+    cut.for_each(|row| rows[owner(row)].extend(row));
+    Ok(peers.all_to_all(rows).await?.iter().flat_map(|row| arrays_of(row)).collect())
 }
 
 /// Brings rows of term numbers, triples or quads, to the places where they lie, each once.
@@ -378,5 +404,76 @@ impl Loaded {
     /// Bytes of memory that this place holds.
     pub fn memory(&self) -> u64 {
         self.graphs.memory() + self.peers.dictionary().memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isles::Plan;
+
+    /// A few quads of 60 terms.
+    fn lines(graph: &str) -> Vec<u8> {
+        let line = |n: u32| format!("<x:s{}> <x:p{}> <x:s{}> {graph} .\n", n * 7 % 31, n % 3, n * 5 % 29);
+        (0..200).map(line).collect::<String>().into_bytes()
+    }
+
+    /// The triples of all graphs.
+    fn triples(all: &GraphStore) -> Vec<Triple> {
+        let stores = std::iter::once(&all.default).chain(all.named.iter().map(|graph| &graph.store));
+        let mut found = Vec::new();
+        stores.for_each(|store| store.visit([None; 3], |triple| found.push(triple)));
+        found.sort_unstable();
+        found
+    }
+
+    /// The triples that this place has by `--partition graph`, and those that it has copies of.
+    async fn loaded(graph: &str) -> isles::Result<(Vec<Triple>, Vec<Triple>)> {
+        let bytes = lines(graph);
+        let source = DataSource::File {
+            name: "some".to_owned(),
+            extension: "nq".to_owned(),
+            base: "x:".to_owned(),
+            len: bytes.len() as u64,
+            graph: None,
+        };
+        let team = Team::world();
+        let mut contents = vec![OpenSource { source: source.clone(), bytes }];
+        contents.retain(|_| team.rank() == 0);
+        let loaded = load(team, &[source], &contents, Partition::Graph).await;
+        let loaded = loaded.map_err(|fault| isles::Error::message(format!("{fault:?}")))?;
+        let copies = loaded.graphs.copies.as_ref().map(|copies| triples(copies));
+        Ok((triples(&loaded.graphs), copies.unwrap_or_default()))
+    }
+
+    fn check(found: &[(Vec<Triple>, Vec<Triple>)]) {
+        let places = found.len();
+        let owner = |number: u32| crate::store::dictionary::Numbering::new(places).place(number);
+        let mut all: Vec<Triple> = found.iter().flat_map(|(own, _)| own.clone()).collect();
+        all.sort_unstable();
+        let distinct: FxHashSet<[u32; 3]> = (0..200).map(|n| [n * 7 % 31, n % 3, n * 5 % 29]).collect();
+        assert_eq!(all.len(), distinct.len(), "each triple is at one place");
+        for (place, (own, copies)) in found.iter().enumerate() {
+            assert!(own.iter().all(|triple| owner(triple[0]) == place));
+            assert!(!copies.is_empty() && copies.iter().all(|triple| owner(triple[0]) != place));
+            let of_own_objects = |triples: &[Triple]| -> Vec<Triple> {
+                triples.iter().copied().filter(|triple| owner(triple[2]) == place).collect()
+            };
+            let mut here = [of_own_objects(own), copies.clone()].concat();
+            here.sort_unstable();
+            assert_eq!(here, of_own_objects(&all), "place {place} of {places}");
+        }
+    }
+
+    #[test]
+    fn the_owner_of_an_object_has_all_of_its_triples_and_nobody_has_one_twice() {
+        for (places, graph) in [(2, ""), (3, "<x:g>"), (5, "")] {
+            let graph = graph.to_owned();
+            let (ended, ..) = isles::simulate(places, Plan::calm(1), move || async move {
+                check(&everywhere!([graph] loaded(&graph).await?).await?);
+                Ok::<_, isles::Error>(())
+            });
+            ended.unwrap();
+        }
     }
 }

@@ -6,7 +6,6 @@
 //! "Partitioning complex networks via size-constrained clustering", 2014), because RDF has vertices with very many
 //! neighbours, around which no matching makes progress. It knows no triples. Invariant: equal graphs have equal parts.
 
-use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -96,29 +95,42 @@ impl WeightedGraph {
     }
 }
 
-/// Sums of weights by group, in the order in which groups come.
-#[derive(Debug, Default)]
+/// Sums of weights by group, in the order in which groups come. A slot for each group, of which only the used ones are
+/// cleared, because a hash table that a vertex with very many neighbours has made large costs as much for all others.
+#[derive(Debug)]
 struct Connections {
-    positions: FxHashMap<u32, usize>,
+    /// The position of each group among the sums, or [`Connections::NONE`].
+    positions: Vec<u32>,
     sums: Vec<(u32, u64)>,
 }
 
 impl Connections {
+    const NONE: u32 = u32::MAX;
+
+    /// Creates sums for groups below `groups`.
+    fn new(groups: usize) -> Connections {
+        Connections { positions: vec![Connections::NONE; groups], sums: Vec::new() }
+    }
+
     fn clear(&mut self) {
-        self.positions.clear();
-        self.sums.clear();
+        for (group, _) in self.sums.drain(..) {
+            self.positions[group as usize] = Connections::NONE;
+        }
     }
 
     fn add(&mut self, group: u32, weight: u64) {
-        let position = *self.positions.entry(group).or_insert(self.sums.len());
-        match self.sums.get_mut(position) {
+        let position = &mut self.positions[group as usize];
+        match self.sums.get_mut(*position as usize) {
             Some((_, sum)) => *sum += weight,
-            None => self.sums.push((group, weight)),
+            None => {
+                *position = self.sums.len() as u32;
+                self.sums.push((group, weight));
+            }
         }
     }
 
     fn of(&self, group: u32) -> u64 {
-        self.positions.get(&group).map_or(0, |position| self.sums[*position].1)
+        self.sums.get(self.positions[group as usize] as usize).map_or(0, |sum| sum.1)
     }
 }
 
@@ -153,7 +165,7 @@ fn clustered(graph: &WeightedGraph, weight_max: u64) -> (Vec<u32>, usize) {
     let mut weights = graph.weights.clone();
     let mut order = clusters.clone();
     order.sort_by_key(|vertex| graph.neighbours(*vertex as usize).len());
-    let mut connections = Connections::default();
+    let mut connections = Connections::new(graph.len());
     for _ in 0..CLUSTER_ROUNDS {
         let mut moved = 0;
         for vertex in order.iter().map(|vertex| *vertex as usize) {
@@ -263,7 +275,7 @@ fn grown_from(graph: &WeightedGraph, parts: usize, first: usize) -> Vec<u32> {
 fn refine(graph: &WeightedGraph, own: &mut [u32], parts: usize) {
     let mut weights = vec![0_u64; parts];
     own.iter().zip(&graph.weights).for_each(|(part, weight)| weights[*part as usize] += weight);
-    let (mut connections, max) = (Connections::default(), weight_max(graph, parts));
+    let (mut connections, max) = (Connections::new(parts), weight_max(graph, parts));
     for _ in 0..REFINE_ROUNDS {
         let mut moved = 0;
         for vertex in 0..graph.len() {

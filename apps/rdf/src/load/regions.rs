@@ -2,9 +2,9 @@
 //!
 //! As in the paper (004:578), terms are vertices and triples are edges of weight one without direction. Star-shaped
 //! graphs, in which all vertices but one have one edge, are dealt out first; the rest is partitioned by `multilevel`.
-//! The paper ran METIS and kept cut edges in both parts. Here a triple lies with its subject only: exchanges find it,
-//! and it must not count twice. The graph is partitioned at the first place. Invariant: all triples of a subject go to
-//! one place.
+//! The paper ran METIS and kept cut edges in both parts. Here a triple lies with its subject, and `copies` of `load`
+//! adds it to the part of its object. The graph is partitioned at the first place. Invariant: all triples of a subject
+//! go to one place.
 
 use super::multilevel::{WeightedGraph, partition};
 use super::triples::LocalTriples;

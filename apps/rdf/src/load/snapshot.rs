@@ -21,7 +21,7 @@ use std::path::Path;
 pub const EXTENSION: &str = "snap";
 
 /// Begin of a file, in the byte order of the host that wrote it.
-const MAGIC: [u64; 2] = [u64::from_be_bytes(*b"isles-rd"), 1];
+const MAGIC: [u64; 2] = [u64::from_be_bytes(*b"isles-rd"), 2];
 
 /// Numbers of the head before those of the parts: magic, version, places, partition, length of the file.
 const FIXED: usize = 5;

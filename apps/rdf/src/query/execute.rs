@@ -54,6 +54,8 @@ const ROW_CYCLES: u64 = 150;
 enum RowExchange {
     /// Rows of the left go to the owner of the subject, where the triples are.
     ToSubject(VariableId),
+    /// Rows of the left go to the owner of the object, where the triples or copies of them are.
+    ToObject(VariableId),
     /// Rows of the left go to all places.
     LeftToAll,
     /// Rows of the right go to all places.
@@ -65,7 +67,9 @@ enum RowExchange {
 impl RowExchange {
     fn name(self, variables: &[String]) -> String {
         match self {
-            RowExchange::ToSubject(variable) => format!("rows to the owner of ?{}", variables[variable]),
+            RowExchange::ToSubject(variable) | RowExchange::ToObject(variable) => {
+                format!("rows to the owner of ?{}", variables[variable])
+            }
             RowExchange::LeftToAll => "rows to all places".to_owned(),
             RowExchange::RightToAll => "the other side to all places".to_owned(),
             RowExchange::Both(variable) => format!("both sides to the owner of ?{}", variables[variable]),
@@ -354,6 +358,15 @@ impl<'a> PlaceEvaluator<'a> {
                 let table = self.peers.redistribute_some(table, subject, leaving).await?;
                 self.bounded_by_rows(&table, |rows| join_pattern(self.data, rows, pattern))
             }
+            RowExchange::ToObject(object) => {
+                let table = self.peers.redistribute_some(table, object, leaving).await?;
+                let join = |data: &ActiveDataset<'_>, rows: &Table| join_pattern(data, rows, pattern);
+                self.bounded_by_rows(&table, |rows| {
+                    let mut joined = join(self.data, rows);
+                    self.data.copies.iter().for_each(|copies| joined.append(&join(copies, rows)));
+                    joined
+                })
+            }
             RowExchange::LeftToAll => {
                 let table = self.peers.replicate(table).await?;
                 let joined = self.bounded_by_rows(&table, |rows| join_pattern(self.data, rows, pattern));
@@ -412,8 +425,13 @@ impl<'a> PlaceEvaluator<'a> {
             let handled = LOOK * rows + moved * *leaving as f64;
             if pattern.subject() == Some(variable) && self.data.is_by_subject() {
                 offer(handled / places, RowExchange::ToSubject(variable), *own);
+                continue;
+            }
+            let is_object = pattern.parts[2].variable() == Some(variable);
+            if is_object && self.data.copies.is_some() {
+                // Two lookups, but nothing moves except the rows.
+                offer((handled + LOOK * rows) / places, RowExchange::ToObject(variable), *own);
             } else {
-                let is_object = pattern.parts[2].variable() == Some(variable);
                 let others = counts.triples as f64 * (places - 1.0) / places;
                 let matches = if is_object { counts.foreign_objects as f64 } else { others };
                 offer((handled + of_match * matches) / places, RowExchange::Both(variable), *own);

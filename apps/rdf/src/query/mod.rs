@@ -175,7 +175,6 @@ impl QueryRun<'_> {
         let mut translation = Translation::default();
         translation.graph_names = self.graph_names(pattern).await?;
         let needs = split::Needs::of(pattern, &mut translation);
-        split::check_names(&needs, translation.graph_names.as_deref().unwrap_or_default())?;
         let parts = split::parts(pattern, &mut translation);
         let is_whole = translation.node(pattern).is_some();
         let numbers = self.peers.find(&translation.terms).await?;

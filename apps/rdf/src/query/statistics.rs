@@ -8,6 +8,7 @@ use super::scan::{Pattern, PatternPart};
 use super::table::VariableId;
 use crate::store::graphs::ActiveDataset;
 use crate::store::{Predicate, Store};
+use rustc_hash::FxHashMap;
 
 /// Exact counts of one pattern, of one place or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,32 +91,36 @@ const GRAPHS: u64 = 20;
 #[derive(Clone, Debug, Default)]
 struct CardinalityEstimate {
     rows: f64,
-    distinct: Vec<(VariableId, f64)>,
+    distinct: FxHashMap<VariableId, f64>,
 }
 
 impl CardinalityEstimate {
+    /// Different values of a variable; none if it is not bound.
     fn distinct(&self, variable: VariableId) -> Option<f64> {
-        self.distinct.iter().find(|(own, _)| *own == variable).map(|(_, distinct)| *distinct)
+        self.distinct.get(&variable).copied()
     }
 
-    /// Estimates the join with a pattern. The values of a shared variable on the side that has fewer are assumed to be
+    /// Rows of the join with a pattern. The values of a shared variable on the side that has fewer are assumed to be
     /// among those of the other.
-    fn joined(&self, pattern: &Pattern, counts: &PatternCounts) -> CardinalityEstimate {
-        let mut joined = self.clone();
-        joined.rows *= counts.triples as f64;
+    fn rows_joined(&self, pattern: &Pattern, counts: &PatternCounts) -> f64 {
+        let own = |variable| counts.distinct(pattern, variable);
+        let shared = pattern
+            .variables()
+            .into_iter()
+            .filter_map(|variable| self.distinct(variable).map(|distinct| distinct.max(own(variable))));
+        shared.fold(self.rows * counts.triples as f64, |rows, distinct| rows / distinct)
+    }
+
+    /// Joins it with a pattern.
+    fn join(&mut self, pattern: &Pattern, counts: &PatternCounts) {
+        let rows = self.rows_joined(pattern, counts);
         for variable in pattern.variables() {
             let own = counts.distinct(pattern, variable);
-            match joined.distinct.iter_mut().find(|(other, _)| *other == variable) {
-                Some((_, distinct)) => {
-                    joined.rows /= distinct.max(own);
-                    *distinct = distinct.min(own);
-                }
-                None => joined.distinct.push((variable, own)),
-            }
+            let distinct = self.distinct(variable).map_or(own, |distinct| distinct.min(own));
+            self.distinct.insert(variable, distinct);
         }
-        let rows = joined.rows.max(1.0);
-        joined.distinct.iter_mut().for_each(|(_, distinct)| *distinct = distinct.min(rows));
-        joined
+        self.rows = rows;
+        self.distinct.values_mut().for_each(|distinct| *distinct = distinct.min(rows.max(1.0)));
     }
 }
 
@@ -128,8 +133,11 @@ pub struct PlannedPattern {
     pub estimate: f64,
 }
 
-/// The order whose intermediate solutions are fewest by estimate, among those that begin with any pattern and go on
-/// with the one that leaves the fewest.
+/// Most patterns in all the orders that are tried, because each takes a time of the square of its patterns.
+const TRIED_MAX: usize = 4_096;
+
+/// The order whose intermediate solutions are fewest by estimate, among those that begin with any pattern (of more than
+/// 64, one of those with the fewest matches) and go on with the one that leaves the fewest.
 pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPattern> {
     let greedy = |first: usize| {
         let mut found = CardinalityEstimate { rows: 1.0, ..CardinalityEstimate::default() };
@@ -138,7 +146,7 @@ pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPatte
         let mut next = Some(first);
         while !left.is_empty() {
             let pattern = next.take().unwrap_or_else(|| cheapest(&left, patterns, counts, &found));
-            found = found.joined(&patterns[pattern], &counts[pattern]);
+            found.join(&patterns[pattern], &counts[pattern]);
             cost += found.rows;
             plan.push(PlannedPattern { pattern, estimate: found.rows });
             left.retain(|other| *other != pattern);
@@ -146,7 +154,11 @@ pub fn order(patterns: &[Pattern], counts: &[PatternCounts]) -> Vec<PlannedPatte
         (cost, plan)
     };
     // Of equal ones the first, so that all places take the same.
-    let orders = (0..patterns.len()).map(greedy);
+    let mut firsts: Vec<usize> = (0..patterns.len()).collect();
+    firsts.sort_by_key(|pattern| counts[*pattern].triples);
+    firsts.truncate((TRIED_MAX / patterns.len().max(1)).max(1));
+    firsts.sort_unstable();
+    let orders = firsts.into_iter().map(greedy);
     let best = orders.reduce(|best, other| if other.0 < best.0 { other } else { best });
     best.map(|(_, plan)| plan).unwrap_or_default()
 }
@@ -162,13 +174,11 @@ fn cheapest(
         let variables = patterns[*pattern].variables();
         let shares = variables.iter().any(|variable| found.distinct(*variable).is_some());
         let is_apart = !variables.is_empty() && !shares;
-        (is_apart, found.joined(&patterns[*pattern], &counts[*pattern]).rows)
+        (is_apart, found.rows_joined(&patterns[*pattern], &counts[*pattern]), *pattern)
     };
-    let less = |one: &usize, other: &usize| {
-        let ((one_apart, one_rows), (other_apart, other_rows)) = (rank(one), rank(other));
-        one_apart.cmp(&other_apart).then(one_rows.total_cmp(&other_rows))
-    };
-    left.iter().copied().min_by(|one, other| less(one, other)).unwrap_or_default()
+    let ranked = left.iter().map(rank);
+    let best = ranked.min_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    best.map_or(0, |(.., pattern)| pattern)
 }
 
 #[cfg(test)]
@@ -195,6 +205,27 @@ mod tests {
         // 50 of C; 50 × 400 / 400 with B; 50 × 2 / 50 of these; 2 × 9000 / 100 with A. From 2 on it would be 720.
         assert_eq!(patterns_in_order, [1, 3, 2, 0]);
         assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [50.0, 50.0, 2.0, 180.0]);
+    }
+
+    /// The path of so many steps that a query may have.
+    #[test]
+    fn a_chain_of_a_thousand_patterns_is_joined_from_its_smallest_on() {
+        let step = |at: usize| {
+            Pattern::of([PatternPart::Variable(at), PatternPart::Term(1), PatternPart::Variable(at + 1)])
+        };
+        let patterns: Vec<Pattern> = (0..1_000).map(step).collect();
+        let mut counts =
+            vec![PatternCounts { triples: 50, subjects: 50, objects: 50, foreign_objects: 0 }; 1_000];
+        counts[700].triples = 3;
+        let plan = order(&patterns, &counts);
+        assert_eq!(plan[0].pattern, 700);
+        let mut all: Vec<usize> = plan.iter().map(|step| step.pattern).collect();
+        for end in 1..all.len() {
+            let (joined, next) = (&all[..end], all[end]);
+            assert!(joined.iter().any(|other| other.abs_diff(next) == 1), "{next} is joined by a variable");
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..1_000).collect::<Vec<_>>());
     }
 
     /// A class has few of the subjects of `type`, but all that teach are in it.

@@ -28,6 +28,9 @@ pub struct GraphStore {
     pub default: Store,
     /// The named graphs, by the numbers of their names.
     pub named: Vec<NamedGraph>,
+    /// The triples of other places whose object this place owns, by the same graphs; none if places keep no copies of
+    /// each other's triples. Nothing but lookups of objects that this place owns may read them.
+    pub copies: Option<Box<GraphStore>>,
 }
 
 /// The dataset that a query is evaluated over.
@@ -37,6 +40,8 @@ pub struct ActiveDataset<'a> {
     pub default: Cow<'a, Store>,
     /// The named graphs, by the numbers of their names.
     pub named: Vec<&'a NamedGraph>,
+    /// The same of [`GraphStore::copies`].
+    pub copies: Option<Box<ActiveDataset<'a>>>,
 }
 
 impl GraphStore {
@@ -54,7 +59,7 @@ impl GraphStore {
         }
         let graph =
             |name: &u32| NamedGraph { name: *name, store: store(&by_graph.remove(name).unwrap_or_default()) };
-        GraphStore { default, named: names.iter().map(graph).collect() }
+        GraphStore { default, named: names.iter().map(graph).collect(), copies: None }
     }
 
     /// Returns the number of triples of all graphs.
@@ -69,7 +74,8 @@ impl GraphStore {
 
     /// Bytes of memory that it holds.
     pub fn memory(&self) -> u64 {
-        self.default.memory() + self.named.iter().map(|graph| graph.store.memory()).sum::<u64>()
+        let named = self.named.iter().map(|graph| graph.store.memory());
+        self.default.memory() + named.sum::<u64>() + self.copies.as_ref().map_or(0, |copies| copies.memory())
     }
 
     /// Writes them as part of a snapshot.
@@ -80,6 +86,8 @@ impl GraphStore {
             out.number(u64::from(graph.name));
             graph.store.write(out);
         }
+        out.number(u64::from(self.copies.is_some()));
+        self.copies.iter().for_each(|copies| copies.write(out));
     }
 
     /// Reads what [`GraphStore::write`] wrote; `None` if the bytes end before.
@@ -90,7 +98,8 @@ impl GraphStore {
             let name = u32::try_from(from.number()?).ok()?;
             named.push(NamedGraph { name, store: Store::read(from)? });
         }
-        Some(GraphStore { default, named })
+        let copies = if from.number()? == 0 { None } else { Some(Box::new(GraphStore::read(from)?)) };
+        Some(GraphStore { default, named, copies })
     }
 
     /// Calls [`Store::count_foreign_objects`] for each graph.
@@ -107,12 +116,17 @@ impl GraphStore {
 
     /// Returns the dataset of a query that chooses none.
     pub fn whole(&self) -> ActiveDataset<'_> {
-        ActiveDataset { default: Cow::Borrowed(&self.default), named: self.named.iter().collect() }
+        ActiveDataset {
+            default: Cow::Borrowed(&self.default),
+            named: self.named.iter().collect(),
+            copies: self.copies.as_ref().map(|copies| Box::new(copies.whole())),
+        }
     }
 
     /// Returns the dataset whose default graph is the merge of the graphs named in `default`, and whose named graphs
     /// are those in `named`. A name without a graph is an empty graph.
     pub fn chosen(&self, default: &[u32], named: &[u32]) -> ActiveDataset<'_> {
+        let copies = self.copies.as_ref().map(|copies| Box::new(copies.chosen(default, named)));
         let mut sorted = default.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
@@ -124,6 +138,7 @@ impl GraphStore {
         ActiveDataset {
             default,
             named: self.named.iter().filter(|graph| named.contains(&graph.name)).collect(),
+            copies,
         }
     }
 

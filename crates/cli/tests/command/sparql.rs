@@ -19,8 +19,9 @@ impl Server {
         built("isles-rdf");
         let scene = Scene::new(name);
         scene.leave("three.ttl", &(1..=3).map(|n| format!("<urn:s{n}> <urn:p> {n} .\n")).collect::<String>());
-        let words = ["serve-sparql", "--data", "three.ttl", "--machine", "processes", "--places", places];
-        let mut command = scene.isles(&words);
+        scene.leave("graphs.nq", "<urn:s> <urn:p> \"7\" <urn:g> .\n<urn:s> <urn:p> \"8\" <urn:h> .\n");
+        let words = ["serve-sparql", "--data", "three.ttl", "graphs.nq", "--machine", "processes"];
+        let mut command = scene.isles(&[&words[..], &["--places", places]].concat());
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
@@ -107,9 +108,9 @@ fn queries_are_answered_in_each_way_of_the_protocol() {
     // Who asks wrongly is told so, and the next is answered.
     for (status, method, path, headers, body) in [
         (400, "POST", "/sparql", QUERY, "ASK {"),
-        (400, "GET", "/sparql?query=ASK%7B%7D&default-graph-uri=urn:g", "", ""),
+        (400, "GET", "/sparql?query=ASK%7B%7D&default-graph-uri=relative", "", ""),
         (400, "GET", "/sparql", "", ""),
-        (400, "GET", "/sparql?query=ASK%7B%7D&named-graph-uri=urn:g", "", ""),
+        (400, "GET", "/sparql?query=ASK%7B%7D&named-graph-uri=", "", ""),
         (404, "GET", "/", "", ""),
         (405, "PUT", "/sparql", QUERY, "ASK {}"),
         (406, "POST", "/sparql", "Content-Type: application/sparql-query\r\nAccept: text/html\r\n", "ASK {}"),
@@ -133,6 +134,26 @@ fn queries_are_answered_in_each_way_of_the_protocol() {
                 .spawn(|| assert_eq!(server.ask("POST", "/sparql", &format!("{QUERY}{accept}"), count), csv));
         }
     });
+}
+
+/// SPARQL 1.1 Protocol, section 2.1.4: the dataset of the request takes the place of that of the query.
+#[test]
+fn a_request_chooses_the_graphs_that_are_asked() {
+    let server = Server::start("sparql-graphs", "2");
+    let values = |parameters: &str, query: &str| {
+        let headers = format!("{QUERY}Accept: text/csv\r\n");
+        server.ask("POST", &format!("/sparql?{parameters}"), &headers, query)
+    };
+    let default = "SELECT ?o { ?s <urn:p> ?o } ORDER BY ?o";
+    let named = "SELECT ?g ?o FROM <urn:h> { GRAPH ?g { ?s ?p ?o } }";
+    let is = |found: (u16, String), rows: &str| assert_eq!(found, (200, rows.replace('\n', "\r\n")));
+    is(values("", default), "o\n1\n2\n3\n");
+    is(values("default-graph-uri=urn:g", default), "o\n7\n");
+    is(values("default-graph-uri=urn:g&default-graph-uri=urn:h", default), "o\n7\n8\n");
+    is(values("named-graph-uri=urn:g", default), "o\n");
+    is(values("named-graph-uri=urn:g", named), "g,o\nurn:g,7\n");
+    is(values("default-graph-uri=urn:h", "SELECT ?o FROM <urn:g> { ?s ?p ?o }"), "o\n8\n");
+    is(values("default-graph-uri=urn:nosuch", default), "o\n");
 }
 
 #[test]

@@ -140,7 +140,7 @@ pub fn serve_sparql(
         let (query_process, child) =
             started.map_err(|cause| ServeError::System(unstarted(&options.program, &cause)))?;
         // Answered once the data is there; or not, and then the program has said why.
-        let first = SparqlRequest { query: "ASK {}".to_owned(), accept: Vec::new() };
+        let first = SparqlRequest { query: "ASK {}".to_owned(), ..SparqlRequest::default() };
         if query_process.ask(&first).await.is_ok() {
             let (address, token) = guard.endpoint();
             on_ready(&format!("{address}{ENDPOINT}"), token);

@@ -1,4 +1,4 @@
-//! Requests of the SPARQL 1.1 Protocol, section 2.1: the query, and the media types that are accepted.
+//! Requests of the SPARQL 1.1 Protocol, section 2.1: the query, its dataset, and the media types that are accepted.
 //!
 //! It reads what has come and asks nobody. Invariant: what is refused is said with what is allowed.
 
@@ -6,11 +6,14 @@ use hyper::header::{self, HeaderMap};
 use hyper::{Method, StatusCode};
 use serde::Serialize;
 
-/// A query, and the media types in which its answer may be written, the best first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A query, the dataset that the request names for it (section 2.1.4), and the media types in which its answer may be
+/// written, the best first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct SparqlRequest {
     pub(crate) query: String,
     pub(crate) accept: Vec<String>,
+    pub(crate) default_graphs: Vec<String>,
+    pub(crate) named_graphs: Vec<String>,
 }
 
 /// Refusal of a request: the status, a title, and the fault.
@@ -48,20 +51,18 @@ impl SparqlRequest {
             _ => (address_query.to_owned(), None),
         };
         let mut queries: Vec<String> = own.into_iter().collect();
+        let mut request = SparqlRequest { accept: accepted(headers), ..SparqlRequest::default() };
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
             match name.as_ref() {
                 "query" => queries.push(value.into_owned()),
-                "default-graph-uri" | "named-graph-uri" => {
-                    return Err(bad(format!(
-                        "{name} is {value:?}; allowed: FROM and FROM NAMED in the query"
-                    )));
-                }
+                "default-graph-uri" => request.default_graphs.push(value.into_owned()),
+                "named-graph-uri" => request.named_graphs.push(value.into_owned()),
                 "update" => return Err(bad("update: the data cannot be changed; allowed: query".to_owned())),
                 _ => {} // clients say more than the protocol has
             }
         }
         match <[String; 1]>::try_from(queries) {
-            Ok([query]) => Ok(SparqlRequest { query, accept: accepted(headers) }),
+            Ok([query]) => Ok(SparqlRequest { query, ..request }),
             Err(queries) => {
                 Err(bad(format!("the parameter query appears {} times; allowed: once", queries.len())))
             }
@@ -113,13 +114,29 @@ mod tests {
         assert_eq!(status(&Method::GET, "query=a&query=b", "", ""), Err(StatusCode::BAD_REQUEST));
         assert_eq!(status(&Method::POST, "query=a", QUERY, "b"), Err(StatusCode::BAD_REQUEST));
         assert_eq!(status(&Method::POST, "", form, "update=a"), Err(StatusCode::BAD_REQUEST));
-        assert_eq!(status(&Method::GET, "query=a&default-graph-uri=b", "", ""), Err(StatusCode::BAD_REQUEST));
         assert_eq!(
             status(&Method::POST, "query=a", "text/plain", "a"),
             Err(StatusCode::UNSUPPORTED_MEDIA_TYPE)
         );
         let broken = headers(&[(header::CONTENT_TYPE, QUERY)]);
         assert!(SparqlRequest::read(&Method::POST, "", &broken, b"\xff").is_err());
+    }
+
+    #[test]
+    fn a_request_names_the_graphs_of_its_dataset_in_the_address_or_in_the_form() {
+        let graphs = "default-graph-uri=urn:a&named-graph-uri=urn:b&default-graph-uri=http%3A%2F%2Fc%2F%3Fd";
+        let with_query = format!("query=a&{graphs}");
+        for (method, address, kind, body) in [
+            (Method::GET, with_query.as_str(), "", ""),
+            (Method::POST, "", FORM, with_query.as_str()),
+            (Method::POST, graphs, QUERY, "a"),
+        ] {
+            let headers = headers(&[(header::CONTENT_TYPE, kind)]);
+            let request = SparqlRequest::read(&method, address, &headers, body.as_bytes()).unwrap();
+            assert_eq!(request.query, "a", "{method} {address}");
+            assert_eq!(request.default_graphs, ["urn:a", "http://c/?d"], "{method} {address}");
+            assert_eq!(request.named_graphs, ["urn:b"], "{method} {address}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use rustix::thread::futex;
 use std::cell::UnsafeCell;
 use std::ffi::{OsString, c_void};
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const MODEL: u32 = 0;
@@ -53,6 +53,13 @@ impl TurnWords {
         }
         let _ = futex::wait(&self.turn, futex::Flags::empty(), 1 - own, Some(&LOOK));
         self.turn.load(Ordering::SeqCst) == own
+    }
+
+    /// The exit code to report for a process that has ended with `status`; none if it has made a request before, which
+    /// it may have done since the turn was looked at.
+    fn end_of(&self, status: ExitStatus) -> Option<u64> {
+        let code = status.code().filter(|code| *code != 0).unwrap_or(1);
+        (!self.wait(MODEL)).then_some(code as u64)
     }
 
     fn request(&self) -> PortRequest {
@@ -104,15 +111,14 @@ impl ProcessRank {
         self.words.pass_turn(RANK);
         while !self.words.wait(MODEL) {
             if let Ok(Some(status)) = self.child.try_wait() {
-                if self.words.wait(MODEL) {
+                let Some(code) = self.words.end_of(status) else {
                     break; // its last request came just before it ended
-                }
-                let code = status.code().filter(|code| *code != 0).unwrap_or(1);
+                };
                 isles_app::console::notice(format_args!(
                     "the process of rank {} has ended: {status}",
                     self.rank
                 ));
-                return end(code as u64);
+                return end(code);
             }
         }
         self.words.request()
@@ -188,4 +194,27 @@ extern "C" fn ask(context: *mut c_void, request: *const PortRequest) -> u64 {
     }
     while !turns.wait(RANK) {}
     turns.answer.load(Ordering::SeqCst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn words(turn: u32) -> TurnWords {
+        TurnWords {
+            turn: AtomicU32::new(turn),
+            answer: AtomicU64::new(0),
+            request: UnsafeCell::new(PortRequest::default()),
+        }
+    }
+
+    #[test]
+    fn a_process_that_ends_behind_its_last_request_has_not_failed() {
+        let ended = |code: i32| ExitStatus::from_raw(code << 8);
+        assert_eq!(words(MODEL).end_of(ended(0)), None, "it has passed the turn with its last request");
+        assert_eq!(words(RANK).end_of(ended(0)), Some(1), "it has ended without one");
+        assert_eq!(words(RANK).end_of(ended(7)), Some(7));
+        assert_eq!(words(RANK).end_of(ExitStatus::from_raw(9)), Some(1), "a signal");
+    }
 }

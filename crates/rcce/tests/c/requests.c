@@ -21,7 +21,7 @@ static void exchange(void) {
         memset(out[other], 10 * rank + other, sizeof out[other]);
         iRCCE_irecv(in[other], sizeof in[other], other, &receives[other]);
         iRCCE_add_to_wait_list(&list, NULL, &receives[other]);
-        iRCCE_isend(out[other], sizeof out[other], other, &sends[other]);
+        RCCE_isend(out[other], sizeof out[other], other, &sends[other]);
         iRCCE_add_to_wait_list(&list, &sends[other], NULL);
     }
     CHECK(iRCCE_wait_all(&list) == iRCCE_SUCCESS);

@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::store::dictionary::{Dictionary, Numbering, UNBOUND};
 use crate::store::graphs::ActiveDataset;
 use crate::store::term;
-use oxrdf::{NamedNode, Term};
+use oxrdf::{BlankNode, NamedNode, Term};
 use spareval::{InternalQuad, QueryableDataset};
 use std::convert::Infallible;
 
@@ -20,6 +20,18 @@ const COLUMN: &str = "isles table ";
 pub fn column_name(table: usize, column: Option<usize>) -> NamedNode {
     let column = column.map_or(String::new(), |column| column.to_string());
     NamedNode::new_unchecked(format!("{COLUMN}{table} {column}"))
+}
+
+/// Prefix of the IRIs that stand for blank nodes; no data set contains it either.
+const BLANK: &str = "isles blank ";
+
+/// The IRI of a term that names a graph, as a constant of a query: that of a blank node is read as the node.
+pub fn constant_name(term: &Term) -> Option<NamedNode> {
+    match term {
+        Term::NamedNode(name) => Some(name.clone()),
+        Term::BlankNode(node) => Some(NamedNode::new_unchecked(format!("{BLANK}{}", node.as_str()))),
+        _ => None,
+    }
 }
 
 /// Triples and tables whose terms all are in one dictionary.
@@ -185,6 +197,11 @@ impl<'a> QueryableDataset<'a> for &'a Dataset<'a> {
             let table = table.parse().unwrap_or_default();
             return Ok(DatasetTerm::Column { table, column: column.parse().ok() });
         }
+        let term = match &term {
+            Term::NamedNode(name) => name.as_str().strip_prefix(BLANK).map(BlankNode::new_unchecked),
+            _ => None,
+        }
+        .map_or(term, Term::from);
         let found = self.dictionary.find(&term::encoded(term.as_ref()));
         let number = found.and_then(|index| numbering().number(index as usize, 0));
         Ok(number.map_or(DatasetTerm::Other(term), DatasetTerm::Number))

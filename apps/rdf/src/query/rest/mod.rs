@@ -192,7 +192,6 @@ pub fn reference(
     let is_open = split::has_unordered_limit(pattern);
     let names: Vec<Vec<u8>> =
         data.named.iter().map(|graph| dictionary.bytes(graph.name as usize - 1).to_vec()).collect();
-    split::check_names(&split::Needs::of(pattern, &mut Translation::default()), &names)?;
     let whole = split::ordered(&split::by_graph(pattern, &names));
     let solutions = evaluated(query, whole, &dataset, QueryLimits::default())?;
     let answer = match query {

@@ -4,12 +4,11 @@
 //! names of its columns. What the rest still asks of triples, by paths and `EXISTS`, is brought to the first place. It
 //! evaluates nothing. Invariant: the rest over its tables has the solutions of the query.
 
-use super::dataset::column_name;
+use super::dataset::{column_name, constant_name};
 use crate::query::algebra::{Node, Translation, balanced};
 use crate::query::table::Table;
-use crate::query::trace::QueryFault;
 use crate::store::term;
-use oxrdf::{BlankNode, NamedNode, Term, Variable};
+use oxrdf::{BlankNode, NamedNode, Variable};
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression,
     PropertyPathExpression,
@@ -97,23 +96,9 @@ fn has_sub_query(pattern: &GraphPattern) -> bool {
     pattern.to_string().contains("SELECT")
 }
 
-/// Checks that all graphs have a part in what [`each_graph`] makes, if it is needed.
-///
-/// # Errors
-/// [`QueryFault::Unsupported`]: one of `names`, those of the named graphs, is a blank node.
-pub fn check_names(needs: &Needs, names: &[Vec<u8>]) -> Result<(), QueryFault> {
-    let is_blank = |name: &Vec<u8>| matches!(term::decode(name), Term::BlankNode(_));
-    if needs.each_graph && names.iter().any(is_blank) {
-        let text =
-            "a sub-query within GRAPH of a variable, with graphs that blank nodes name, is not supported";
-        return Err(QueryFault::Unsupported(text.to_owned()));
-    }
-    Ok(())
-}
-
 /// `GRAPH` of a variable around a sub-query as the union over the graphs with these names, which is its definition
 /// (SPARQL 1.1, section 18.6); `spareval` evaluates the sub-query over all of them together. The algebra has no
-/// constant blank nodes, so [`check_names`] refuses graphs with such names.
+/// constant blank nodes; [`constant_name`] stands for them.
 fn each_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> Option<GraphPattern> {
     let GraphPattern::Graph { name: NamedNodePattern::Variable(variable), inner } = pattern else {
         return None;
@@ -122,7 +107,7 @@ fn each_graph(pattern: &GraphPattern, names: &[Vec<u8>]) -> Option<GraphPattern>
         return None;
     }
     let of_graph = |name: &Vec<u8>| {
-        let Term::NamedNode(name) = term::decode(name) else { return None };
+        let name = constant_name(&term::decode(name))?;
         let bindings = vec![vec![Some(GroundTerm::NamedNode(name.clone()))]];
         let left = GraphPattern::Values { variables: vec![variable.clone()], bindings };
         let right = GraphPattern::Graph { name: name.into(), inner: inner.clone() };
@@ -257,8 +242,6 @@ pub struct Needs {
     pub all: bool,
     /// True if triples of named graphs are needed.
     pub graphs: bool,
-    /// True if a sub-query is evaluated for each named graph by itself.
-    pub each_graph: bool,
     /// Feature the query needs that is not supported: other services.
     pub unsupported: Option<&'static str>,
 }
@@ -290,9 +273,8 @@ impl Needs {
                 }
             }
             GraphPattern::Path { path, .. } => self.add_path(path),
-            GraphPattern::Graph { name, inner } => {
+            GraphPattern::Graph { inner, .. } => {
                 self.graphs = true;
-                self.each_graph |= matches!(name, NamedNodePattern::Variable(_)) && has_sub_query(inner);
                 self.add(inner);
             }
             GraphPattern::Service { .. } => {
