@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop(other);
     println!("version oxigraph 0.5.13, in memory");
     println!("measured load_rate {}", triples as f64 / seconds / 1e6);
+    println!("measured load_ms {}", seconds * 1e3);
     let mut logarithms = 0.0;
     for (number, text) in QUERIES.iter().enumerate() {
         let mut least = f64::INFINITY;

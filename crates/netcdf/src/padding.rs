@@ -15,7 +15,9 @@ const ALIGNED: usize = 4;
 /// Returns a file in which records have the padding that `netcdf3` expects: `bytes`, unless the exception holds for
 /// them. A header that has an error is left to the reader.
 pub fn with_padded_records(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let Some(Records { begin, len, count }) = unpadded_records(bytes) else { return Cow::Borrowed(bytes) };
+    let Some(UnpaddedRecords { begin, len, count }) = unpadded_records(bytes) else {
+        return Cow::Borrowed(bytes);
+    };
     let Some(records) = bytes.get(begin..) else { return Cow::Borrowed(bytes) };
     let mut padded = bytes[..begin].to_vec();
     for record in records.chunks(len).take(count) {
@@ -26,7 +28,7 @@ pub fn with_padded_records(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The records of a file that are not padded.
-struct Records {
+struct UnpaddedRecords {
     /// Position of the first.
     begin: usize,
     /// Bytes of each.
@@ -36,7 +38,7 @@ struct Records {
 }
 
 /// Finds the records of a file with one variable of records, whose length is no multiple of four bytes.
-fn unpadded_records(bytes: &[u8]) -> Option<Records> {
+fn unpadded_records(bytes: &[u8]) -> Option<UnpaddedRecords> {
     let mut header = Header { bytes: bytes.strip_prefix(b"CDF")? };
     let is_wide = match header.take(1)?[0] {
         1 => false,
@@ -67,7 +69,7 @@ fn unpadded_records(bytes: &[u8]) -> Option<Records> {
             }
             let len = inner.iter().try_fold(of_value, |len, more| len.checked_mul(*more))?;
             let count = if count == STREAMING { usize::MAX } else { count as usize };
-            found = Some(Records { begin, len, count });
+            found = Some(UnpaddedRecords { begin, len, count });
         }
     }
     found.filter(|records| records.len % ALIGNED != 0)

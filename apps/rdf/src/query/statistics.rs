@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(plan.iter().map(|step| step.estimate).collect::<Vec<_>>(), [50.0, 50.0, 2.0, 180.0]);
     }
 
-    /// The path of so many steps that a query may have.
+    /// The longest path that a query may have.
     #[test]
     fn a_chain_of_a_thousand_patterns_is_joined_from_its_smallest_on() {
         let step = |at: usize| {

@@ -72,6 +72,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("bare-boot", bare_cores::boot),
     ("isles-rdf-lubm", rdf::lubm),
     ("isles-rdf-large", rdf::large),
+    ("isles-rdf-snapshot", rdf::snapshot),
     ("isles-rdf-tasks", rdf::tasks),
     ("oxigraph", rdf::oxigraph),
     ("path-planner", whole_runs::path_planner),

@@ -57,11 +57,29 @@ fn figure(output: &Output, name: &str) -> f64 {
     output.figure(name).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// The fourteen queries. Prints `mean_ms` and `load_rate`.
+/// The fourteen queries. Prints `mean_ms`, `load_rate` and `load_ms`.
 pub fn lubm(effort: Effort) {
-    let output = run(&["--queries", "lubm"], effort.repetitions);
-    assert!(figure(&output, "rows") == ROWS, "{} rows, not {ROWS}", figure(&output, "rows"));
-    ["mean_ms", "load_rate"].iter().for_each(|name| print_figure(name, figure(&output, name)));
+    print_lubm(&run(&["--queries", "lubm"], effort.repetitions));
+}
+
+/// The same over a snapshot of one place, which this program makes first.
+pub fn snapshot(effort: Effort) {
+    let program = program();
+    let file = data(&program).with_extension("snap");
+    let mut saved = Command::new(&program);
+    saved.arg("--data").arg(data(&program)).arg("--save").arg(&file).args(["-e", "ASK {}"]);
+    saved.args(["--places", "1", "--machine", "threads", "--json", "-", "--csv", "/dev/null"]);
+    Output::of(&mut saved, LIMIT).unwrap_or_else(|why| panic!("--save: {why}"));
+    let mut command = Command::new(&program);
+    command.arg("--data").arg(&file).args(["--queries", "lubm", "--repeat", &effort.repetitions.to_string()]);
+    command.args(["--json", "-", "--csv", "/dev/null"]);
+    print_lubm(&Output::of(&mut command, LIMIT).unwrap_or_else(|why| panic!("{}: {why}", file.display())));
+}
+
+fn print_lubm(output: &Output) {
+    assert!(figure(output, "rows") == ROWS, "{} rows, not {ROWS}", figure(output, "rows"));
+    ["mean_ms", "load_rate"].iter().for_each(|name| print_figure(name, figure(output, name)));
+    print_figure("load_ms", figure(output, "load_seconds") * 1e3);
 }
 
 /// Queries with more than 100,000 intermediate rows. Prints `sum_ms`.
@@ -75,7 +93,7 @@ pub fn tasks(_: Effort) {
     print_figure("query_seconds", figure(&output, "query_seconds"));
 }
 
-/// Oxigraph over the same. Prints `mean_ms` and `load_rate`.
+/// Oxigraph over the same. Prints `mean_ms`, `load_rate` and `load_ms`.
 pub fn oxigraph(effort: Effort) {
     let peer = built_example("isles-rdf", "oxigraph").unwrap_or_else(|missing| panic!("{}", missing.why));
     let mut command = Command::new(peer);
@@ -84,5 +102,5 @@ pub fn oxigraph(effort: Effort) {
     let rows: f64 = output.figures.iter().filter(|(name, _)| name.ends_with("_rows")).map(|row| row.1).sum();
     assert!(rows == ROWS, "{rows} rows, not {ROWS}");
     output.version.iter().for_each(|version| println!("version {version}"));
-    ["mean_ms", "load_rate"].iter().for_each(|name| print_figure(name, figure(&output, name)));
+    ["mean_ms", "load_rate", "load_ms"].iter().for_each(|name| print_figure(name, figure(&output, name)));
 }

@@ -1,4 +1,5 @@
-/* A divider that the chip refuses is not booked: the next request names the one before it. The chip has none above 12. */
+/* A divider that the chip refuses is not booked: the next request names the one before it. The chip has none above
+ * 12. */
 #define RC_POWER_MANAGEMENT
 #include "check.h"
 
