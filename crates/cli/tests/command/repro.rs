@@ -227,7 +227,7 @@ fn a_call_there_and_back_takes_as_long_each_time_and_the_longer_the_more() {
     };
     let (one, other) = (rows(repro(&["echo", "--csv", "-"])), rows(repro(&["echo", "--csv", "-"])));
     assert_eq!(one, other);
-    assert_eq!(one.len(), 72);
+    assert_eq!(one.len(), 9 * 10, "nine lengths by ten protocols");
     assert!(
         one.chunks(9).all(|protocol| protocol.is_sorted() && protocol[8] > 100.0 * protocol[0]),
         "{one:?}"
