@@ -181,12 +181,22 @@ fn texas() -> Result<Vec<Row>, Failure> {
     let rate =
         |places: u32, bytes: u32| rate_of(&format!("{CHIP} --places {places} --bytes {bytes} --packets 200"));
     let loops = Family { unit: "us", source: "004:2116", ..NEAR };
+    let predicted = Family { basis: Basis::Predicted, ..NEAR };
+    let not_modelled =
+        predicted.reading("the model has neither copies between L2 memories nor a copy engine");
     Ok(vec![
         loops.row("C6678, semaphore loop, one core", 4.5, found["loop_us"].as_f64().unwrap_or(f64::NAN)),
         NEAR.row("C6678, port, one core, 4,096 B", 1148.52, rate(1, 4096)?),
         NEAR.at("004:2165").row("C6678, port, one core, 32 KB", 2695.0, rate(1, 32 << 10)?),
         NEAR.at("004:2173").row("C6678, port, two cores, 4,096 B", 512.0, rate(2, 4096)?),
         NEAR.at("004:2165").row("C6678, port, two cores, 32 KB", 1752.0, rate(2, 32 << 10)?),
+        predicted.at("004:2167").row(
+            "C6678, a shared buffer of 32 KB handed over, locked and copied",
+            772.0,
+            rate_of(&format!("{CHIP} --places 2 --hand-over uncached --bytes {} --packets 200", 32 << 10))?,
+        ),
+        not_modelled.at("004:2167").row("C6678, the same out of the L2 of the other core", 45.0, f64::NAN),
+        not_modelled.at("004:2169").row("C6678, copy engine within one L2, 128 KB", 4041.0, f64::NAN),
     ])
 }
 
