@@ -49,6 +49,12 @@ impl Hub {
         }
     }
 
+    /// Returns `true` if those that wait are looked at when the kernel schedules next.
+    #[inline]
+    pub(super) fn defers(&self) -> bool {
+        self.defers
+    }
+
     /// Returns `true` if only tasks of its place may use it.
     #[inline]
     pub fn is_local(&self) -> bool {
@@ -84,28 +90,31 @@ impl Hub {
         }
     }
 
-    /// Takes a request that returns at once, and adds what else is returned to `replies`; one that waits comes back. A
-    /// hub that [defers](HubRule::defers) takes none.
+    /// Carries out a request that returns at once, and adds what else is returned to `replies`. Returns its status, and
+    /// the number of the lock that it received or gave back; `None` if it waits. Not for a hub that
+    /// [defers](HubRule::defers).
+    #[inline]
     pub(super) fn request_at_once(
         &mut self,
-        request: ServiceRequest,
+        request: &mut ServiceRequest,
         replies: &mut Vec<ServiceReply>,
-    ) -> Result<ServiceReply, ServiceRequest> {
-        if self.defers {
-            return Err(request);
-        }
-        match self.readiness(&request) {
-            Readiness::Refuse(status) => Ok(reply(request, status)),
+    ) -> Option<(Status, Option<u64>)> {
+        match self.readiness(request) {
+            Readiness::Refuse(status) => Some((status, None)),
             Readiness::Now => {
-                let at = replies.len();
-                self.execute(request, replies);
-                let own = replies.remove(at);
+                let (grant, partner) = self.synchronise(request);
+                replies.extend(partner.map(|partner| reply(partner, Status::Done)));
                 self.serve_waiting(replies);
-                Ok(own)
+                Some((Status::Done, grant))
             }
-            Readiness::Wait if request.waits => Err(request),
-            Readiness::Wait => Ok(reply(request, Status::Failed)),
+            Readiness::Wait if request.waits => None,
+            Readiness::Wait => Some((Status::Failed, None)),
         }
+    }
+
+    /// Adds a request that waits.
+    pub(super) fn add_waiting(&mut self, request: ServiceRequest) {
+        self.waiting.insert(request);
     }
 
     /// Returns `true` if a request has to wait until the kernel schedules, since others do.
@@ -126,20 +135,25 @@ impl Hub {
 
     /// Carries out a request that does not wait (any more).
     fn execute(&mut self, mut request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
-        let mut partner = self.partner_of(&request).map(|position| self.waiting.take(position));
-        let before = self.rule.owner();
-        self.rule.action(&mut request, partner.as_mut());
-        let after = self.rule.owner();
-        let (base, locked) = (request.base, after == Some(request.task) && before != after);
-        let unlocked = before == Some(request.task) && before != after;
-        let mut returned = reply(request, Status::Done);
-        if locked {
-            self.grants += 1;
-            (self.owner_base, self.reported_priority) = (base, None);
-        }
-        returned.grant = (locked || unlocked).then_some(self.grants);
-        replies.push(returned);
+        let (grant, partner) = self.synchronise(&mut request);
+        replies.push(ServiceReply { grant, ..reply(request, Status::Done) });
         replies.extend(partner.map(|partner| reply(partner, Status::Done)));
+    }
+
+    /// Takes the action of a request; returns the number of the lock that it received or gave back, and its partner.
+    #[inline]
+    fn synchronise(&mut self, request: &mut ServiceRequest) -> (Option<u64>, Option<ServiceRequest>) {
+        let mut partner = self.partner_of(request).map(|position| self.waiting.take(position));
+        let before = self.rule.owner();
+        self.rule.action(request, partner.as_mut());
+        let after = self.rule.owner();
+        let is_locked = after == Some(request.task) && before != after;
+        let is_unlocked = before == Some(request.task) && before != after;
+        if is_locked {
+            self.grants += 1;
+            (self.owner_base, self.reported_priority) = (request.base, None);
+        }
+        ((is_locked || is_unlocked).then_some(self.grants), partner)
     }
 
     fn after_action(&mut self, replies: &mut Vec<ServiceReply>) {

@@ -33,7 +33,7 @@ pub use generic::Hub;
 pub use message::{
     HubId, HubOperation, HubPacket, PacketBody, RequestId, ServiceReply, ServiceRequest, Status, TaskId,
 };
-pub use node::{HubNode, Output, Submission};
+pub use node::{AtOnce, HubNode, Output, Submission};
 pub use queue::PacketQueue;
 pub use route::{RouteError, Routes};
 pub use rules::{HubKind, HubRule, Readiness};

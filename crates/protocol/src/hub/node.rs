@@ -63,6 +63,17 @@ pub struct Submission {
     pub tag: u64,
 }
 
+/// Outcome of [`HubNode::submit_at_once`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// It has returned, with the number of the lock that it received or gave back if the hub has an owner.
+    Done(Status, Option<u64>),
+    /// It waits, and has this number.
+    Waits(u64),
+    /// It cannot be made so.
+    NotHere,
+}
+
 /// A task of this place.
 #[derive(Clone, Debug)]
 struct Task {
@@ -221,47 +232,78 @@ impl HubNode {
         self.submit_unless(is_full, submission, outputs)
     }
 
-    /// Makes a request that returns at once: at a hub of this place that does not [defer](super::HubRule::defers), and
-    /// without a wait. Returns its status and the data that it received.
+    /// Makes a request to a hub of this place that does not [defer](super::HubRule::defers), without a packet.
     ///
-    /// # Errors
-    /// The submission, of any other request; nothing has happened.
-    pub fn submit_at_once(
-        &mut self,
-        submission: Submission,
-        outputs: &mut Vec<Output>,
-    ) -> Result<(Status, Vec<u8>), Submission> {
-        let Submission { task, hub, operation, waits, tag, .. } = submission;
+    /// [`AtOnce::Done`]: it has returned, and `submission.payload` is the data that it received. [`AtOnce::Waits`]: it
+    /// returns with an [`Output::Return`] of this number. [`AtOnce::NotHere`]: nothing has happened, and the request is
+    /// for [`submit`](HubNode::submit).
+    pub fn submit_at_once(&mut self, submission: &mut Submission, outputs: &mut Vec<Output>) -> AtOnce {
+        let Submission { task, hub, operation, waits, tag, .. } = *submission;
         let (Some(entry), Some(state), true) =
-            (self.tasks.get(task.0), self.hubs.get_mut(hub.0), self.own.is_empty())
+            (self.tasks.get_mut(task.0), self.hubs.get_mut(hub.0), self.own.is_empty())
         else {
-            return Err(submission);
+            return AtOnce::NotHere;
         };
-        let (priority, base) = (entry.effective, entry.base);
-        let id = RequestId { place: self.here, number: self.pending.spare_number() };
-        let payload = submission.payload;
-        let request =
-            ServiceRequest { id, hub, task, operation, waits, expired: false, priority, base, payload };
+        if state.defers() || self.pending.len() >= HubNode::WAITING_MAX {
+            return AtOnce::NotHere;
+        }
+        let mut request = ServiceRequest {
+            id: RequestId { place: self.here, number: self.pending.spare_number() },
+            hub,
+            task,
+            operation,
+            waits,
+            expired: false,
+            priority: entry.effective,
+            base: entry.base,
+            payload: std::mem::take(&mut submission.payload),
+        };
         #[cfg(test)]
-        let served = LogEntry::Served(PacketBody::Request(request.clone()));
-        let mut replies = std::mem::take(&mut self.replies);
-        let reply = match state.request_at_once(request, &mut replies) {
-            Ok(reply) => reply,
-            Err(ServiceRequest { payload, .. }) => {
-                self.replies = replies;
-                return Err(Submission { task, hub, operation, waits, payload, tag });
+        let mut served = request.clone();
+        let Some((status, grant)) = state.request_at_once(&mut request, &mut self.replies) else {
+            let number =
+                self.pending.insert(PendingRequest { task, hub, operation, tag, is_given_up: false });
+            request.id.number = number;
+            entry.requests.push((number, hub));
+            self.packets += 1;
+            #[cfg(test)]
+            {
+                served.id = request.id;
+                self.log.push(LogEntry::Served(PacketBody::Request(served)));
             }
+            state.add_waiting(request);
+            self.after_own_request(hub, task, outputs);
+            return AtOnce::Waits(number);
         };
         // The request and its reply.
         self.packets += 2;
-        #[cfg(test)]
-        self.log.extend([served, LogEntry::Replied(reply.clone())]);
-        if !replies.is_empty() {
-            self.after_hub(hub.0, &mut replies, outputs);
+        if let Some(grant) = grant {
+            entry.note_lock((hub, grant), operation, None);
         }
+        if status == Status::Done && operation == HubOperation::Get {
+            submission.payload = request.payload;
+        }
+        #[cfg(test)]
+        {
+            let (ServiceRequest { id, priority, .. }, payload) = (&served, submission.payload.clone());
+            let (id, priority) = (*id, *priority);
+            self.log.push(LogEntry::Served(PacketBody::Request(served)));
+            let reply = ServiceReply { id, hub, priority, status, payload, grant, boost: None };
+            self.log.push(LogEntry::Replied(reply));
+        }
+        if !self.replies.is_empty() || grant.is_some() {
+            self.after_own_request(hub, task, outputs);
+        }
+        AtOnce::Done(status, grant)
+    }
+
+    /// Handles what a request of `task` to a hub of its place has brought about.
+    fn after_own_request(&mut self, hub: HubId, task: TaskId, outputs: &mut Vec<Output>) {
+        let mut replies = std::mem::take(&mut self.replies);
+        self.after_hub(hub.0, &mut replies, outputs);
         self.replies = replies;
+        self.settle_priority(task, outputs);
         self.serve_own(outputs);
-        Ok((reply.status, reply.payload))
     }
 
     fn submit_unless(&mut self, is_full: bool, submission: Submission, outputs: &mut Vec<Output>) -> u64 {

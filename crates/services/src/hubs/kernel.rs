@@ -8,8 +8,8 @@ use super::description::KernelCosts;
 use super::table::{SystemId, send};
 use isles_protocol::PlaceId;
 use isles_protocol::hub::{
-    Directory, HubId, HubNode, HubPacket, Output, PacketQueue, RequestTable, Routes, RunQueue, Status,
-    Submission, TaskId,
+    AtOnce, Directory, HubId, HubNode, HubPacket, Output, PacketQueue, RequestTable, Routes, RunQueue,
+    Status, Submission, TaskId,
 };
 use isles_runtime::{Cycles, Local, work};
 use serde::{Deserialize, Serialize};
@@ -144,37 +144,47 @@ impl HubKernel {
     }
 
     /// Makes a request of a task. One that returns at once has no entry in the table of those that wait.
-    pub(super) fn submit(&self, submission: Submission) -> Result<RequestOutcome, SubmittedRequest> {
+    pub(super) fn submit(&self, mut submission: Submission) -> Result<RequestOutcome, SubmittedRequest> {
         self.count(|counts| counts.requests += 1);
-        let is_here = self.read(|node| node.directory().place_of_hub(submission.hub)) == Some(self.here);
-        if is_here {
-            charge(submission.payload.len() as u64 * self.costs.copy_kilobyte / 1000);
-        }
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
-        let at_once = self.node.borrow_mut().submit_at_once(submission, &mut outputs);
-        let submission = match at_once {
-            Ok((status, payload)) => {
-                self.execute_outputs(&mut outputs);
-                *self.outputs.borrow_mut() = outputs;
-                return Ok(RequestOutcome { status, payload, grant: None });
+        let made = {
+            let mut node = self.node.borrow_mut();
+            if node.directory().place_of_hub(submission.hub) == Some(self.here) {
+                charge(submission.payload.len() as u64 * self.costs.copy_kilobyte / 1000);
             }
-            Err(submission) => submission,
+            node.submit_at_once(&mut submission, &mut outputs)
         };
-        let number = self.node.borrow_mut().submit(submission, &mut outputs);
-        let is_it = |output: &Output| matches!(output, Output::Return { number: of, .. } if *of == number);
-        let outcome = match outputs.iter().position(is_it).map(|at| outputs.remove(at)) {
-            Some(Output::Return { status, payload, grant, .. }) => {
-                Ok(RequestOutcome { status, payload, grant })
-            }
-            _ => {
-                let wait = self.waits.borrow_mut().insert(WaitingRequest::default());
-                self.node.borrow_mut().set_tag(number, wait);
-                Err(SubmittedRequest { number, wait })
-            }
+        let outcome = match made {
+            AtOnce::Done(status, grant) => Ok(RequestOutcome { status, payload: submission.payload, grant }),
+            AtOnce::Waits(number) => Err(self.wait_for(number)),
+            AtOnce::NotHere => self.submit_by_packet(submission, &mut outputs),
         };
         self.execute_outputs(&mut outputs);
         *self.outputs.borrow_mut() = outputs;
         outcome
+    }
+
+    /// Makes a request that may leave the place, or wait for the kernel to schedule.
+    fn submit_by_packet(
+        &self,
+        submission: Submission,
+        outputs: &mut Vec<Output>,
+    ) -> Result<RequestOutcome, SubmittedRequest> {
+        let number = self.node.borrow_mut().submit(submission, outputs);
+        let is_it = |output: &Output| matches!(output, Output::Return { number: of, .. } if *of == number);
+        match outputs.iter().position(is_it).map(|at| outputs.remove(at)) {
+            Some(Output::Return { status, payload, grant, .. }) => {
+                Ok(RequestOutcome { status, payload, grant })
+            }
+            _ => Err(self.wait_for(number)),
+        }
+    }
+
+    /// Makes the entry of a request that waits.
+    fn wait_for(&self, number: u64) -> SubmittedRequest {
+        let wait = self.waits.borrow_mut().insert(WaitingRequest::default());
+        self.node.borrow_mut().set_tag(number, wait);
+        SubmittedRequest { number, wait }
     }
 
     /// Takes what came back of a request, if it has returned; else it wakes `waker` when it does, or its task if that

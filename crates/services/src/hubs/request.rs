@@ -5,6 +5,7 @@ use super::table::{HubTable, done};
 use crate::table::service::Service;
 use isles_protocol::hub::{HubId, HubOperation, Status, Submission, TaskId};
 use isles_runtime::{Local, Sleep, sleep};
+use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -32,13 +33,14 @@ pub struct HubRequest {
     task: TaskId,
     hub: HubId,
     operation: HubOperation,
+    payload: Vec<u8>,
     state: RequestState,
     wait: Wait,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 enum RequestState {
-    New(Vec<u8>),
+    New,
     Made(SubmittedRequest),
     /// It has returned when it was made.
     Returned(RequestOutcome),
@@ -54,29 +56,26 @@ impl HubRequest {
         payload: Vec<u8>,
         wait: Wait,
     ) -> HubRequest {
-        HubRequest { kernel, task, hub, operation, state: RequestState::New(payload), wait, timer: None }
+        HubRequest { kernel, task, hub, operation, payload, state: RequestState::New, wait, timer: None }
     }
 
-    /// Makes the request, if it is not made.
-    fn make(&mut self) {
-        let RequestState::New(payload) = std::mem::replace(&mut self.state, RequestState::Over) else {
-            return;
-        };
+    /// Makes the request, which is new; returns what comes back at once.
+    fn make(&mut self) -> Option<RequestOutcome> {
+        let HubRequest { task, hub, operation, .. } = *self;
+        let payload = mem::take(&mut self.payload);
         if payload.len() > self.kernel.packet_bytes {
-            let (status, payload) = (Status::TooLong, Vec::new());
-            self.state = RequestState::Back(RequestOutcome { status, payload, grant: None });
-            return;
+            return Some(RequestOutcome { status: Status::TooLong, payload: Vec::new(), grant: None });
         }
         let waits = self.wait != Wait::No && self.wait != Wait::For(Duration::ZERO);
-        let HubRequest { task, hub, operation, .. } = *self;
         let submission = Submission { task, hub, operation, waits, payload, tag: 0 };
-        self.state = match self.kernel.submit(submission) {
-            Ok(outcome) => RequestState::Returned(outcome),
+        let outcome = match self.kernel.submit(submission) {
+            Ok(outcome) => Some(outcome),
             Err(asked) => {
                 if let Wait::For(limit) = self.wait {
                     self.timer = Some(Box::pin(sleep(limit)));
                 }
-                RequestState::Made(asked)
+                self.state = RequestState::Made(asked);
+                None
             }
         };
         // Others may get now what was given back; what has arrived meanwhile is looked at first.
@@ -89,25 +88,44 @@ impl HubRequest {
                 }
             });
         }
+        outcome
     }
 
     /// Makes the request now and returns it, to be awaited later: the asynchronous variant (`_A`).
     ///
     /// The time of [`Wait::For`] begins now; the request is withdrawn at the first poll after it has passed.
     pub fn begin(mut self) -> HubRequest {
-        if let RequestState::New(_) = self.state {
-            self.make();
+        if let RequestState::New = self.state
+            && let Some(outcome) = self.make()
+        {
+            self.state = RequestState::Returned(outcome);
         }
         self
     }
 
-    /// Withdraws the request once its time has passed. It returns all the same.
-    fn poll_timer(&mut self, asked: SubmittedRequest, context: &mut Context<'_>) {
-        let Some(timer) = &mut self.timer else { return };
-        if timer.as_mut().poll(context).is_ready() {
-            self.timer = None;
-            self.kernel.time_out(asked);
-            Local::with(|local| HubTable::of(local).note_busy());
+    /// Returns what came back of a request that was made, if it has returned. Once its time has passed, the request is
+    /// withdrawn, and returns all the same.
+    fn poll_made(&mut self, asked: SubmittedRequest, context: &mut Context<'_>) -> Option<RequestOutcome> {
+        let outcome = self.kernel.poll_outcome(asked, self.task, context.waker());
+        if outcome.is_some() {
+            return outcome;
+        }
+        if self.timer.as_mut()?.as_mut().poll(context).is_pending() {
+            return None;
+        }
+        self.timer = None;
+        self.kernel.time_out(asked);
+        Local::with(|local| HubTable::of(local).note_busy());
+        self.kernel.poll_outcome(asked, self.task, context.waker())
+    }
+
+    fn poll_returned(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<u8>, Status>> {
+        match mem::replace(&mut self.state, RequestState::Over) {
+            RequestState::Returned(outcome) => self.finish_request(outcome, context),
+            RequestState::Back(outcome) => Poll::Ready(done(outcome.status).map(|()| outcome.payload)),
+            RequestState::New | RequestState::Made(_) | RequestState::Over => {
+                panic!("a request was polled after it had returned")
+            }
         }
     }
 
@@ -129,43 +147,33 @@ impl Future for HubRequest {
     type Output = Result<Vec<u8>, Status>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let RequestState::New(_) = self.state {
-            self.make();
-        }
-        match std::mem::replace(&mut self.state, RequestState::Over) {
-            RequestState::Returned(outcome) => self.finish_request(outcome, context),
-            RequestState::Back(outcome) => Poll::Ready(done(outcome.status).map(|()| outcome.payload)),
-            RequestState::Made(asked) => {
-                let mut outcome = self.kernel.poll_outcome(asked, self.task, context.waker());
-                if outcome.is_none() && self.timer.is_some() {
-                    self.poll_timer(asked, context);
-                    outcome = self.kernel.poll_outcome(asked, self.task, context.waker());
-                }
-                match outcome {
-                    Some(outcome) => self.finish_request(outcome, context),
-                    None => {
-                        self.state = RequestState::Made(asked);
-                        Poll::Pending
-                    }
-                }
+        // What returns at once does not pass through the state: reading a whole that was just written by parts stalls.
+        let outcome = match self.state {
+            RequestState::New => self.make(),
+            RequestState::Made(asked) => self.poll_made(asked, context),
+            RequestState::Returned(_) | RequestState::Back(_) | RequestState::Over => {
+                return self.poll_returned(context);
             }
-            RequestState::New(_) | RequestState::Over => {
-                panic!("a request was polled after it had returned")
+        };
+        match outcome {
+            Some(outcome) => {
+                self.state = RequestState::Over;
+                self.finish_request(outcome, context)
             }
+            None => Poll::Pending,
         }
     }
 }
 
 impl Drop for HubRequest {
     fn drop(&mut self) {
-        let state = std::mem::replace(&mut self.state, RequestState::Over);
-        if matches!(state, RequestState::New(_) | RequestState::Over) {
+        if let RequestState::New | RequestState::Over = self.state {
             return;
         }
         // The place may be gone.
         Local::try_with(|local| {
-            let outcome = match state {
-                RequestState::New(_) | RequestState::Over => None,
+            let outcome = match mem::replace(&mut self.state, RequestState::Over) {
+                RequestState::New | RequestState::Over => None,
                 RequestState::Made(asked) => self.kernel.give_up(asked),
                 RequestState::Returned(outcome) | RequestState::Back(outcome) => Some(outcome),
             };

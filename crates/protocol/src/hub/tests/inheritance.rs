@@ -181,3 +181,47 @@ fn a_lock_or_a_block_that_nobody_takes_goes_back() {
         assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Failed, .. })), "hub {hub}");
     }
 }
+
+/// A lock that is given away with its unlock.
+#[derive(Debug, Default)]
+struct PromptLock(Option<TaskId>);
+
+impl HubRule for PromptLock {
+    fn predicate(&self, request: &ServiceRequest, _: Option<&ServiceRequest>) -> Readiness {
+        let is_ready = match request.operation {
+            Put => self.0 == Some(request.task),
+            Get => self.0.is_none(),
+        };
+        if is_ready { Readiness::Now } else { Readiness::Wait }
+    }
+
+    fn action(&mut self, request: &mut ServiceRequest, _: Option<&mut ServiceRequest>) {
+        self.0 = (request.operation == Get).then_some(request.task);
+    }
+
+    fn owner(&self) -> Option<TaskId> {
+        self.0
+    }
+}
+
+#[test]
+fn the_owner_of_a_lock_without_rescheduling_inherits_too_when_it_was_locked_at_once() {
+    let mut directory = directory(&[("owner", 200, 0), ("waiter", 50, 0)], &[], 1);
+    let entity = Entity::Own(|| Box::new(PromptLock::default()));
+    directory.add_hub(HubSpec { name: "lock".to_owned(), entity }).expect("a new name");
+    directory.apply_map([("owner", 0), ("waiter", 0), ("lock", 0)], 1).expect("a good map");
+    let mut node = HubNode::new(PlaceId(0), directory);
+    let (mut outputs, owner) = (Vec::new(), TaskId(0));
+    assert_eq!(
+        node.submit_at_once(&mut ask(0, 0, Get, true), &mut outputs),
+        AtOnce::Done(Status::Done, Some(1))
+    );
+    let AtOnce::Waits(number) = node.submit_at_once(&mut ask(1, 0, Get, true), &mut outputs) else {
+        panic!("the lock is taken");
+    };
+    assert_eq!((node.priority(owner), std::mem::take(&mut outputs).len()), (Some(50), 1));
+    let unlocked = node.submit_at_once(&mut ask(0, 0, Put, true), &mut outputs);
+    assert_eq!((unlocked, node.priority(owner)), (AtOnce::Done(Status::Done, Some(1)), Some(200)));
+    let is_granted = |output: &Output| matches!(output, Output::Return { number: of, grant: Some(2), .. } if *of == number);
+    assert!(outputs.iter().any(is_granted), "{outputs:?}");
+}

@@ -127,16 +127,17 @@ impl World {
         let word = self.stream.below(3) as u32;
         let payload = word.to_le_bytes()[..[0, 4, 4, 4][self.stream.below(4)]].to_vec();
         let waits = self.stream.below(4) > 0;
-        let submission = Submission { task: TaskId(task as u32), hub, operation, waits, payload, tag: 0 };
+        let mut submission = Submission { task: TaskId(task as u32), hub, operation, waits, payload, tag: 0 };
         let mut outputs = Vec::new();
         self.submitted += 1;
         let at_once = match self.stream.below(2) {
-            0 => Err(submission),
-            _ => self.nodes[place].submit_at_once(submission, &mut outputs),
+            0 => AtOnce::NotHere,
+            _ => self.nodes[place].submit_at_once(&mut submission, &mut outputs),
         };
         match at_once {
-            Ok(_) => self.returned += 1,
-            Err(submission) => {
+            AtOnce::Done(..) => self.returned += 1,
+            AtOnce::Waits(number) => self.waiting[task].push(number),
+            AtOnce::NotHere => {
                 let number = self.nodes[place].submit(submission, &mut outputs);
                 self.waiting[task].push(number);
             }
