@@ -102,8 +102,7 @@ impl Hub {
         match self.readiness(request) {
             Readiness::Refuse(status) => Some((status, None)),
             Readiness::Now => {
-                let (grant, partner) = self.synchronise(request);
-                replies.extend(partner.map(|partner| reply(partner, Status::Done)));
+                let grant = self.synchronise(request, replies);
                 self.serve_waiting(replies);
                 Some((Status::Done, grant))
             }
@@ -135,17 +134,24 @@ impl Hub {
 
     /// Carries out a request that does not wait (any more).
     fn execute(&mut self, mut request: ServiceRequest, replies: &mut Vec<ServiceReply>) {
-        let (grant, partner) = self.synchronise(&mut request);
-        replies.push(ServiceReply { grant, ..reply(request, Status::Done) });
-        replies.extend(partner.map(|partner| reply(partner, Status::Done)));
+        let at = replies.len();
+        let grant = self.synchronise(&mut request, replies);
+        replies.insert(at, ServiceReply { grant, ..reply(request, Status::Done) });
     }
 
-    /// Takes the action of a request; returns the number of the lock that it received or gave back, and its partner.
+    /// Takes the action of a request, and adds the reply to its partner; returns the number of the lock that the
+    /// request received or gave back.
     #[inline]
-    fn synchronise(&mut self, request: &mut ServiceRequest) -> (Option<u64>, Option<ServiceRequest>) {
-        let mut partner = self.partner_of(request).map(|position| self.waiting.take(position));
+    fn synchronise(&mut self, request: &mut ServiceRequest, replies: &mut Vec<ServiceReply>) -> Option<u64> {
         let before = self.rule.owner();
-        self.rule.action(request, partner.as_mut());
+        match self.partner_of(request) {
+            Some(position) => {
+                let mut partner = self.waiting.take(position);
+                self.rule.action(request, Some(&mut partner));
+                replies.push(reply(partner, Status::Done));
+            }
+            None => self.rule.action(request, None),
+        }
         let after = self.rule.owner();
         let is_locked = after == Some(request.task) && before != after;
         let is_unlocked = before == Some(request.task) && before != after;
@@ -153,7 +159,7 @@ impl Hub {
             self.grants += 1;
             (self.owner_base, self.reported_priority) = (request.base, None);
         }
-        ((is_locked || is_unlocked).then_some(self.grants), partner)
+        (is_locked || is_unlocked).then_some(self.grants)
     }
 
     fn after_action(&mut self, replies: &mut Vec<ServiceReply>) {

@@ -143,8 +143,8 @@ impl HubKernel {
         self.counts.set(counts);
     }
 
-    /// Makes a request of a task. One that returns at once has no entry in the table of those that wait.
-    pub(super) fn submit(&self, mut submission: Submission) -> Result<RequestOutcome, SubmittedRequest> {
+    /// Makes a request of a task, whose payload is gone then. One that returns at once has no entry in the table of those that wait.
+    pub(super) fn submit(&self, submission: &mut Submission) -> Result<RequestOutcome, SubmittedRequest> {
         self.count(|counts| counts.requests += 1);
         let mut outputs = mem::take(&mut *self.outputs.borrow_mut());
         let made = {
@@ -152,10 +152,12 @@ impl HubKernel {
             if node.directory().place_of_hub(submission.hub) == Some(self.here) {
                 charge(submission.payload.len() as u64 * self.costs.copy_kilobyte / 1000);
             }
-            node.submit_at_once(&mut submission, &mut outputs)
+            node.submit_at_once(submission, &mut outputs)
         };
         let outcome = match made {
-            AtOnce::Done(status, grant) => Ok(RequestOutcome { status, payload: submission.payload, grant }),
+            AtOnce::Done(status, grant) => {
+                Ok(RequestOutcome { status, payload: mem::take(&mut submission.payload), grant })
+            }
             AtOnce::Waits(number) => Err(self.wait_for(number)),
             AtOnce::NotHere => self.submit_by_packet(submission, &mut outputs),
         };
@@ -167,9 +169,10 @@ impl HubKernel {
     /// Makes a request that may leave the place, or wait for the kernel to schedule.
     fn submit_by_packet(
         &self,
-        submission: Submission,
+        submission: &mut Submission,
         outputs: &mut Vec<Output>,
     ) -> Result<RequestOutcome, SubmittedRequest> {
+        let submission = Submission { payload: mem::take(&mut submission.payload), ..*submission };
         let number = self.node.borrow_mut().submit(submission, outputs);
         let is_it = |output: &Output| matches!(output, Output::Return { number: of, .. } if *of == number);
         match outputs.iter().position(is_it).map(|at| outputs.remove(at)) {

@@ -30,10 +30,7 @@ pub enum Wait {
 #[must_use = "a request is made where it is awaited"]
 pub struct HubRequest {
     kernel: Rc<HubKernel>,
-    task: TaskId,
-    hub: HubId,
-    operation: HubOperation,
-    payload: Vec<u8>,
+    submission: Submission,
     state: RequestState,
     wait: Wait,
     timer: Option<Pin<Box<Sleep>>>,
@@ -50,25 +47,24 @@ enum RequestState {
 }
 
 impl HubRequest {
+    #[inline]
     pub(super) fn new(
         (kernel, task): (Rc<HubKernel>, TaskId),
         (hub, operation): (HubId, HubOperation),
         payload: Vec<u8>,
         wait: Wait,
     ) -> HubRequest {
-        HubRequest { kernel, task, hub, operation, payload, state: RequestState::New, wait, timer: None }
+        let waits = wait != Wait::No && wait != Wait::For(Duration::ZERO);
+        let submission = Submission { task, hub, operation, waits, payload, tag: 0 };
+        HubRequest { kernel, submission, state: RequestState::New, wait, timer: None }
     }
 
     /// Makes the request, which is new; returns what comes back at once.
     fn make(&mut self) -> Option<RequestOutcome> {
-        let HubRequest { task, hub, operation, .. } = *self;
-        let payload = mem::take(&mut self.payload);
-        if payload.len() > self.kernel.packet_bytes {
+        if self.submission.payload.len() > self.kernel.packet_bytes {
             return Some(RequestOutcome { status: Status::TooLong, payload: Vec::new(), grant: None });
         }
-        let waits = self.wait != Wait::No && self.wait != Wait::For(Duration::ZERO);
-        let submission = Submission { task, hub, operation, waits, payload, tag: 0 };
-        let outcome = match self.kernel.submit(submission) {
+        let outcome = match self.kernel.submit(&mut self.submission) {
             Ok(outcome) => Some(outcome),
             Err(asked) => {
                 if let Wait::For(limit) = self.wait {
@@ -106,7 +102,7 @@ impl HubRequest {
     /// Returns what came back of a request that was made, if it has returned. Once its time has passed, the request is
     /// withdrawn, and returns all the same.
     fn poll_made(&mut self, asked: SubmittedRequest, context: &mut Context<'_>) -> Option<RequestOutcome> {
-        let outcome = self.kernel.poll_outcome(asked, self.task, context.waker());
+        let outcome = self.kernel.poll_outcome(asked, self.submission.task, context.waker());
         if outcome.is_some() {
             return outcome;
         }
@@ -116,7 +112,7 @@ impl HubRequest {
         self.timer = None;
         self.kernel.time_out(asked);
         Local::with(|local| HubTable::of(local).note_busy());
-        self.kernel.poll_outcome(asked, self.task, context.waker())
+        self.kernel.poll_outcome(asked, self.submission.task, context.waker())
     }
 
     fn poll_returned(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<u8>, Status>> {
@@ -130,12 +126,15 @@ impl HubRequest {
     }
 
     /// Returns what came back, unless a more urgent task is to run before the task that polls it.
+    #[inline(always)]
     fn finish_request(
         &mut self,
         outcome: RequestOutcome,
         context: &mut Context<'_>,
     ) -> Poll<Result<Vec<u8>, Status>> {
-        if self.kernel.is_polled_by(self.task, context.waker()) && self.kernel.is_preempted(self.task) {
+        if self.kernel.is_polled_by(self.submission.task, context.waker())
+            && self.kernel.is_preempted(self.submission.task)
+        {
             self.state = RequestState::Back(outcome);
             return Poll::Pending;
         }
@@ -177,8 +176,8 @@ impl Drop for HubRequest {
                 RequestState::Made(asked) => self.kernel.give_up(asked),
                 RequestState::Returned(outcome) | RequestState::Back(outcome) => Some(outcome),
             };
-            if let (Some(outcome), HubOperation::Get) = (outcome, self.operation) {
-                self.kernel.reject(self.task, self.hub, outcome);
+            if let (Some(outcome), HubOperation::Get) = (outcome, self.submission.operation) {
+                self.kernel.reject(self.submission.task, self.submission.hub, outcome);
             }
             HubTable::of(local).note_busy();
         });

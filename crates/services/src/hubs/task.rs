@@ -106,6 +106,7 @@ impl HubTask {
     ///
     /// # Errors
     /// The [`Status`] of the request, if it is not done; [`Status::TooLong`]: the data is longer than a packet's.
+    #[inline]
     pub fn request(&self, hub: HubId, operation: HubOperation, payload: Vec<u8>, wait: Wait) -> HubRequest {
         HubRequest::new((Rc::clone(&self.kernel), self.task), (hub, operation), payload, wait)
     }
@@ -114,6 +115,7 @@ impl HubTask {
     ///
     /// # Errors
     /// The [`Status`] of the request; [`Status::NotOwner`] of a resource that another task has locked, or none.
+    #[inline]
     pub fn signal(&self, hub: HubId, wait: Wait) -> HubRequest {
         self.request(hub, HubOperation::Put, Vec::new(), wait)
     }
@@ -123,6 +125,7 @@ impl HubTask {
     /// # Errors
     /// The [`Status`] of the request; [`Status::CeilingViolated`] of a resource whose ceiling is less urgent than the
     /// task.
+    #[inline]
     pub fn test(&self, hub: HubId, wait: Wait) -> HubRequest {
         self.request(hub, HubOperation::Get, Vec::new(), wait)
     }
@@ -131,6 +134,7 @@ impl HubTask {
     ///
     /// # Errors
     /// The [`Status`] of the request.
+    #[inline]
     pub fn put(&self, hub: HubId, data: &[u8], wait: Wait) -> HubRequest {
         self.request(hub, HubOperation::Put, data.to_vec(), wait)
     }
@@ -140,6 +144,7 @@ impl HubTask {
     ///
     /// # Errors
     /// The [`Status`] of the request.
+    #[inline]
     pub fn get(&self, hub: HubId, wait: Wait) -> HubRequest {
         self.request(hub, HubOperation::Get, Vec::new(), wait)
     }
