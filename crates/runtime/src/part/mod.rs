@@ -111,7 +111,8 @@ impl PartRef {
 
     /// Adopts a handle that has arrived, which `lender` counts, or nobody. Returns it with the value of the part here;
     /// `None` if it is of no place of this run.
-    #[inline]
+    // Not returned through memory, from where `take` would copy it.
+    #[inline(always)]
     fn adopt(id: PartId, lender: Option<PlaceId>) -> Option<(PartRef, Option<Value>)> {
         Local::try_with(|local| {
             if id.home.0.max(lender.unwrap_or(id.home).0) >= local.places() {
@@ -190,7 +191,7 @@ impl PartRef {
     }
 
     /// Returns the handle that has arrived under a name; `None` if it is of no place of this run.
-    #[inline]
+    #[inline(always)]
     fn named((home, serial, lenders, lender): Name) -> Option<(PartRef, Option<Value>)> {
         let lender = match lenders {
             0 => None,
