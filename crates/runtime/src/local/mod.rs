@@ -272,7 +272,8 @@ impl Local {
     }
 
     /// Runs `f` with the place entered on this thread, if there is one.
-    #[inline]
+    // Always: what `f` returns would be copied through memory, which a short message feels.
+    #[inline(always)]
     pub fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
         // NEED: a scoped thread-local reference.
         // SOUND: the pointer is set by `enter`, which borrows the place until it has set the one before again; the

@@ -94,8 +94,8 @@ pub(super) struct HubKernel {
     pub(super) runs_again: Cell<bool>,
     pub(super) woken: Arc<WokenTasks>,
     pub(super) has_run: Cell<bool>,
-    /// True while the worker runs, which looks at everything before it waits.
-    pub(super) is_working: Cell<bool>,
+    /// True from when the worker was woken until it has run, since it looks at everything before it waits.
+    is_worker_awake: Cell<bool>,
 }
 
 impl HubKernel {
@@ -120,7 +120,7 @@ impl HubKernel {
             runs_again: Cell::new(false),
             woken: Arc::default(),
             has_run: Cell::new(false),
-            is_working: Cell::new(false),
+            is_worker_awake: Cell::new(false),
         }
     }
 
@@ -255,13 +255,13 @@ impl HubKernel {
         for lost in self.routes.lost_with(place) {
             self.drive(|node, outputs| node.place_lost(lost, place, outputs));
         }
-        self.woken.wake_worker();
+        self.wake_worker();
     }
 
     /// Takes a packet in; it is served by the next pass.
     pub(super) fn arrive(&self, packet: HubPacket) {
         self.inbox.borrow_mut().push(packet);
-        self.woken.wake_worker();
+        self.wake_worker();
     }
 
     /// Returns `true` if a pass has something to do.
@@ -352,9 +352,19 @@ impl HubKernel {
         }
         let Some(priority) = self.read(|node| node.priority(task)) else { return };
         self.ready.borrow_mut().push(task, priority);
-        if !self.is_working.get() {
+        self.wake_worker();
+    }
+
+    /// Wakes the worker, once until it runs.
+    fn wake_worker(&self) {
+        if !self.is_worker_awake.replace(true) {
             self.woken.wake_worker();
         }
+    }
+
+    /// Says that the worker runs, or that it is about to wait.
+    pub(super) fn set_worker_awake(&self, is_awake: bool) {
+        self.is_worker_awake.set(is_awake);
     }
 
     /// Returns `true` if a task more urgent than the running `task` is ready; then `task` is the first of its priority.

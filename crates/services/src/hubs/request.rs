@@ -147,13 +147,16 @@ impl Future for HubRequest {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // What returns at once does not pass through the state: reading a whole that was just written by parts stalls.
-        let outcome = match self.state {
+        let mut outcome = match self.state {
             RequestState::New => self.make(),
-            RequestState::Made(asked) => self.poll_made(asked, context),
+            RequestState::Made(_) => None,
             RequestState::Returned(_) | RequestState::Back(_) | RequestState::Over => {
                 return self.poll_returned(context);
             }
         };
+        if let RequestState::Made(asked) = self.state {
+            outcome = self.poll_made(asked, context);
+        }
         match outcome {
             Some(outcome) => {
                 self.state = RequestState::Over;

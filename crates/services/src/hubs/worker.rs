@@ -14,7 +14,6 @@ use isles_runtime::service::{InternalSite, OwnedCapture, SerdeCapture, SerdeRetu
 use isles_runtime::{Error, ErrorKind, Local, Place, Result, try_join_all};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::cell::Cell;
 use std::future::poll_fn;
 use std::panic::Location;
 use std::pin::Pin;
@@ -158,7 +157,7 @@ impl<'a, V> HubWorker<'a, V> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Vec<(String, V)>>> {
         self.kernel.woken.set_worker(context.waker());
         let kernel = Rc::clone(&self.kernel);
-        let _working = WorkingGuard::begin(&kernel.is_working);
+        let _working = WorkingGuard::begin(&kernel);
         let is_alone = Local::with(Local::places) == 1;
         for _ in 0..if is_alone { POLLS_MAX } else { POLLS_MAX_OF_SEVERAL } {
             Local::with(|local| self.kernel.progress(local));
@@ -205,18 +204,18 @@ impl<'a, V> HubWorker<'a, V> {
 }
 
 /// One poll of the worker.
-struct WorkingGuard<'a>(&'a Cell<bool>);
+struct WorkingGuard<'a>(&'a HubKernel);
 
 impl<'a> WorkingGuard<'a> {
-    fn begin(is_working: &'a Cell<bool>) -> WorkingGuard<'a> {
-        is_working.set(true);
-        WorkingGuard(is_working)
+    fn begin(kernel: &'a HubKernel) -> WorkingGuard<'a> {
+        kernel.set_worker_awake(true);
+        WorkingGuard(kernel)
     }
 }
 
 impl Drop for WorkingGuard<'_> {
     fn drop(&mut self) {
-        self.0.set(false);
+        self.0.set_worker_awake(false);
     }
 }
 
