@@ -341,7 +341,7 @@ static void mean_squares(double *field, double *other, double *mean) {
                 }
     RCCE_reduce((char *)own, (char *)all, EQUATIONS, RCCE_DOUBLE, RCCE_SUM, 0, RCCE_COMM_WORLD);
     for (int equation = 0; equation < EQUATIONS; equation++)
-        mean[equation] = sqrt(all[equation] / pow(points - 2, 3));
+        mean[equation] = sqrt(all[equation] / ((double)(points - 2) * (points - 2) * (points - 2)));
 }
 
 /* Compares values with NPB's references to 1e-8, as NPB does; whether they differ. */

@@ -91,17 +91,30 @@ bare_page_pointers:
     .global bare_page_directories
 bare_page_directories:
     .skip 16384
+
+    .section .bss.stacks, "aw", @nobits
+    .balign 4096
+    .global bare_guard_page
+bare_guard_page:
+    .skip 4096
     .skip 262144
 bare_stack_top:
     "#,
     options(att_syntax)
 );
 
-// NEED: the tables are a symbol of the assembly above.
-// SOUND: they have this size and alignment.
+// NEED: the tables and the guard page are symbols of the assembly above.
+// SOUND: they have this size and alignment; of the page only the address is used.
 unsafe extern "C" {
     #[link_name = "bare_page_directories"]
     static PAGE_DIRECTORIES: [AtomicU64; 2048];
+    #[link_name = "bare_guard_page"]
+    static GUARD_PAGE: u8;
+}
+
+/// Returns the address of the page below the stack of the boot, on which `main` runs. It is mapped.
+pub fn guard_page() -> usize {
+    &raw const GUARD_PAGE as usize
 }
 
 /// Returns the entries for the first 4 GiB of addresses, one for each 2 MiB.

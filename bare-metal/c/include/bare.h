@@ -18,6 +18,9 @@ uint64_t bare_nanoseconds(void);        /* since boot */
 uint64_t bare_milliseconds(void);       /* that the timer has counted */
 void bare_sleep(uint32_t milliseconds); /* handles interrupts */
 void bare_wait(void);                   /* until the next interrupt; ends the core if another has failed */
+int bare_acquire_lock(int core); /* the test-and-set register of a core; -1: no such core, or one has stopped */
+int bare_try_lock(int core);     /* -1: held */
+int bare_release_lock(int core);
 int bare_interrupt_core(int core, int pin);
 int bare_set_handler(int pin, void (*handler)(void)); /* runs with interrupts disabled */
 void bare_write(const char *text, size_t bytes);
@@ -39,11 +42,12 @@ int bare_device_close(int device);
 int64_t bare_device_read(int device, void *into, size_t room); /* bytes of the message */
 int bare_device_write(int device, const void *bytes, size_t length);
 
+unsigned char *bare_shared_memory(uint64_t *bytes); /* of the cores of the program; RCCE's, if the program uses it */
+
 /* For the C library and the library of RCCE. */
 size_t bare_format_double(uint64_t bits, unsigned char conversion, uint32_t precision, bool is_alternate, char *text,
                           size_t room);
 int bare_arguments(const char **text);
-unsigned char *bare_shared_memory(uint64_t *bytes);
 void *bare_library_area(void);
 unsigned char *bare_buffers(void);
 

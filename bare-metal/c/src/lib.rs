@@ -128,6 +128,33 @@ pub extern "C" fn bare_rates() -> u32 {
     tile | mesh << 16
 }
 
+/// A core of the chip.
+fn core_of_chip(number: i32) -> Option<usize> {
+    usize::try_from(number).ok().filter(|core| *core < bare_core::map::CORES)
+}
+
+/// Takes the lock register of a core, and waits while it is held. Returns 0, or -1 if there is no such core or one of
+/// the program has stopped.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_acquire_lock(core: i32) -> i32 {
+    core_of_chip(core).and_then(|core| chip::acquire_lock(core).ok()).map_or(-1, |()| 0)
+}
+
+/// Takes the lock register of a core if it is free. Returns 0, or -1 if it is held or there is no such core.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_try_lock(core: i32) -> i32 {
+    core_of_chip(core).filter(|core| chip::try_lock(*core)).map_or(-1, |_| 0)
+}
+
+/// Releases the lock register of a core. Returns 0, or -1 if there is no such core.
+#[unsafe(no_mangle)]
+pub extern "C" fn bare_release_lock(core: i32) -> i32 {
+    core_of_chip(core).map_or(-1, |core| {
+        chip::release_lock(core);
+        0
+    })
+}
+
 fn pin(number: i32) -> Option<interrupt::Pin> {
     [interrupt::Pin::Lint0, interrupt::Pin::Lint1].get(usize::try_from(number).ok()?).copied()
 }
@@ -135,13 +162,10 @@ fn pin(number: i32) -> Option<interrupt::Pin> {
 /// Raises a pin of a core: 0 is LINT0, 1 is LINT1. Returns 0, or -1 if there is no such core or pin.
 #[unsafe(no_mangle)]
 pub extern "C" fn bare_interrupt_core(core: i32, number: i32) -> i32 {
-    match (usize::try_from(core), pin(number)) {
-        (Ok(core), Some(pin)) if core < bare_core::map::CORES => {
-            chip::interrupt_core(core, pin);
-            0
-        }
-        _ => -1,
-    }
+    core_of_chip(core).zip(pin(number)).map_or(-1, |(core, pin)| {
+        chip::interrupt_core(core, pin);
+        0
+    })
 }
 
 /// Sets the handler of a pin of this core. Returns 0, or -1 if there is no such pin.

@@ -1,6 +1,6 @@
 //! The end of a core that cannot go on: a dump of what the processor had, a state that the others see.
 
-use crate::interrupt::Frame;
+use crate::interrupt::{DOUBLE_FAULT, Frame, PAGE_FAULT};
 use crate::{chip, console, machine, println, program};
 use bare_map::record;
 use core::sync::atomic::Ordering;
@@ -52,8 +52,12 @@ pub fn dump(frame: &Frame) -> ! {
         println!("");
     }
     println!("rsp {:016x}  flags {:08x}  cs {:x}  ss {:x}", frame.rsp, frame.rflags, frame.cs, frame.ss);
-    if vector == 14 {
-        println!("address {:#x}", machine::fault_address());
+    let address = machine::fault_address();
+    let is_of_memory = vector == PAGE_FAULT || vector == DOUBLE_FAULT;
+    if is_of_memory && machine::is_guarded(address as usize) {
+        println!("stack overflow: address {address:#x} lies in the guard page below a stack");
+    } else if vector == PAGE_FAULT {
+        println!("address {address:#x}");
     }
     halt(vector as u32)
 }

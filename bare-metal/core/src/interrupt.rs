@@ -9,6 +9,10 @@ use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+/// Vector of an exception that cannot be saved on the stack.
+pub const DOUBLE_FAULT: usize = 8;
+/// Vector of an access to a page that is not there, or closed.
+pub const PAGE_FAULT: usize = 14;
 /// Vector of the timer.
 pub const TIMER: u64 = 32;
 /// Vector of the doorbell that tells of raised pins.
@@ -188,7 +192,9 @@ pub fn install() {
         let address = (bare_stubs as *const () as usize + 16 * vector) as u64;
         // Present, 64-bit interrupt gate, code segment 8; user mode may make system calls only.
         let rights = if vector == SYSTEM_CALL { 0xee00 } else { 0x8e00 };
-        let low = address & 0xffff | 8 << 16 | rights << 32 | (address >> 16 & 0xffff) << 48;
+        // A double fault has a stack of its own, the first that the task segment names.
+        let stack = u64::from(vector == DOUBLE_FAULT);
+        let low = address & 0xffff | 8 << 16 | stack << 32 | rights << 32 | (address >> 16 & 0xffff) << 48;
         // NEED: the table is a static, which the processor reads later.
         // SOUND: this is the only function that accesses it, and is called once, with interrupts disabled.
         unsafe { (*table)[vector] = [low, address >> 32] };

@@ -15,6 +15,7 @@ pub mod interrupt;
 mod machine;
 pub mod message;
 pub mod program;
+mod stack;
 pub mod thread;
 pub mod timer;
 
@@ -42,6 +43,7 @@ unsafe extern "C" {
 /// Called by `bare_boot`: starts the devices, runs `bare_main`, ends the core.
 #[unsafe(no_mangle)]
 extern "C" fn bare_start(start_information: u32) -> ! {
+    stack::install();
     interrupt::install();
     let core = machine::core_number(start_information);
     let device = machine::shared_memory();

@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 4096;
 #[repr(align(4096))]
 struct PageTable([AtomicU64; 512]);
 
-/// The first 2 MiB of addresses, once user mode has been given pages of them.
+/// The first 2 MiB of addresses, in which the image's text and stacks lie; 0 for a guard page.
 static FIRST_PAGES: PageTable = PageTable([const { AtomicU64::new(0) }; 512]);
 
 /// One for the buffers of each tile, then one for the registers of each, for the own ones, for buffers by rank.
@@ -248,23 +248,40 @@ pub fn load_segments(segments: &'static [AtomicU64; 7], task: u16) {
     unsafe { asm!("lgdt [{0}]", "ltr {1:x}", in(reg) &pointer, in(reg) task, options(nostack)) }
 }
 
-/// Lets user mode read and execute `text`, and read and write `memory`; both are ranges of addresses below 2 MiB.
-pub fn open_to_user_mode(text: (usize, usize), memory: (usize, usize)) {
-    assert!(memory.1 <= LARGE_BYTES, "user memory ends at {:#x}; allowed: {LARGE_BYTES:#x}", memory.1);
+/// Maps the first 2 MiB by small pages, for supervisor mode, but for the guard page of `main`.
+pub fn map_first_pages() {
+    for (number, entry) in FIRST_PAGES.0.iter().enumerate() {
+        entry.store((number * PAGE_BYTES) as u64 | PRESENT_WRITABLE, Ordering::Relaxed);
+    }
+    let entry = FIRST_PAGES.0.as_ptr() as u64 | PRESENT_WRITABLE;
+    bare_boot::page_directories()[0].store(entry, Ordering::Relaxed);
+    close_page(bare_boot::guard_page());
+}
+
+/// Makes a page below 2 MiB a guard page: each access is an exception.
+pub fn close_page(address: usize) {
+    FIRST_PAGES.0[address / PAGE_BYTES].store(0, Ordering::Relaxed);
+    flush();
+}
+
+/// Returns `true` if the address lies in a guard page.
+pub fn is_guarded(address: usize) -> bool {
+    FIRST_PAGES.0.get(address / PAGE_BYTES).is_some_and(|entry| entry.load(Ordering::Relaxed) == 0)
+}
+
+/// Lets user mode read and execute `text`, and read and write `memory` but for pages for which `is_closed` is true; all
+/// are addresses below 2 MiB.
+pub fn open_to_user_mode(text: (usize, usize), memory: (usize, usize), is_closed: impl Fn(usize) -> bool) {
     let has = |(start, end): (usize, usize), page: usize| page < end && page + PAGE_BYTES > start;
     for (number, entry) in FIRST_PAGES.0.iter().enumerate() {
         let page = number * PAGE_BYTES;
-        let rights = if has(memory, page) {
-            PRESENT_WRITABLE | USER
+        if has(memory, page) && !is_closed(page) {
+            entry.store(page as u64 | PRESENT_WRITABLE | USER, Ordering::Relaxed);
         } else if has(text, page) {
-            PRESENT_WRITABLE & !WRITABLE | USER
-        } else {
-            PRESENT_WRITABLE
-        };
-        entry.store(page as u64 | rights, Ordering::Relaxed);
+            entry.store(page as u64 | PRESENT_WRITABLE & !WRITABLE | USER, Ordering::Relaxed);
+        }
     }
-    let entry = FIRST_PAGES.0.as_ptr() as u64 | PRESENT_WRITABLE | USER;
-    bare_boot::page_directories()[0].store(entry, Ordering::Relaxed);
+    bare_boot::page_directories()[0].fetch_or(USER, Ordering::Relaxed);
     flush();
 }
 

@@ -1,7 +1,8 @@
 //! Programs of Isles that are built apart from the command, because not everybody needs what they need.
 //!
 //! A program lies beside the one that asks for it or on `PATH`, or is built in the checkout when it is first asked for.
-//! A program that starts places must know the machines that this one knows: with MPI, one without is built again.
+//! A program that starts places must know the machines that this one knows, and the one that the run asks for: with
+//! MPI, or for guests, one without is built again.
 //! Invariant: who asks for a program needs none of its packages.
 
 use crate::Failure;
@@ -35,12 +36,19 @@ struct FeatureMachine {
     name: &'static str,
     /// True if this program has it.
     is_built: bool,
+    /// True if a program is built with it when a run asks for it by name. Ranks of MPI are started by a launcher instead.
+    is_on_demand: bool,
 }
 
 /// All machines that a feature adds.
 const FEATURE_MACHINES: [FeatureMachine; 2] = [
-    FeatureMachine { feature: "mpi", name: "MPI", is_built: cfg!(feature = "mpi") },
-    FeatureMachine { feature: "guests", name: "guests", is_built: cfg!(feature = "guests") },
+    FeatureMachine { feature: "mpi", name: "MPI", is_built: cfg!(feature = "mpi"), is_on_demand: false },
+    FeatureMachine {
+        feature: "guests",
+        name: "guests",
+        is_built: cfg!(feature = "guests"),
+        is_on_demand: true,
+    },
 ];
 
 /// Least time of a build that is reported.
@@ -57,6 +65,8 @@ pub struct Companion {
     starts_places: bool,
     /// The features without which its package does not have it, as Cargo reads them.
     features: &'static str,
+    /// The machine that the run asks for, if a feature adds it on demand.
+    machine: Option<&'static str>,
 }
 
 /// The command itself: for pictures.
@@ -106,7 +116,7 @@ impl Companion {
     ) -> Companion {
         let (program, package, folder) =
             (Cow::Borrowed(program), Cow::Borrowed(package), Cow::Borrowed(folder));
-        Companion { program, package, folder, starts_places, features: "" }
+        Companion { program, package, folder, starts_places, features: "", machine: None }
     }
 
     const fn with_features(mut self, features: &'static str) -> Companion {
@@ -120,7 +130,14 @@ impl Companion {
         let named = |name: &str| Cow::Owned(format!("isles-{name}"));
         let (program, package) = (named(name), named(folder));
         let folder = Cow::Owned(format!("apps/{folder}"));
-        Companion { program, package, folder, starts_places: true, features: "" }
+        Companion { program, package, folder, starts_places: true, features: "", machine: None }
+    }
+
+    /// The program for a run on `machine`: it is built again if it lacks a machine that a feature adds on demand.
+    pub fn on_machine(mut self, machine: &str) -> Companion {
+        let found = FEATURE_MACHINES.iter().find(|known| known.is_on_demand && known.name == machine);
+        self.machine = found.map(|known| known.name);
+        self
     }
 
     /// The package that it is built of.
@@ -154,15 +171,17 @@ impl Companion {
         Err(spawn_failure(&command, &cause))
     }
 
-    /// The first of the program's files that knows the machines that this program knows.
+    /// The first of the program's files that knows the machines that it needs.
     fn fitting(&self) -> Option<PathBuf> {
         self.installed().find(|file| self.fits(file))
     }
 
-    /// The machines of features that the program needs, because this program has them.
+    /// The machines of features that the program needs, because this program has them or the run asks for them.
     fn needed(&self) -> impl Iterator<Item = &'static FeatureMachine> {
-        let starts_places = self.starts_places;
-        FEATURE_MACHINES.iter().filter(move |machine| starts_places && machine.is_built)
+        let (starts_places, asked) = (self.starts_places, self.machine);
+        FEATURE_MACHINES
+            .iter()
+            .filter(move |machine| starts_places && (machine.is_built || asked == Some(machine.name)))
     }
 
     /// The names of the machines that it needs, for a sentence.
@@ -175,7 +194,7 @@ impl Companion {
         self.needed().map(|machine| machine.feature).collect::<Vec<_>>().join(",")
     }
 
-    /// Returns `true` if the program in `file` has the machines of features that this program has.
+    /// Returns `true` if the program in `file` has the machines of features that it needs.
     fn fits(&self, file: &Path) -> bool {
         if self.needed().next().is_none() {
             return true;
@@ -209,7 +228,7 @@ impl Companion {
             let folder = &self.folder;
             if let Some(file) = self.installed().next() {
                 return Failure::Usage(format!(
-                    "{} was built without {}, which this program needs; build it inside the Isles \
+                    "{} was built without {}, which this run needs; build it inside the Isles \
                      sources: cargo build --release -p {} --features {}",
                     file.display(),
                     self.needed_names(),
@@ -318,4 +337,18 @@ pub fn check_version(program: &str) -> Result<(), Failure> {
         file.display(),
         asked.display()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_on_guests_needs_their_feature_and_one_of_ranks_asks_for_nothing() {
+        let features = |machine| Companion::application("hello").on_machine(machine).needed_features();
+        let own = features("threads");
+        assert_eq!(features("mpi"), own);
+        assert!(features("guests").split(',').any(|feature| feature == "guests"));
+        assert_eq!(own.contains("guests"), cfg!(feature = "guests"));
+    }
 }

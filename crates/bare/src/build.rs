@@ -19,11 +19,14 @@ const C_OPTIONS: &[&str] = &[
     "-fno-pic",
     "-fno-pie",
     "-fno-stack-protector",
+    "-fstack-clash-protection", // A large frame touches the guard page, too.
     "-fcf-protection=none",
     "-fno-asynchronous-unwind-tables",
     "-ffunction-sections",
     "-fdata-sections",
     "-nostdinc",
+    // Of a function that the C library lacks gcc would make one of integers, which the linker may find elsewhere.
+    "-Werror=implicit-function-declaration",
 ];
 
 const LINKER_OPTIONS: &[&str] = &[

@@ -1,7 +1,7 @@
 //! `isles bare` as a user runs it: images are built, run by QEMU, and refused.
 //!
 //! Tests that run images say that they are skipped, and why, where there is no QEMU or Rust has no target for bare
-//! cores; `./test --long bare` installs both.
+//! cores; `./test --long bare` installs both. `ISLES_TEST_ROUNDS` is how often cores print their ids and meet.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -89,15 +89,18 @@ macro_rules! needs_machines {
 fn cores_print_their_ids_and_meet_at_barriers() {
     needs_machines!();
     let image = build_rust("ids");
-    for cores in [&[5, 47][..], &[0, 1, 24, 47], &[0, 1, 2, 3, 4, 5, 6, 7]] {
+    let all = [&[5, 47][..], &[0, 1, 24, 47], &[0, 1, 2, 3, 4, 5, 6, 7]];
+    let rounds = std::env::var("ISLES_TEST_ROUNDS").map_or(1, |rounds| rounds.parse().unwrap());
+    for (round, cores) in (0..rounds).flat_map(|round| all.map(|cores| (round, cores))) {
         let (code, lines, stderr) = run(cores, &image, &[]);
-        assert_eq!(code, 0, "{lines:?} {stderr}");
+        assert_eq!(code, 0, "round {round}: {lines:?} {stderr}");
         for (rank, (core, lines)) in cores.iter().zip(lines).enumerate() {
             let of = format!("core {core} is rank {rank} of {}, tile ", cores.len());
             assert!(lines[0].starts_with(&of) && lines[0].ends_with(", 533 and 800 MHz"), "{lines:?}");
             assert!(lines[1].starts_with("101 barriers, "), "{lines:?}");
         }
     }
+    println!("2, 4 and 8 cores met {rounds} of {rounds} times");
 }
 
 #[test]
@@ -129,11 +132,13 @@ fn threads_that_never_yield_are_preempted_and_user_mode_cannot_touch_the_supervi
     needs_machines!();
     let (code, lines, stderr) = run(&[12], &build_rust("threads"), &[]);
     assert_eq!(code, 0, "{lines:?} {stderr}");
-    let [kernel, user, fault, printed, kept] = &lines[0][..] else { panic!("{lines:?}") };
+    let [kernel, user, fault, deep, printed, kept] = &lines[0][..] else { panic!("{lines:?}") };
     assert_eq!(kernel, "two threads in supervisor mode that never yield took 5 turns each");
     assert_eq!(user, "two threads in user mode that never yield took 5 turns each");
     assert!(fault.starts_with("thread 1: exception 14 (page fault) in user mode at 0x10"), "{fault}");
-    assert!(fault.contains(", error code 0x7, address 0x"), "{fault}");
+    for fault in [fault, deep] {
+        assert!(fault.contains(", error code 0x7, address 0x"), "{fault}");
+    }
     assert_eq!([printed.as_str(), kept], ["a text of the image", "the supervisor's memory is as it was"]);
 }
 
@@ -169,22 +174,59 @@ fn threads_of_c_exchange_messages_with_two_cores_at_once() {
 }
 
 #[test]
-fn a_thread_that_needs_more_stack_stops_its_core_with_a_line() {
+fn c_programs_exclude_each_other_by_lock_registers() {
+    needs_machines!();
+    let source = file("locks.c");
+    fs::write(
+        &source,
+        "#include <bare.h>\n#include <stdio.h>\n\
+         int main(void) { uint64_t bytes; volatile uint32_t *shared = (void *)bare_shared_memory(&bytes);\n\
+         for (int round = 0; round < 2000; round++) {\n\
+         if (bare_acquire_lock(7)) return 1;\n\
+         shared[0] = shared[0] + 1; bare_release_lock(7); }\n\
+         bare_acquire_lock(8); shared[1]++; bare_release_lock(8);\n\
+         while (bare_rank() == 0 && shared[1] < (uint32_t)bare_ranks()) bare_sleep(1);\n\
+         if (bare_rank() == 0) { printf(\"%u\\n\", shared[0]);\n\
+         if (bare_try_lock(9) || bare_try_lock(9) == 0) return 1; }\n\
+         return bare_acquire_lock(48) + bare_release_lock(-1) + 2; }\n",
+    )
+    .unwrap();
+    let (code, lines, errors) = run(&[4, 7, 40], &build("locks.img", &[source.to_str().unwrap()]), &[]);
+    assert_eq!((code, &lines[0][..]), (0, &["6000".to_owned()][..]), "{lines:?} {errors}");
+}
+
+#[test]
+fn a_stack_that_overflows_stops_its_core_with_a_dump() {
     needs_machines!();
     let source = file("deep.c");
     fs::write(
         &source,
-        "#include <bare.h>\n\
-         static int deep(void *from) { volatile char room[20000];\n\
-         for (int at = 0; at < 20000; at++) room[at] = 1;\n\
-         bare_thread_yield(); return from != 0; }\n\
-         int main(void) { int end; bare_thread_join(bare_thread_start(deep, 0), &end); return 0; }\n",
+        "#include <bare.h>\n#include <stdlib.h>\n\
+         static int deep(void *bytes) { volatile char room[(long)bytes]; room[0] = 1; return room[0]; }\n\
+         int main(int count, char **words) { int end; void *bytes = (void *)(long)atoi(words[2]);\n\
+         if (words[1][0] == 'm') return deep(bytes);\n\
+         bare_thread_join(bare_thread_start(deep, bytes), &end); return end; }\n",
     )
     .unwrap();
     let image = build("deep.img", &[source.to_str().unwrap()]);
-    let (code, lines, errors) = run(&[3], &image, &[]);
-    let text = lines.concat().join(" ");
-    assert!(code == 1 && text.contains("needs more stack than 16384 bytes"), "{code} {text} {errors}");
+    for (thread, bytes, fits) in [
+        ("main", "250000", true),
+        ("main", "263000", false),
+        ("main", "400000", false),
+        ("thread", "12000", true),
+        ("thread", "17000", false),
+        ("thread", "60000", false),
+    ] {
+        let (code, lines, errors) = run(&[3], &image, &[thread, bytes]);
+        let text = lines.concat().join(" ");
+        assert_eq!(code, 1, "{thread} {bytes}: {text} {errors}");
+        assert_eq!(
+            errors.contains("core 3 ended with exit code 1"),
+            fits,
+            "{thread} {bytes}: {text} {errors}"
+        );
+        assert_eq!(text.contains("stack overflow: address 0x"), !fits, "{thread} {bytes}: {text} {errors}");
+    }
 }
 
 #[test]
@@ -290,9 +332,21 @@ fn programs_of_rcce_run_unmodified() {
 }
 
 #[test]
-fn the_largest_example_of_c_is_an_image_of_at_most_64_kib() {
+fn the_largest_example_of_c_is_an_image_of_at_most_64_kib_and_verifies() {
     needs_machines!();
-    build_rcce("bt", &["-Os"]);
+    let (code, lines, stderr) = run(&[0, 1, 2, 3], &build_rcce("bt", &["-Os"]), &[]);
+    assert_eq!(code, 0, "{lines:?} {stderr}");
+    assert!(lines[0].iter().any(|line| line == "Verification SUCCESSFUL"), "{lines:?}");
+}
+
+#[test]
+fn a_function_that_the_c_library_lacks_is_refused_by_the_compiler() {
+    needs_machines!();
+    let source = file("lacks.c");
+    fs::write(&source, "#include <math.h>\nint main(void) { return (int)pow(2, 3); }\n").unwrap();
+    let out = bare(&["build", source.to_str().unwrap(), "-o", file("lacks.img").to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("implicit declaration of function"), "{}", text(&out.stderr));
 }
 
 #[test]

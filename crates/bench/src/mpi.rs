@@ -7,8 +7,7 @@
 use crate::install::Package;
 use crate::program::available::{Missing, is_installed};
 use crate::work_folder::WorkFolder;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The MPI libraries that can be installed side by side.
@@ -134,33 +133,11 @@ impl MpiLibrary {
     /// A tool is missing; the error says how to install it.
     pub fn own(self, folder: &WorkFolder, ranks: Ranks, package: &str) -> Result<Command, Missing> {
         self.check()?;
-        let program = self.build_own(folder, package)?;
+        let program = folder.build_own(self.word(), package, "mpi", &[("MPICC", self.compiler())])?;
         let mut command = self.launch(folder, ranks, &program)?;
         // The launcher says how many places there are and where.
         command.env_remove("ISLES_MACHINE").env_remove("ISLES_PLACES");
         Ok(command)
-    }
-
-    fn build_own(self, folder: &WorkFolder, package: &str) -> Result<PathBuf, Missing> {
-        let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        let target = folder.folder(self.word());
-        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
-        cargo
-            .current_dir(checkout)
-            .env("MPICC", self.compiler())
-            .arg("build")
-            .arg("--target-dir")
-            .arg(&target);
-        cargo.args(["--quiet", "--release", "--locked", "-p", package, "--features", "mpi"]);
-        let failed =
-            |why: String| Missing::new(format!("building with {}: {why}", self.compiler()), "see above");
-        let output =
-            cargo.stdin(Stdio::null()).output().map_err(|error| failed(format!("cargo: {error}")))?;
-        if !output.status.success() {
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            return Err(failed(complaint.lines().next().unwrap_or("failed").to_owned()));
-        }
-        Ok(target.join("release").join(package))
     }
 }
 

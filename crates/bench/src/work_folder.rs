@@ -7,6 +7,7 @@
 
 use crate::program::available::Missing;
 use isles_graph::{ReadOptions, Weights, open};
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -60,6 +61,34 @@ impl WorkFolder {
         }
         std::fs::rename(&fresh, &program).map_err(|error| failed(error.to_string()))?;
         Ok(program)
+    }
+
+    /// The program of a package of ours, built with `feature` into the folder `name` of its own; `environment` is what
+    /// its build reads.
+    ///
+    /// # Errors
+    /// The first complaint of the build.
+    pub fn build_own(
+        &self,
+        name: &str,
+        package: &str,
+        feature: &str,
+        environment: &[(&str, &str)],
+    ) -> Result<PathBuf, Missing> {
+        let checkout = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let target = self.folder(name);
+        let mut cargo = Command::new(std::env::var_os("CARGO").as_deref().unwrap_or(OsStr::new("cargo")));
+        cargo.current_dir(checkout).envs(environment.iter().copied());
+        cargo.arg("build").arg("--target-dir").arg(&target);
+        cargo.args(["--quiet", "--release", "--locked", "-p", package, "--features", feature]);
+        let failed = |why: String| Missing::new(format!("building {package} for {name}: {why}"), "see above");
+        let output =
+            cargo.stdin(Stdio::null()).output().map_err(|error| failed(format!("cargo: {error}")))?;
+        if !output.status.success() {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            return Err(failed(complaint.lines().next().unwrap_or("failed").to_owned()));
+        }
+        Ok(target.join("release").join(package))
     }
 
     /// Writes `text` into the folder and returns its path.

@@ -48,6 +48,31 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
     let own =
         CommandArguments::from_arg_matches(arguments).map_err(|error| Failure::Usage(error.to_string()))?;
     let own = own.flags().into_iter().flat_map(|flag| [flag.name.into(), flag.value.into()]);
-    let words = arguments.get_many::<OsString>(WORDS).into_iter().flatten().cloned();
-    Companion::application(name).exec(own.chain(words).collect::<Vec<OsString>>())
+    let words: Vec<OsString> = arguments.get_many(WORDS).into_iter().flatten().cloned().collect();
+    let application = Companion::application(name).on_machine(&machine(&words));
+    application.exec(own.chain(words))
+}
+
+/// The machine that the application's arguments name, or else the environment; empty if neither does.
+fn machine(words: &[OsString]) -> String {
+    let named = words.iter().enumerate().find_map(|(index, word)| {
+        match word.to_str()?.strip_prefix("--machine")? {
+            "" => words.get(index + 1).map(|value| value.to_string_lossy().into_owned()),
+            rest => rest.strip_prefix('=').map(str::to_owned),
+        }
+    });
+    named.or_else(|| std::env::var("ISLES_MACHINE").ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_found_among_the_arguments() {
+        let found = |line: &str| machine(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(found("--places 4 --machine guests"), "guests");
+        assert_eq!(found("--machine=guests --places 4"), "guests");
+        assert_eq!(found("--machines 1 --machine threads"), "threads");
+    }
 }

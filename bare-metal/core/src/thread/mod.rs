@@ -9,14 +9,14 @@ mod call;
 pub mod user;
 
 use crate::interrupt::{self, Frame, Guarded, Hook};
+use crate::stack::{self, GuardedStack};
 use crate::{fault, machine, println};
-use core::cell::UnsafeCell;
 use core::fmt;
+
+pub use crate::stack::STACK_BYTES;
 
 /// Threads of a core, with that of `main`.
 pub const THREADS_MAX: usize = 8;
-/// Bytes of the stack of a thread, in each of the two modes.
-pub const STACK_BYTES: usize = 16 << 10;
 /// The thread that runs when no other is ready.
 const IDLE: usize = THREADS_MAX;
 const MAIN: usize = 0;
@@ -29,8 +29,6 @@ const FLAGS: u64 = 0x202;
 const FPU_CONTROL: u64 = 0x37f;
 const SSE_CONTROL: u64 = 0x1f80;
 const FPU_STATE_BYTES: usize = 512;
-/// The last word of each stack, which a thread overwrites that needs more.
-const STACK_END: u64 = 0x6e64_206f_6620_7374;
 
 /// A thread of this core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,48 +79,23 @@ struct Scheduler {
 
 static SCHEDULER: Guarded<Scheduler> = Guarded::new(Scheduler::new());
 
-/// The stacks in supervisor mode; `main` has that of the boot.
-#[repr(align(16))]
-struct Stacks(UnsafeCell<[[u8; STACK_BYTES]; THREADS_MAX + 1]>);
+/// The stacks in supervisor mode; `main` has that of the boot, and its own is not used.
+#[unsafe(link_section = ".bss.stacks")]
+static STACKS: [GuardedStack; THREADS_MAX + 1] = [const { GuardedStack::new() }; THREADS_MAX + 1];
 
-// NEED: threads have stacks, which are memory of the image.
-// SOUND: only a thread's own processor state and `Stacks::put` refer to its stack; `put` only before it runs.
-unsafe impl Sync for Stacks {}
-
-static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK_BYTES]; THREADS_MAX + 1]));
-
-impl Stacks {
-    /// Address of the last word of a stack.
-    fn end(&self, thread: usize) -> *mut u64 {
-        (self.top(thread) - STACK_BYTES) as *mut u64
+/// Puts the frame of a thread that has not run yet on its stack, and returns its address.
+fn put(thread: usize, frame: Frame) -> usize {
+    let address = STACKS[thread].top() - size_of::<Frame>();
+    let fpu = (address - FPU_STATE_BYTES) & !15;
+    // NEED: a thread begins as if an interrupt had saved it.
+    // SOUND: both lie on the stack of a thread that is not running, and nothing else refers to that.
+    unsafe {
+        (address as *mut Frame).write(frame);
+        core::ptr::write_bytes(fpu as *mut u8, 0, FPU_STATE_BYTES);
+        (fpu as *mut u64).write(FPU_CONTROL);
+        ((fpu + 24) as *mut u64).write(SSE_CONTROL);
     }
-
-    /// Returns `true` if a thread has used more than its stack.
-    fn has_overflowed(&self, thread: usize) -> bool {
-        // NEED: the last word of a stack is looked at while the stack is in use.
-        // SOUND: it lies in the stack and is aligned; the processor is in an interrupt, so nobody writes it meanwhile.
-        thread != MAIN && unsafe { self.end(thread).read_volatile() } != STACK_END
-    }
-
-    fn top(&self, thread: usize) -> usize {
-        self.0.get() as usize + (thread + 1) * STACK_BYTES
-    }
-
-    /// Puts the frame of a thread that has not run yet on its stack, and returns its address.
-    fn put(&self, thread: usize, frame: Frame) -> usize {
-        let address = self.top(thread) - size_of::<Frame>();
-        let fpu = (address - FPU_STATE_BYTES) & !15;
-        // NEED: a thread begins as if an interrupt had saved it.
-        // SOUND: both lie on the stack of a thread that is not running, and nothing else refers to that.
-        unsafe {
-            self.end(thread).write(STACK_END);
-            (address as *mut Frame).write(frame);
-            core::ptr::write_bytes(fpu as *mut u8, 0, FPU_STATE_BYTES);
-            (fpu as *mut u64).write(FPU_CONTROL);
-            ((fpu + 24) as *mut u64).write(SSE_CONTROL);
-        }
-        address
-    }
+    address
 }
 
 /// Initial state of a new thread: entry point, segments of its mode, stack, and function with its argument.
@@ -163,7 +136,7 @@ impl Scheduler {
     /// Makes the next thread the current one, and returns its frame.
     fn resume_next(&mut self) -> usize {
         self.current = self.next();
-        user::set_supervisor_stack(STACKS.top(self.current));
+        stack::set_supervisor_stack(STACKS[self.current].top());
         self.threads[self.current].frame
     }
 
@@ -178,10 +151,6 @@ impl Scheduler {
 fn schedule(frame: usize) -> usize {
     SCHEDULER.with(|scheduler| {
         let current = scheduler.current;
-        assert!(
-            !STACKS.has_overflowed(current),
-            "thread {current} needs more stack than {STACK_BYTES} bytes"
-        );
         scheduler.threads[current].frame = frame;
         scheduler.resume_next()
     })
@@ -213,14 +182,15 @@ pub(crate) fn start() {
         entry: idle as *const () as usize,
         code: SUPERVISOR_CODE,
         data: SUPERVISOR_DATA,
-        stack: STACKS.top(IDLE) as u64,
+        stack: STACKS[IDLE].top() as u64,
         function: 0,
         argument: 0,
     };
     SCHEDULER.with(|scheduler| {
         if !scheduler.is_started {
             scheduler.is_started = true;
-            scheduler.threads[IDLE].frame = STACKS.put(IDLE, idle.frame());
+            STACKS.iter().for_each(|stack| machine::close_page(stack.guard()));
+            scheduler.threads[IDLE].frame = put(IDLE, idle.frame());
             interrupt::set_hook(Hook::Schedule, schedule);
             interrupt::set_hook(Hook::EndFaulty, end_faulty);
         }
@@ -248,7 +218,7 @@ fn add(start: impl FnOnce(usize) -> Start) -> Result<ThreadId, TooManyThreads> {
     SCHEDULER.with(|scheduler| {
         let free = (0..THREADS_MAX).find(|thread| scheduler.threads[*thread].state == State::Free);
         let number = free.ok_or(TooManyThreads)?;
-        let frame = STACKS.put(number, start(number).frame());
+        let frame = put(number, start(number).frame());
         scheduler.threads[number] = Thread { state: State::Ready, frame, signals: 0 };
         Ok(ThreadId(number as u8))
     })
@@ -260,7 +230,7 @@ fn add_supervisor(entry: usize, function: usize, argument: usize) -> Result<Thre
         entry,
         code: SUPERVISOR_CODE,
         data: SUPERVISOR_DATA,
-        stack: STACKS.top(number) as u64,
+        stack: STACKS[number].top() as u64,
         function,
         argument,
     })

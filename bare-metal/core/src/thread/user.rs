@@ -5,15 +5,13 @@
 //! ends the thread and no other. What it wants beyond that is a system call, as the functions here make.
 
 use super::call::{self, Number};
-use super::{STACK_BYTES, Start, THREADS_MAX, ThreadId, TooManyThreads};
+use super::{Start, THREADS_MAX, ThreadId, TooManyThreads};
 use crate::machine::{self, text_end, user_memory};
-use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::stack::GuardedStack;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const USER_CODE: u64 = 24 | 3;
 const USER_DATA: u64 = 32 | 3;
-const TASK_SEGMENT: u16 = 40;
-const TASK_SEGMENT_WORDS: usize = 26;
 /// Text of an image begins here.
 const TEXT: usize = 0x10_0000;
 /// Words that threads in user mode share.
@@ -23,55 +21,23 @@ pub const WORDS: usize = 512;
 #[repr(C, align(4096))]
 struct Memory {
     words: [AtomicU64; WORDS],
-    stacks: [UnsafeCell<[u8; STACK_BYTES]>; THREADS_MAX],
+    stacks: [GuardedStack; THREADS_MAX],
 }
-
-// NEED: a static must be `Sync`.
-// SOUND: the words are atomic; a stack is used by its thread only, and by system calls of that thread.
-unsafe impl Sync for Memory {}
 
 #[unsafe(link_section = ".bss.user")]
 static MEMORY: Memory = Memory {
     words: [const { AtomicU64::new(0) }; WORDS],
-    stacks: [const { UnsafeCell::new([0; STACK_BYTES]) }; THREADS_MAX],
+    stacks: [const { GuardedStack::new() }; THREADS_MAX],
 };
 
-/// The task segment, of which the processor reads the stack for interrupts in user mode.
-static TASK: [AtomicU32; TASK_SEGMENT_WORDS] = [const { AtomicU32::new(0) }; TASK_SEGMENT_WORDS];
-
-/// Segments: those of the boot, code and data of user mode, the task segment.
-static SEGMENTS: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
-
-/// Sets the stack on which interrupts in user mode save their frame.
-pub(super) fn set_supervisor_stack(top: usize) {
-    TASK[1].store(top as u32, Ordering::Relaxed);
-    TASK[2].store((top >> 32) as u32, Ordering::Relaxed);
-}
-
-/// Gives user mode its segments and pages, once.
+/// Gives user mode its pages, once.
 fn install() {
-    if SEGMENTS[1].load(Ordering::Relaxed) != 0 {
-        return;
+    static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+    if !IS_INSTALLED.swap(true, Ordering::Relaxed) {
+        let is_guard = |page| MEMORY.stacks.iter().any(|stack| stack.guard() == page);
+        machine::open_to_user_mode((TEXT, text_end()), user_memory(), is_guard);
+        call::install();
     }
-    let (base, limit) = (TASK.as_ptr() as u64, size_of_val(&TASK) as u64 - 1);
-    let task = limit | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
-    let values = [
-        0,
-        0x00af_9b00_0000_ffff,
-        0x00cf_9300_0000_ffff,
-        0x00af_fb00_0000_ffff,
-        0x00cf_f300_0000_ffff,
-        task,
-        base >> 32,
-    ];
-    for (segment, value) in SEGMENTS.iter().zip(values) {
-        segment.store(value, Ordering::Relaxed);
-    }
-    TASK[TASK_SEGMENT_WORDS - 1].store((size_of_val(&TASK) as u32) << 16, Ordering::Relaxed);
-    machine::load_segments(&SEGMENTS, TASK_SEGMENT);
-    let (start, end) = user_memory();
-    machine::open_to_user_mode((TEXT, text_end()), (start, end));
-    call::install();
 }
 
 /// Starts a thread in user mode.
@@ -84,7 +50,7 @@ pub fn spawn(function: fn(usize) -> i32, argument: usize) -> Result<ThreadId, To
         entry: run as *const () as usize,
         code: USER_CODE,
         data: USER_DATA,
-        stack: (MEMORY.stacks[number].get() as usize + STACK_BYTES) as u64,
+        stack: MEMORY.stacks[number].top() as u64,
         function: function as usize,
         argument,
     })

@@ -44,6 +44,12 @@ fn intruder(_: usize) -> i32 {
     0
 }
 
+/// Needs more stack than a thread has.
+fn diver(depth: usize) -> i32 {
+    let room = core::hint::black_box([depth as u8; 512]);
+    if depth == 0 { 0 } else { diver(depth - 1) + i32::from(core::hint::black_box(room)[0]) }
+}
+
 /// Passes an address of the supervisor to a system call; returns 0 if only a text of the image was printed.
 fn deceiver(address: usize) -> i32 {
     i32::from(!user::print("a text of the image\n")) + i32::from(user::print_at(address, 8))
@@ -72,6 +78,8 @@ fn run() -> Result<(), thread::TooManyThreads> {
     let faulty = user::spawn(intruder, 0)?;
     assert_eq!(thread::join(faulty), End::Faulted(14));
     assert_eq!(TURN.load(Ordering::Relaxed), 2 * TURNS);
+    let deep = user::spawn(diver, 100)?;
+    assert_eq!(thread::join(deep), End::Faulted(14));
     let refused = user::spawn(deceiver, &raw const TURN as usize)?;
     assert_eq!(thread::join(refused), End::Returned(0));
     println!("the supervisor's memory is as it was");

@@ -80,6 +80,7 @@ const CHILDREN: &[(&str, Body)] = &[
     ("path-networkx", whole_runs::path_networkx),
     ("svm-bare", whole_runs::svm_bare),
     ("svm-faults", whole_runs::svm_faults),
+    ("guest-start", whole_runs::guest_start),
     ("isles-flood", calls::flood),
     ("isles-flood-once", calls::flood_once),
     ("isles-flood-short", calls::flood_short),

@@ -10,7 +10,7 @@ use crate::child::timing::Effort;
 use crate::child::timing::{median, print_figure};
 use crate::machine::cores;
 use crate::output::{Output, SECONDS};
-use crate::program::available::{built, built_example};
+use crate::program::available::{built, built_example, built_with};
 use crate::suite::BC_POWER;
 use crate::work_folder::WorkFolder;
 use isles_bc::Scores;
@@ -195,4 +195,13 @@ fn run_faults(part: &str, names: &[&str]) {
     for name in names {
         print_figure(name, figure(&output, name));
     }
+}
+
+/// Prints `start_ms`: a guest of the hypervisor from nothing to its end.
+pub fn guest_start(_: Effort) {
+    let program = built_with("isles-guest", "isles-hypervisor", "guests");
+    let program = program.unwrap_or_else(|missing| panic!("{}", missing.why));
+    let output =
+        Output::of(Command::new(program).arg("starts"), PLANNER_LIMIT).unwrap_or_else(|why| panic!("{why}"));
+    print_figure("start_ms", figure(&output, "start_ms"));
 }

@@ -68,6 +68,15 @@ pub fn built_example(package: &str, name: &str) -> Result<PathBuf, Missing> {
     of_release(&Path::new("examples").join(name), &how)
 }
 
+/// The program of a package of ours that has it with a feature only, as [`built`].
+///
+/// # Errors
+/// It is not there, or cannot be built.
+pub fn built_with(program: &str, package: &str, feature: &str) -> Result<PathBuf, Missing> {
+    up_to_date(&["-p", package, "--bin", program, "--features", feature])?;
+    of_release(Path::new(program), &format!("cargo build --release -p {package} --features {feature}"))
+}
+
 /// The file of that name in the folder of this program.
 fn of_release(file: &Path, how: &str) -> Result<PathBuf, Missing> {
     let path = own_program()?.with_file_name("").join(file);

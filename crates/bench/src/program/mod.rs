@@ -12,6 +12,7 @@ use crate::install::Package;
 use crate::mpi::{MpiLibrary, Ranks};
 use crate::work_folder::WorkFolder;
 use available::{Missing, built, is_installed, succeeds};
+use std::fs::File;
 use std::process::{Command, Stdio};
 
 /// A program that prints figures.
@@ -21,6 +22,15 @@ pub enum Program {
     Peer(&'static str),
     /// A child of this binary that runs images on bare cores, by QEMU.
     BareCores(&'static str),
+    /// A child of this binary that needs `/dev/kvm`.
+    Kvm(&'static str),
+    /// A child of this binary as built with guests, on two places.
+    WithGuests {
+        /// The name of the child.
+        child: &'static str,
+        /// Value of `ISLES_MACHINE`.
+        machine: &'static str,
+    },
     /// A program of ours that is part of this binary.
     Isles {
         /// The name of the child.
@@ -161,6 +171,9 @@ impl AppTask {
     }
 }
 
+/// The device that makes virtual machines.
+const KVM: &str = "/dev/kvm";
+
 /// A crowd without a core each takes seconds a batch with some libraries; all contenders get the same.
 const CROWD_REPETITIONS_MAX: usize = 3;
 
@@ -180,6 +193,11 @@ impl Program {
         match *self {
             Program::Peer(name) => this_binary(name, effort),
             Program::BareCores(name) => bare_cores(name, effort),
+            Program::Kvm(name) => {
+                needs_kvm()?;
+                this_binary(name, effort)
+            }
+            Program::WithGuests { child, machine } => with_guests(folder, child, machine, effort),
             Program::Isles { child, machine, places } => {
                 let mut command = this_binary(child, of_places(places, effort))?;
                 command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", places.to_string());
@@ -259,6 +277,29 @@ fn bare_cores(name: &str, effort: Effort) -> Result<Command, Missing> {
     }
     built("isles-bare")?;
     this_binary(name, effort)
+}
+
+/// Checks that this host has guests.
+fn needs_kvm() -> Result<(), Missing> {
+    match File::options().read(true).write(true).open(KVM) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Missing::new(format!("{KVM}: {error}"), "run it on a host with KVM, as its user")),
+    }
+}
+
+/// A child of this program, or of a build of it that has guests.
+fn with_guests(folder: &WorkFolder, child: &str, machine: &str, effort: Effort) -> Result<Command, Missing> {
+    needs_kvm()?;
+    let mut command = if cfg!(feature = "guests") {
+        this_binary(child, effort)?
+    } else {
+        let mut command = Command::new(folder.build_own("guests", "isles-bench", "guests", &[])?);
+        command.args(["child", child]);
+        set_effort(&mut command, effort);
+        command
+    };
+    command.env("ISLES_MACHINE", machine).env("ISLES_PLACES", "2");
+    Ok(command)
 }
 
 fn this_binary(name: &str, effort: Effort) -> Result<Command, Missing> {

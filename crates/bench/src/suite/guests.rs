@@ -1,29 +1,40 @@
-//! The suite `guests`: messages between places that are guests of the hypervisor, beside places that are processes.
+//! The suite `guests`: the start of a guest of the hypervisor, and messages between places that are guests, beside
+//! places that are processes.
 //!
-//! Its own file because its programs need the feature `guests` and `/dev/kvm`; without, their rows have no figure. It
-//! holds no code but the table. The invariant: both sides of a row run the same child.
+//! Its own file because its programs need the feature `guests` and `/dev/kvm`; without the device, its rows have no
+//! figure. It holds no code but the table. The invariant: both sides of a row run the same build of the same child.
 
-use super::{PAIR, figure, ours};
+use super::{PAIR, figure};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;
 
 const GUESTS: &str = "isles, machine guests";
 const PROCESSES: &str = "isles, machine processes";
+const START: &str = "a guest";
 
 /// All groups, in the order in which they are run.
-pub const GROUPS: &[Group] = &[MESSAGE, SLEEPING];
+pub const GROUPS: &[Group] = &[STARTS, MESSAGE, SLEEPING];
+
+const STARTS: Group = Group {
+    name: "guest-starts",
+    setting: "guests one after the other, in one process; median of 11",
+    slow: false,
+    contenders: &[Contender { label: START, program: Program::Kvm("guest-start") }],
+    rows: &[Row {
+        name: "guest-start",
+        question: "a guest from nothing to the end of an empty function in it",
+        unit: "ms",
+        ours: figure(START, "start_ms"),
+        targets: &[Target::Value(20.0)],
+        ..ROW
+    }],
+};
 
 const MESSAGE: Group = Group {
     name: "guest-message",
     setting: PAIR,
     slow: false,
-    contenders: &[
-        Contender {
-            label: GUESTS,
-            program: Program::Isles { child: "isles-message", machine: "guests", places: 2 },
-        },
-        Contender { label: PROCESSES, program: ours("isles-message", 2) },
-    ],
+    contenders: &both("isles-message"),
     rows: &[Row {
         name: "guest-at",
         question: "empty at!, half round trip, both sides busy, between two guests; the other: two processes",
@@ -38,13 +49,7 @@ const SLEEPING: Group = Group {
     name: "guest-sleeping",
     setting: PAIR,
     slow: false,
-    contenders: &[
-        Contender {
-            label: GUESTS,
-            program: Program::Isles { child: "isles-sleeping", machine: "guests", places: 2 },
-        },
-        Contender { label: PROCESSES, program: ours("isles-sleeping", 2) },
-    ],
+    contenders: &both("isles-sleeping"),
     rows: &[Row {
         name: "guest-at-asleep",
         question: "empty at!, there and back, to a place that sleeps, between two guests; the other: two processes",
@@ -53,6 +58,14 @@ const SLEEPING: Group = Group {
         ..ROW
     }],
 };
+
+/// A child of ours on both machines.
+const fn both(child: &'static str) -> [Contender; 2] {
+    [
+        Contender { label: GUESTS, program: Program::WithGuests { child, machine: "guests" } },
+        Contender { label: PROCESSES, program: Program::WithGuests { child, machine: "processes" } },
+    ]
+}
 
 /// Fields that the rows have in common; each row sets the rest.
 const ROW: Row = Row {

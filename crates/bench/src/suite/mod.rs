@@ -230,6 +230,8 @@ mod tests {
         {
             if let Program::Peer(child)
             | Program::BareCores(child)
+            | Program::Kvm(child)
+            | Program::WithGuests { child, .. }
             | Program::Isles { child, .. }
             | Program::Watched { child, .. }
             | Program::IslesMpi { child, .. } = contender.program
