@@ -272,8 +272,7 @@ impl Local {
     }
 
     /// Runs `f` with the place entered on this thread, if there is one.
-    // Always: what `f` returns would be copied through memory, which a short message feels.
-    #[inline(always)]
+    #[inline]
     pub fn try_with<R>(f: impl FnOnce(&Local) -> R) -> Option<R> {
         // NEED: a scoped thread-local reference.
         // SOUND: the pointer is set by `enter`, which borrows the place until it has set the one before again; the
