@@ -89,9 +89,13 @@ void RCCE_free(t_vcharp memory) {
 void RC_cache_invalidate(void) {}
 void RCCE_fool_write_combine_buffer(void) {}
 
-/* Tells the model of a copy of `bytes` between private memory and a buffer. */
-static void charge(enum operation operation, int rank, const volatile void *buffer, uint64_t other, size_t bytes,
-                   enum costs costs) {
+extern inline void isles_charge_tail(size_t bytes, enum costs);
+extern inline void isles_copy(void *target, const void *source, size_t bytes);
+extern inline void isles_fill(t_vcharp buffer, const char *private_memory, size_t bytes, enum costs);
+extern inline void isles_fetch(char *private_memory, t_vcharp buffer, size_t bytes, int rank, enum costs);
+
+void isles_charge_copy(enum operation operation, int rank, const volatile void *buffer, uint64_t other, size_t bytes,
+                       enum costs costs) {
     if (isles_modelled())
         isles_request((struct request){.operation = operation,
                                        .target = (uint32_t)rank,
@@ -100,21 +104,6 @@ static void charge(enum operation operation, int rank, const volatile void *buff
                                        .address = other,
                                        .value = other,
                                        .costs = costs});
-}
-
-void isles_fill(t_vcharp buffer, const char *private_memory, size_t bytes, enum costs costs) {
-    if (isles_modelled() && bytes % RCCE_LINE_SIZE)
-        isles_request((struct request){.operation = OP_TAIL, .costs = costs});
-    charge(OP_PUT, (int)isles_machine.rank, buffer, (uintptr_t)private_memory, bytes, costs);
-    memcpy((void *)buffer, private_memory, bytes);
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-void isles_fetch(char *private_memory, t_vcharp buffer, size_t bytes, int rank, enum costs costs) {
-    charge(OP_GET, rank, buffer, (uintptr_t)private_memory, bytes, costs);
-    memcpy(private_memory, isles_at(buffer, rank), bytes);
-    if (isles_modelled() && bytes % RCCE_LINE_SIZE)
-        isles_request((struct request){.operation = OP_TAIL, .costs = costs});
 }
 
 /* What is wrong with a put or a get between `buffer` of `rank` and `memory`. */
@@ -143,7 +132,7 @@ int isles_put(t_vcharp target, t_vcharp source, int bytes, int rank, enum costs 
     int wrong = wrong_with(target, source, bytes, rank, RCCE_ERROR_TARGET, RCCE_ERROR_SOURCE);
     if (wrong)
         return RCCE_error_return(RCCE_debug_comm, wrong);
-    charge(OP_PUT, rank, target, (uintptr_t)source, (size_t)bytes, costs);
+    isles_charge_copy(OP_PUT, rank, target, (uintptr_t)source, (size_t)bytes, costs);
     memcpy(isles_at(target, rank), (void *)source, (size_t)bytes);
     isles_wake(rank);
     return RCCE_SUCCESS;
@@ -154,9 +143,9 @@ int isles_get(t_vcharp target, t_vcharp source, int bytes, int rank, enum costs 
     if (wrong)
         return RCCE_error_return(RCCE_debug_comm, wrong);
     if (isles_in_buffers(target))
-        charge(OP_RELAY, rank, source, isles_line(target), (size_t)bytes, costs);
+        isles_charge_copy(OP_RELAY, rank, source, isles_line(target), (size_t)bytes, costs);
     else
-        charge(OP_GET, rank, source, (uintptr_t)target, (size_t)bytes, costs);
+        isles_charge_copy(OP_GET, rank, source, (uintptr_t)target, (size_t)bytes, costs);
     atomic_thread_fence(memory_order_acquire);
     memcpy((void *)target, isles_at(source, rank), (size_t)bytes);
     if (isles_in_buffers(target))

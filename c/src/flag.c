@@ -51,10 +51,11 @@ int RCCE_flag_free(RCCE_FLAG *flag) {
 
 static t_vcharp flag_address(RCCE_FLAG flag) { return flag.line_address; }
 
-static struct awaited awaited(RCCE_FLAG flag, int value) {
-    return (struct awaited){.address = isles_at(line_of(flag), (int)isles_machine.rank),
-                            .mask = mask_of(flag),
-                            .value = value};
+void isles_flag_wait(RCCE_FLAG flag, int value, enum costs costs) {
+    struct awaited awaited = {.address = isles_at(line_of(flag), (int)isles_machine.rank),
+                              .mask = mask_of(flag),
+                              .value = value};
+    isles_wait(&awaited, costs);
 }
 
 void isles_flag_write(RCCE_FLAG *flag, int value, uint32_t tag, int rank, enum costs costs) {
@@ -111,37 +112,10 @@ int RCCE_flag_free(RCCE_FLAG *flag) {
 
 static t_vcharp flag_address(RCCE_FLAG flag) { return (t_vcharp)flag; }
 
-static struct awaited awaited(RCCE_FLAG flag, int value) {
-    return (struct awaited){.address = isles_at(flag, (int)isles_machine.rank), .mask = 0, .value = value};
-}
-
-static void store(RCCE_FLAG flag, int value, uint32_t tag, int rank) {
-    volatile uint32_t *words = (volatile uint32_t *)isles_at(flag, rank);
-    words[1] = tag;
-    __atomic_store_n((volatile int *)words, value, __ATOMIC_RELEASE);
-    isles_wake(rank);
-}
-
-void isles_flag_write(RCCE_FLAG *flag, int value, uint32_t tag, int rank, enum costs costs) {
-    if (isles_modelled())
-        isles_request((struct request){
-            .operation = OP_SET, .target = (uint32_t)rank, .line = isles_line(*flag), .costs = costs});
-    store(*flag, value, tag, rank);
-}
-
-/* One request to the model instead of two: half of the time of a short message on a host is requests. */
-void isles_flag_take(RCCE_FLAG *flag, enum costs costs) {
-    if (isles_modelled())
-        isles_request((struct request){.operation = OP_TAKE,
-                                       .target = isles_machine.rank,
-                                       .line = isles_line(*flag),
-                                       .address = (uintptr_t)isles_at(*flag, (int)isles_machine.rank),
-                                       .value = RCCE_FLAG_SET,
-                                       .costs = costs});
-    else
-        isles_flag_wait(*flag, RCCE_FLAG_SET, costs);
-    store(*flag, RCCE_FLAG_UNSET, 0, RCCE_IAM);
-}
+extern inline void isles_flag_store(RCCE_FLAG flag, int value, uint32_t tag, int rank);
+extern inline void isles_flag_write(RCCE_FLAG *flag, int value, uint32_t tag, int rank, enum costs);
+extern inline void isles_flag_wait(RCCE_FLAG flag, int value, enum costs);
+extern inline void isles_flag_take(RCCE_FLAG *flag, enum costs);
 
 uint32_t isles_flag_tag(RCCE_FLAG flag) {
     return ((volatile uint32_t *)isles_at(flag, (int)isles_machine.rank))[1];
@@ -154,11 +128,6 @@ static int value_at(RCCE_FLAG flag, int rank) {
 #endif
 
 volatile void *isles_flag_at(RCCE_FLAG flag, int rank) { return isles_at(flag_address(flag), rank); }
-
-void isles_flag_wait(RCCE_FLAG flag, int value, enum costs costs) {
-    struct awaited what = awaited(flag, value);
-    isles_wait(&what, costs);
-}
 
 int isles_flag_test(RCCE_FLAG flag, int value, enum costs costs) {
     if (isles_modelled())

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #define SPINS 4000
-#define EAGER_SPINS 500 /* without a pause, which takes as long as a third of a short message */
 #define YIELDS 200
 
 /* The launcher has the same numbers, in a test of `crates/rcce/src/interface.rs`. */
@@ -31,10 +30,22 @@ _Static_assert(offsetof(struct control, calls) == 8576 && sizeof(struct control)
 _Static_assert(offsetof(struct machine, gigahertz) == 64 && sizeof(struct machine) == 456, "");
 
 struct machine isles_machine;
-static enum call call_now;
-static int writers_have_fences;
+enum call isles_call_now;
+int isles_writers_have_fences;
 
-static struct rank_state *own_state(void) { return &isles_machine.control->state[isles_machine.rank]; }
+/* Where the functions of `port.h` that a caller does not inline stand. */
+extern inline int isles_modelled(void);
+extern inline uint32_t isles_line(const volatile void *);
+extern inline int isles_in_buffers(const volatile void *);
+extern inline unsigned char *isles_at(const volatile void *, int rank);
+extern inline int isles_is_rank(int);
+extern inline struct rank_state *isles_own_state(void);
+extern inline enum call isles_enter(enum call, int peer);
+extern inline void isles_leave(enum call before);
+extern inline void isles_waits_for(int peer);
+extern inline int isles_holds(const struct awaited *);
+extern inline void isles_wait(const struct awaited *, enum costs);
+extern inline void isles_wake(int rank);
 
 #define CALL_TEXT(name, text) text,
 static const char *const call_texts[] = {CALLS(CALL_TEXT)};
@@ -46,7 +57,7 @@ int isles_rcce_attach(const struct machine *machine) {
     isles_machine = *machine;
     for (int call = 0; call < CALL_COUNT; call++)
         strncpy(isles_machine.control->names[call], call_texts[call], CALL_NAME_BYTES - 1);
-    writers_have_fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0) != 0;
+    isles_writers_have_fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0) != 0;
     return 0;
 }
 
@@ -56,26 +67,6 @@ uint64_t isles_request(struct request request) {
     errno = error;
     return answer;
 }
-
-enum call isles_enter(enum call call, int peer) {
-    enum call before = call_now;
-    if (before == CALL_NONE) {
-        call_now = call;
-        atomic_store_explicit(&own_state()->call, call, memory_order_relaxed);
-    }
-    if (before == CALL_NONE || peer >= 0)
-        isles_waits_for(peer);
-    return before;
-}
-
-void isles_leave(enum call before) {
-    if (before == CALL_NONE) {
-        call_now = CALL_NONE;
-        atomic_store_explicit(&own_state()->call, CALL_NONE, memory_order_relaxed);
-    }
-}
-
-void isles_waits_for(int peer) { atomic_store_explicit(&own_state()->peer, peer, memory_order_relaxed); }
 
 void isles_complain(const char *format, ...) {
     struct control *control = isles_machine.control;
@@ -132,14 +123,6 @@ void isles_collective(enum call call, uint64_t argument) {
                        rank_there, call_texts[call], (unsigned long long)argument, isles_machine.rank);
 }
 
-int isles_holds(const struct awaited *awaited) {
-    if (awaited->mask) {
-        unsigned char byte = __atomic_load_n((volatile unsigned char *)awaited->address, __ATOMIC_ACQUIRE);
-        return ((byte & awaited->mask) != 0) == (awaited->value != 0);
-    }
-    return __atomic_load_n((volatile int *)awaited->address, __ATOMIC_ACQUIRE) == awaited->value;
-}
-
 static inline void pause_briefly(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -162,10 +145,10 @@ static void wake_on(_Atomic uint32_t *word) {
 
 /* Sleeps until somebody wakes this rank and `ready` holds. */
 static void park(int (*ready)(void *), void *argument) {
-    struct rank_state *state = own_state();
+    struct rank_state *state = isles_own_state();
     for (;;) {
         atomic_store(&state->parked, PARKED_LOOKS);
-        if (!writers_have_fences)
+        if (!isles_writers_have_fences)
             syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0);
         atomic_thread_fence(memory_order_seq_cst);
         if (ready(argument))
@@ -200,7 +183,7 @@ static void wait_on_host(int (*ready)(void *), void *argument, int any) {
 
 static int awaited_holds(void *awaited) { return isles_holds(awaited); }
 
-void isles_wait(const struct awaited *awaited, enum costs costs) {
+void isles_wait_longer(const struct awaited *awaited, enum costs costs) {
     if (isles_modelled()) {
         isles_request((struct request){.operation = OP_WAIT,
                                        .line = isles_line(awaited->address),
@@ -210,9 +193,6 @@ void isles_wait(const struct awaited *awaited, enum costs costs) {
                                        .costs = costs});
         return;
     }
-    for (int spin = 0; spin < EAGER_SPINS; spin++)
-        if (isles_holds(awaited))
-            return;
     wait_on_host(awaited_holds, (void *)awaited, 0);
 }
 
@@ -224,10 +204,6 @@ static void wake_rank(int rank) {
 }
 
 void isles_wake_sleepers(int rank) {
-    if (writers_have_fences)
-        atomic_thread_fence(memory_order_seq_cst);
-    else
-        atomic_signal_fence(memory_order_seq_cst);
     wake_rank(rank);
     if (atomic_load_explicit(&isles_machine.control->any_parked, memory_order_relaxed))
         for (int other = 0; other < (int)isles_machine.ranks; other++)

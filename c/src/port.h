@@ -7,6 +7,7 @@
 #define ISLES_PORT_H
 
 #include "RCCE.h"
+#include <stdatomic.h>
 #include <stdint.h>
 
 #define PORT_VERSION 2
@@ -120,12 +121,36 @@ extern struct machine isles_machine;
 #define CALL_CONSTANT(name, text) CALL_##name,
 enum call { CALLS(CALL_CONSTANT) CALL_COUNT };
 
-/* Says that this rank is in a blocking call, for a peer or nobody (-1). The outermost call and the last peer count. */
-enum call isles_enter(enum call call, int peer);
-/* Ends what `isles_enter` began, with what that returned. */
-void isles_leave(enum call before);
+extern enum call isles_call_now;
+
+/* The functions of a short message are inline: a dozen calls would take as long as a tenth of it. */
+
+inline struct rank_state *isles_own_state(void) { return &isles_machine.control->state[isles_machine.rank]; }
+
 /* Names the rank that the present call waits for. */
-void isles_waits_for(int peer);
+inline void isles_waits_for(int peer) {
+    atomic_store_explicit(&isles_own_state()->peer, peer, memory_order_relaxed);
+}
+
+/* Says that this rank is in a blocking call, for a peer or nobody (-1). The outermost call and the last peer count. */
+inline enum call isles_enter(enum call call, int peer) {
+    enum call before = isles_call_now;
+    if (before == CALL_NONE) {
+        isles_call_now = call;
+        atomic_store_explicit(&isles_own_state()->call, call, memory_order_relaxed);
+    }
+    if (before == CALL_NONE || peer >= 0)
+        isles_waits_for(peer);
+    return before;
+}
+
+/* Ends what `isles_enter` began, with what that returned. */
+inline void isles_leave(enum call before) {
+    if (before == CALL_NONE) {
+        isles_call_now = CALL_NONE;
+        atomic_store_explicit(&isles_own_state()->call, CALL_NONE, memory_order_relaxed);
+    }
+}
 
 /* Checks that all ranks make their collective calls in one order; ends the run, naming the calls, if they do not. */
 void isles_collective(enum call call, uint64_t argument);
@@ -137,7 +162,22 @@ _Noreturn void isles_end(int code);
 
 /* A request to the model; only on a modelled chip. errno stays. */
 uint64_t isles_request(struct request request);
-static inline int isles_modelled(void) { return isles_machine.modelled != 0; }
+inline int isles_modelled(void) { return isles_machine.modelled != 0; }
+
+/* The line in its buffer, and whether an address lies in one. */
+inline uint32_t isles_line(const volatile void *address) {
+    return (uint32_t)(((const unsigned char *)address - isles_machine.buffers) % RCCE_BUFF_SIZE_MAX / RCCE_LINE_SIZE);
+}
+inline int isles_in_buffers(const volatile void *address) {
+    uintptr_t at = (uintptr_t)address, first = (uintptr_t)isles_machine.buffers;
+    return at >= first && at < first + (uintptr_t)isles_machine.ranks * RCCE_BUFF_SIZE_MAX;
+}
+/* The same offset in the buffer of `rank`. */
+inline unsigned char *isles_at(const volatile void *address, int rank) {
+    size_t offset = (size_t)((const unsigned char *)address - isles_machine.buffers) % RCCE_BUFF_SIZE_MAX;
+    return isles_machine.buffers + (size_t)rank * RCCE_BUFF_SIZE_MAX + offset;
+}
+inline int isles_is_rank(int rank) { return rank >= 0 && rank < (int)isles_machine.ranks; }
 
 /* The value that a waiter looks for: a word, or the bits of a mask in a byte. */
 struct awaited {
@@ -145,33 +185,44 @@ struct awaited {
     uint32_t mask;          /* 0: an int of line-sized flags */
     int value;
 };
-int isles_holds(const struct awaited *);
+inline int isles_holds(const struct awaited *awaited) {
+    if (awaited->mask) {
+        unsigned char byte = __atomic_load_n((volatile unsigned char *)awaited->address, __ATOMIC_ACQUIRE);
+        return ((byte & awaited->mask) != 0) == (awaited->value != 0);
+    }
+    return __atomic_load_n((volatile int *)awaited->address, __ATOMIC_ACQUIRE) == awaited->value;
+}
+
+#define EAGER_SPINS 500 /* without a pause, which takes as long as a third of a short message */
+
 /* Waits until it holds. On hosts: spins, yields, sleeps. */
-void isles_wait(const struct awaited *, enum costs);
+void isles_wait_longer(const struct awaited *, enum costs);
+inline void isles_wait(const struct awaited *awaited, enum costs costs) {
+    if (!isles_modelled())
+        for (int spin = 0; spin < EAGER_SPINS; spin++)
+            if (isles_holds(awaited))
+                return;
+    isles_wait_longer(awaited, costs);
+}
+
+/* True if the system cannot have all processors pass a fence, so that each writer has one. */
+extern int isles_writers_have_fences;
 /* To be called after a store into a line of `rank`'s buffer, for which somebody may wait. */
 void isles_wake_sleepers(int rank);
-static inline void isles_wake(int rank) {
-    if (!isles_machine.modelled)
+inline void isles_wake(int rank) {
+    if (isles_modelled())
+        return;
+    if (isles_writers_have_fences)
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&isles_machine.control->state[rank].parked, memory_order_relaxed) != PARKED_NO ||
+        atomic_load_explicit(&isles_machine.control->any_parked, memory_order_relaxed))
         isles_wake_sleepers(rank);
 }
 /* Waits until `ready` says so; whatever line is written may change that. */
 void isles_wait_any(int (*ready)(void *), void *argument);
 /* Lets others run between two looks of a loop in the program. */
 void isles_relax(void);
-
-/* The line in its buffer, and whether an address lies in one. */
-static inline uint32_t isles_line(const volatile void *address) {
-    return (uint32_t)(((const unsigned char *)address - isles_machine.buffers) % RCCE_BUFF_SIZE_MAX / RCCE_LINE_SIZE);
-}
-static inline int isles_in_buffers(const volatile void *address) {
-    uintptr_t at = (uintptr_t)address, first = (uintptr_t)isles_machine.buffers;
-    return at >= first && at < first + (uintptr_t)isles_machine.ranks * RCCE_BUFF_SIZE_MAX;
-}
-/* The same offset in the buffer of `rank`. */
-static inline unsigned char *isles_at(const volatile void *address, int rank) {
-    size_t offset = (size_t)((const unsigned char *)address - isles_machine.buffers) % RCCE_BUFF_SIZE_MAX;
-    return isles_machine.buffers + (size_t)rank * RCCE_BUFF_SIZE_MAX + offset;
-}
-static inline int isles_is_rank(int rank) { return rank >= 0 && rank < (int)isles_machine.ranks; }
 
 #endif
