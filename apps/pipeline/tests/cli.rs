@@ -52,6 +52,22 @@ fn the_objects_are_the_same_on_every_machine_whatever_is_resized_when() {
 }
 
 #[test]
+fn replicas_of_two_slow_stages_make_a_pipeline_on_the_modelled_chip_that_many_times_faster() {
+    // The two stages that match images take ten times as long as each other one, so their replicas set the rate.
+    let cost_of = |stage| if matches!(stage, 6 | 12) { "2000000" } else { "200000" };
+    let costs = (0..18).map(cost_of).collect::<Vec<_>>().join(",");
+    let seconds = |replicas: u32| {
+        let line = format!("--machine chip:scc --places 48 --frames 200 --replicas {replicas}");
+        document(&format!("{line} --stage-costs {costs}"))["run"]["seconds"].as_f64().unwrap()
+    };
+    let one = seconds(1);
+    for replicas in [2, 4, 8] {
+        let (speed_up, limit) = (one / seconds(replicas), f64::from(replicas));
+        assert!((0.85 * limit..=limit).contains(&speed_up), "{replicas} replicas: {speed_up} times");
+    }
+}
+
+#[test]
 fn a_second_pipeline_comes_and_goes_and_both_find_what_they_would_alone() {
     let alone = document("--frames 24 --places 1 --machine threads");
     let other = document("--frames 8 --places 1 --machine threads --random-seed 2");
