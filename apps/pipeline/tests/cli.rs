@@ -85,6 +85,14 @@ fn a_second_pipeline_comes_and_goes_and_both_find_what_they_would_alone() {
 }
 
 #[test]
+fn a_run_lasts_until_its_resizes_have_happened() {
+    let found = document("--places 2 --machine threads --resize 1@50,2@100");
+    assert_eq!(found["frames"].as_array().unwrap().len(), 120);
+    let found = document("--places 2 --machine threads --resize 1@5");
+    assert_eq!(found["frames"].as_array().unwrap().len(), 60);
+}
+
+#[test]
 fn a_run_tells_what_was_found_and_draws_the_last_frame() {
     let scene = Scene::new("pipeline-files");
     let line = format!("{SMALL} --frames 12 --places 2 --cores 1 --resize 2@4 --png depth.png --verify");
@@ -113,7 +121,8 @@ fn what_cannot_be_run_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--replicas 0", "0 is not in 1..=64"),
         ("--places 2 --resize 0@5", "--resize 0@5: allowed: 1 to 2 cores"),
         ("--places 2 --resize 3@5", "--resize 3@5: allowed: 1 to 2 cores"),
-        ("--places 2 --resize 1@60", "--resize 1@60: allowed: frames 1 to 59"),
+        ("--places 2 --frames 60 --resize 1@60", "--resize 1@60: allowed: frames 1 to 59"),
+        ("--places 2 --resize 1@1000000", "--resize 1@1000000: allowed: frames 1 to 999999"),
         ("--places 2 --resize 1", "--resize 1: allowed: cores and frame, such as 10@100"),
         ("--places 2 --resize 1@9,2@8", "--resize: the frames must increase"),
         ("--places 1 --apps 2", "--apps is 2; allowed: at most one for each of the 1 places"),
