@@ -182,9 +182,10 @@ impl<P: Pipeline> PipelineState<P> {
         let all = ReplicatedGroup::with_relays(partition, &groups);
         let (output, exit) = channel::<StagePacket>(self.options.queue);
         let (mut outputs, mut tasks) = (vec![output], Vec::new());
-        for (index, ReplicatedGroup { stages, places }) in all.iter().enumerate().rev() {
-            let senders = if index == 0 { 1 } else { all[index - 1].places.len() };
-            let (entries, inputs) = self.channels(places, senders).await?;
+        let senders = [1].into_iter().chain(all.iter().map(|group| group.places.len()));
+        let made = all.iter().zip(senders).map(|(group, senders)| self.channels(&group.places, senders));
+        let channels = try_join_all(made.collect()).await?;
+        for (ReplicatedGroup { stages, places }, (entries, inputs)) in all.iter().zip(channels).rev() {
             for (replica, place) in places.iter().enumerate() {
                 let replica = (places.len() > 1).then_some(replica);
                 let task = GroupTask {
