@@ -29,9 +29,9 @@ const WORDS: [&str; 13] = [
     "--piece",
     "400",
     "--columns",
-    "13",
+    "9",
     "--rows",
-    "7",
+    "5",
 ];
 
 /// The arguments as a command of their own.

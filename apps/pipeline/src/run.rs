@@ -34,6 +34,15 @@ fn bad_max(width: usize) -> f64 {
     10.0 / width as f64 + 0.03
 }
 
+/// The frames of a run for which nothing else is said.
+const FRAMES: u64 = 60;
+
+/// The most frames of a run.
+const FRAMES_MAX: u64 = 1_000_000;
+
+/// Frames behind the last resize, if nothing else is said.
+const FRAMES_BEHIND_RESIZE: u64 = 20;
+
 /// The fewest frames of a run with two pipelines.
 const SHARED_FRAMES_MIN: u64 = 12;
 
@@ -46,9 +55,9 @@ const CYCLES_MAX: u64 = 1_000_000_000_000;
 /// The arguments of `isles run pipeline`.
 #[derive(Args, Clone, Debug)]
 pub struct PipelineRun {
-    /// The number of frames
-    #[arg(long, value_name = "N", default_value = "60", value_parser = value_parser!(u64).range(1..=1_000_000))]
-    frames: u64,
+    /// The number of frames [default: 60, or 20 more than the frame of the last resize]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=FRAMES_MAX))]
+    frames: Option<u64>,
 
     /// Columns of an image
     #[arg(long, value_name = "N", default_value = "320", value_parser = value_parser!(u32).range(128..=4096))]
@@ -194,6 +203,14 @@ fn parse_resize(text: &str, frames: u64, most: usize) -> Result<ResizeAt, String
 }
 
 impl PipelineRun {
+    /// The number of frames; by default enough for all resizes.
+    fn frames(&self) -> u64 {
+        let frame_of = |resize: &String| resize.trim().split_once('@')?.1.parse::<u64>().ok();
+        let last = self.resize.iter().filter_map(frame_of).max().unwrap_or(0);
+        let enough = last.saturating_add(FRAMES_BEHIND_RESIZE).clamp(FRAMES, FRAMES_MAX);
+        self.frames.unwrap_or(enough)
+    }
+
     fn scene(&self) -> Result<Scene, Failure> {
         let mut scene = Scene {
             width: self.width as usize,
@@ -256,7 +273,7 @@ impl Application for PipelineRun {
                 format!("--cores is {cores}; allowed: 1 to {most}, for {STAGES} stages and {places} places");
             return Err(Failure::Usage(text));
         }
-        let resizes = self.resize.iter().map(|text| parse_resize(text, self.frames, most));
+        let resizes = self.resize.iter().map(|text| parse_resize(text, self.frames(), most));
         let resizes = resizes.collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
         if !resizes.is_sorted_by(|one, next| one.frame < next.frame) {
             return Err(Failure::Usage("--resize: the frames must increase".to_owned()));
@@ -266,15 +283,15 @@ impl Application for PipelineRun {
                 format!("--apps is {}; allowed: at most one for each of the {places} places", self.apps);
             return Err(Failure::Usage(text));
         }
-        if self.apps == 2 && self.frames < SHARED_FRAMES_MIN {
-            let (frames, least) = (self.frames, SHARED_FRAMES_MIN);
+        if self.apps == 2 && self.frames() < SHARED_FRAMES_MIN {
+            let (frames, least) = (self.frames(), SHARED_FRAMES_MIN);
             return Err(Failure::Usage(format!(
                 "--frames is {frames}; allowed with --apps 2: at least {least}"
             )));
         }
         let scene = self.scene()?;
         Ok(PipelineInput {
-            frames: self.frames,
+            frames: self.frames(),
             width: scene.width,
             height: scene.height,
             disparities: scene.disparities,
@@ -375,7 +392,7 @@ impl Application for PipelineRun {
             bound * 100.0
         );
         if !self.stage_costs.is_empty() {
-            let is_all = found.frames.len() as u64 == self.frames;
+            let is_all = found.frames.len() as u64 == self.frames();
             let in_order = (0..).zip(&found.frames).all(|(number, frame)| frame.digest == hex(number));
             let text = "all frames have come, in order".to_owned();
             return Ok(Some(Verification { holds: is_all && in_order, text }));
@@ -383,14 +400,14 @@ impl Application for PipelineRun {
         if is_thorough {
             let mut frames = found.frames.iter();
             let mut is_same = true;
-            let bad = sequential::frames(&found.scene, self.frames, |digest, objects| {
+            let bad = sequential::frames(&found.scene, self.frames(), |digest, objects| {
                 let same = |frame: &FoundFrame| frame.digest == hex(digest) && frame.objects == objects;
                 is_same &= frames.next().is_some_and(same);
             });
             if let Some(second) = &found.second {
                 let scene = sharing::second_scene(&found.scene);
                 let mut frames = second.frames.iter();
-                sequential::frames(&scene, sharing::second_frames(self.frames), |digest, objects| {
+                sequential::frames(&scene, sharing::second_frames(self.frames()), |digest, objects| {
                     let same = |frame: &FoundFrame| frame.digest == hex(digest) && frame.objects == objects;
                     is_same &= frames.next().is_some_and(same);
                 });

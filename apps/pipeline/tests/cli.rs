@@ -52,6 +52,22 @@ fn the_objects_are_the_same_on_every_machine_whatever_is_resized_when() {
 }
 
 #[test]
+fn replicas_of_two_slow_stages_make_a_pipeline_on_the_modelled_chip_that_many_times_faster() {
+    // The two stages that match images take ten times as long as each other one, so their replicas set the rate.
+    let cost_of = |stage| if matches!(stage, 6 | 12) { "2000000" } else { "200000" };
+    let costs = (0..18).map(cost_of).collect::<Vec<_>>().join(",");
+    let seconds = |replicas: u32| {
+        let line = format!("--machine chip:scc --places 48 --frames 200 --replicas {replicas}");
+        document(&format!("{line} --stage-costs {costs}"))["run"]["seconds"].as_f64().unwrap()
+    };
+    let one = seconds(1);
+    for replicas in [2, 4, 8] {
+        let (speed_up, limit) = (one / seconds(replicas), f64::from(replicas));
+        assert!((0.85 * limit..=limit).contains(&speed_up), "{replicas} replicas: {speed_up} times");
+    }
+}
+
+#[test]
 fn a_second_pipeline_comes_and_goes_and_both_find_what_they_would_alone() {
     let alone = document("--frames 24 --places 1 --machine threads");
     let other = document("--frames 8 --places 1 --machine threads --random-seed 2");
@@ -66,6 +82,14 @@ fn a_second_pipeline_comes_and_goes_and_both_find_what_they_would_alone() {
         let cores = ["cores", "cores_of_first"].map(|name| both["second"][name].as_u64().unwrap());
         assert!(cores.iter().all(|cores| *cores > 0) && cores.iter().sum::<u64>() <= 4, "{cores:?}");
     }
+}
+
+#[test]
+fn a_run_lasts_until_its_resizes_have_happened() {
+    let found = document("--places 2 --machine threads --resize 1@50,2@100");
+    assert_eq!(found["frames"].as_array().unwrap().len(), 120);
+    let found = document("--places 2 --machine threads --resize 1@5");
+    assert_eq!(found["frames"].as_array().unwrap().len(), 60);
 }
 
 #[test]
@@ -97,7 +121,8 @@ fn what_cannot_be_run_is_refused_in_a_line_that_says_what_is_allowed() {
         ("--replicas 0", "0 is not in 1..=64"),
         ("--places 2 --resize 0@5", "--resize 0@5: allowed: 1 to 2 cores"),
         ("--places 2 --resize 3@5", "--resize 3@5: allowed: 1 to 2 cores"),
-        ("--places 2 --resize 1@60", "--resize 1@60: allowed: frames 1 to 59"),
+        ("--places 2 --frames 60 --resize 1@60", "--resize 1@60: allowed: frames 1 to 59"),
+        ("--places 2 --resize 1@1000000", "--resize 1@1000000: allowed: frames 1 to 999999"),
         ("--places 2 --resize 1", "--resize 1: allowed: cores and frame, such as 10@100"),
         ("--places 2 --resize 1@9,2@8", "--resize: the frames must increase"),
         ("--places 1 --apps 2", "--apps is 2; allowed: at most one for each of the 1 places"),

@@ -1,6 +1,7 @@
 //! The stages of the pipelines of a run, with place, rate and queue of each.
 //!
-//! Places report their groups of stages as lines; the newest report of each group that has not ended counts.
+//! Places report their groups of stages as lines; the newest report of each group that has not ended counts. A place
+//! that has died reports no end, so of two groups with the same stage only that of the later epoch counts.
 
 use super::RunView;
 use isles_telemetry::{OutputStream, StageSample};
@@ -39,7 +40,8 @@ pub struct StagesView {
 
 /// Returns the stages that ran at `until_ms`, in milliseconds since the run began.
 pub fn stages_of(view: &dyn RunView, until_ms: u64) -> StagesView {
-    let (mut stages, mut starts, mut reported) = (Vec::new(), BTreeSet::new(), false);
+    let (mut groups, mut starts, mut reported) = (Vec::new(), BTreeSet::new(), false);
+    let mut epochs: BTreeMap<(u64, u32), u64> = BTreeMap::new();
     for place in 0..view.description().places {
         // A place runs one group of a pipeline; while groups change, that of the later epoch counts.
         let mut newest: BTreeMap<u64, (StageSample, u64)> = BTreeMap::new();
@@ -59,19 +61,17 @@ pub fn stages_of(view: &dyn RunView, until_ms: u64) -> StagesView {
         }
         for (pipeline, (sample, time_ms)) in newest {
             starts.insert(pipeline);
-            let StageSample { first, items_per_s, waiting, queue, names, .. } = sample;
-            stages.extend((first..).zip(names).map(|(stage, name)| StageView {
-                pipeline,
-                stage,
-                name,
-                place,
-                items_per_s,
-                waiting,
-                queue,
-                time_ms,
-            }));
+            let StageSample { epoch, first, items_per_s, waiting, queue, names, .. } = sample;
+            for (stage, name) in (first..).zip(names) {
+                let latest = epochs.entry((pipeline, stage)).or_default();
+                *latest = epoch.max(*latest);
+                let view = StageView { pipeline, stage, name, place, items_per_s, waiting, queue, time_ms };
+                groups.push((epoch, view));
+            }
         }
     }
+    let is_latest = |(epoch, view): &(u64, StageView)| epochs[&(view.pipeline, view.stage)] == *epoch;
+    let mut stages: Vec<StageView> = groups.into_iter().filter(is_latest).map(|(_, view)| view).collect();
     for stage in &mut stages {
         stage.pipeline = starts.range(..stage.pipeline).count() as u64;
     }

@@ -408,8 +408,11 @@ fn a_summary_is_of_the_whole_run_and_knows_when_it_last_worked() {
 #[test]
 fn stages_are_those_of_the_newest_groups_that_have_not_ended() {
     let path = std::env::temp_dir().join(format!("isles-stages-{}", std::process::id()));
-    let mut log = LogWriter::create(&path, &description("processes")).unwrap();
-    log.append(&sample(1000)).unwrap();
+    let mut log =
+        LogWriter::create(&path, &RunDescription { places: 3, ..description("processes") }).unwrap();
+    let mut now = sample(1000);
+    now.places.push(now.places[1].clone());
+    log.append(&now).unwrap();
     let group = |epoch, first, names: &[&str], waiting| {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         StageSample { pipeline: 4, epoch, first, items_per_s: 2.5, waiting, queue: 4, names }.to_line()
@@ -419,10 +422,11 @@ fn stages_are_those_of_the_newest_groups_that_have_not_ended() {
         OutputLine { seq, time_ms: 1000 * seq, stream: OutputStream::Stages, text }
     };
     let lines = |texts: Vec<String>| texts.into_iter().enumerate().map(line).collect::<Vec<_>>();
-    // The group of the second epoch reports before the one of the first has ended.
+    // The group of the second epoch reports before the one of the first has ended. The third place dies.
     let first = lines(vec![group(1, 0, &["a", "b"], 1), group(2, 0, &["a"], 3), group(1, 0, &[], 0)]);
     let second = lines(vec![group(1, 2, &["c"], 0), "no report".to_owned(), group(2, 1, &["b", "c"], 2)]);
-    for (place, lines) in [first, second].iter().enumerate() {
+    let third = lines(vec!["no report".to_owned(), group(1, 1, &["b"], 4)]);
+    for (place, lines) in [first, second, third].iter().enumerate() {
         log.append_output(place as u32, lines, true).unwrap();
     }
     log.finish(RunEnd::Ended, None).unwrap();
@@ -437,5 +441,6 @@ fn stages_are_those_of_the_newest_groups_that_have_not_ended() {
     let row = |stage, name: &str, place, waiting| (stage, name.to_owned(), place, waiting);
     assert_eq!(at(0), []);
     assert_eq!(at(1000), [row(0, "a", 0, 1), row(1, "b", 0, 1), row(2, "c", 1, 0)]);
+    assert_eq!(at(2000), [row(0, "a", 0, 3), row(1, "b", 2, 4), row(2, "c", 1, 0)]);
     assert_eq!(at(9000), [row(0, "a", 0, 3), row(1, "b", 1, 2), row(2, "c", 1, 2)]);
 }

@@ -61,7 +61,7 @@ const OCEAN: Group = Group {
 
 const PLANNERS: Group = Group {
     name: "planners",
-    setting: "13 x 7 waypoints, arrivals in whole minutes; all are given when a glider arrives along each edge by the \
+    setting: "9 x 5 waypoints, arrivals in whole minutes; all are given when a glider arrives along each edge by the \
               minute of its departure; making the expanded graph is timed",
     slow: false,
     contenders: &[

@@ -44,7 +44,7 @@ const SHORT: Group = Group {
 
 const LONG: Group = Group {
     name: "pipeline-long",
-    setting: "4,000 items through 18 stages of about 20 µs each, without state",
+    setting: "4,000 items through 18 stages of about 20 µs each, without state, queues of 64",
     slow: false,
     contenders: &[
         Contender { label: ONE_PLACE, program: ours("isles-pipeline-long", 1) },
@@ -91,7 +91,8 @@ const LONG: Group = Group {
 
 const SLOW: Group = Group {
     name: "pipeline-slow",
-    setting: "4,000 items through a stage of about 360 µs between two short ones; 4 places on 2 cores have 2 replicas of it",
+    setting: "4,000 items through a stage of about 360 µs between two short ones, queues of 64; 4 places on 2 cores \
+              have 2 replicas of it",
     slow: false,
     contenders: &[
         Contender { label: ONE_PLACE, program: ours("isles-pipeline-slow", 1) },

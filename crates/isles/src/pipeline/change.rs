@@ -13,11 +13,11 @@ use super::options::check_cores;
 use super::packet::{EpochPlan, StagePacket};
 use super::recovery::{is_dead, is_death};
 use super::report::StageReport;
-use super::source::Marker;
 use super::worker::GroupTask;
 use crate::prelude::*;
 use crate::{Result, yield_now};
 use isles_protocol::pipeline::{Partition, PlacedGroup, StageCosts, assign};
+use isles_runtime::try_join_all;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ impl<P: Pipeline> PipelineState<P> {
         let entry = prepared.entry.clone();
         self.sink.borrow_mut().asked.push_back((prepared.epoch, before.len(), prepared.groups.len()));
         self.start(prepared);
-        self.source.atomic(|source| source.markers.push_back(Marker::Change { plan, entry }));
+        self.source.atomic(|source| source.begin_change(plan, entry));
         Ok(true)
     }
 
@@ -182,9 +182,10 @@ impl<P: Pipeline> PipelineState<P> {
         let all = ReplicatedGroup::with_relays(partition, &groups);
         let (output, exit) = channel::<StagePacket>(self.options.queue);
         let (mut outputs, mut tasks) = (vec![output], Vec::new());
-        for (index, ReplicatedGroup { stages, places }) in all.iter().enumerate().rev() {
-            let senders = if index == 0 { 1 } else { all[index - 1].places.len() };
-            let (entries, inputs) = self.channels(places, senders).await?;
+        let senders = [1].into_iter().chain(all.iter().map(|group| group.places.len()));
+        let made = all.iter().zip(senders).map(|(group, senders)| self.channels(&group.places, senders));
+        let channels = try_join_all(made.collect()).await?;
+        for (ReplicatedGroup { stages, places }, (entries, inputs)) in all.iter().zip(channels).rev() {
             for (replica, place) in places.iter().enumerate() {
                 let replica = (places.len() > 1).then_some(replica);
                 let task = GroupTask {
@@ -205,16 +206,20 @@ impl<P: Pipeline> PipelineState<P> {
         Ok(Prepared { groups, epoch, entry, exit, tasks })
     }
 
-    /// Makes the channels between `senders` replicas and those of the next group at `places`, one of which is 1.
+    /// Makes the channels between `senders` replicas and those of the next group at `places`, all at once; one of the
+    /// two numbers is 1.
     async fn channels(&self, places: &[Place], senders: usize) -> Result<ChannelEnds> {
-        let (mut entries, mut inputs) = (Vec::new(), Vec::new());
-        for replica in 0..places.len().max(senders) {
-            let (place, queue) = (places[replica.min(places.len() - 1)], self.options.queue);
-            let (entry, input) = finish(async { channel_at::<StagePacket>(place, queue).await }).await?;
-            entries.push(entry);
-            inputs.push(input);
-        }
-        Ok((entries, inputs))
+        let queue = self.options.queue;
+        let made = (0..places.len().max(senders)).map(|replica| {
+            let place = places[replica.min(places.len() - 1)];
+            async move {
+                if place == here() {
+                    return Ok(channel::<StagePacket>(queue));
+                }
+                finish(async { channel_at::<StagePacket>(place, queue).await }).await
+            }
+        });
+        Ok(try_join_all(made.collect()).await?.into_iter().unzip())
     }
 
     /// Starts prepared groups, which become those that take the next items.
@@ -241,22 +246,25 @@ impl<P: Pipeline> PipelineState<P> {
         self.local.lock().state_bytes().iter().map(|bytes| bytes.unwrap_or(0) as u64).collect()
     }
 
-    /// Gathers the facts about each stage from its place.
+    /// Gathers the facts about each stage from its place; asks all places at once.
     async fn facts(&self) -> Result<Vec<(usize, StageFacts)>> {
-        let mut facts = Vec::new();
         let groups = self.groups.borrow().clone();
-        for PlacedGroup { stages, place } in groups {
-            let place = Place::new(place).expect("it is a place of the run");
+        let asked = groups.iter().map(|PlacedGroup { stages, place }| {
+            let place = Place::new(*place).expect("it is a place of the run");
             let (local, first, end) = (&self.local, stages.start, stages.end);
-            match finish(async { at!(place, stage_facts(&local.lock(), first, end)).await }).await {
-                Ok(own) => facts.extend(stages.zip(own)),
-                // The facts of this place about them are old, but they are known.
-                Err(error) if is_death(&error) => {
-                    facts.extend(stages.zip(stage_facts(&local.lock(), first, end)))
+            async move {
+                if place == here() {
+                    return Ok(stage_facts(&local.lock(), first, end));
                 }
-                Err(error) => return Err(error),
+                match finish(async { at!(place, stage_facts(&local.lock(), first, end)).await }).await {
+                    // The facts of this place about them are old, but they are known.
+                    Err(error) if is_death(&error) => Ok(stage_facts(&local.lock(), first, end)),
+                    own => own,
+                }
             }
-        }
+        });
+        let own = try_join_all(asked.collect()).await?;
+        let facts = groups.into_iter().zip(own).flat_map(|(group, own)| group.stages.zip(own)).collect();
         Ok(facts)
     }
 

@@ -123,7 +123,10 @@ impl Sink {
             self.received += 1;
             self.skipped += 1;
         }
-        given_up.remove(&number); // it has come all the same
+        if !given_up.is_empty() {
+            // Those up to here have come all the same, or were given up after that.
+            *given_up = given_up.split_off(&(number + 1));
+        }
         self.received == number
     }
 
@@ -139,8 +142,8 @@ impl Sink {
 }
 
 impl<P: Pipeline> RunningPipeline<P> {
-    /// Sends an item; waits for room before the first group. If it is given up while it waits, the item may have been
-    /// sent or not; those after it are not affected.
+    /// Sends an item; waits for room before the first group, and for changes of groups if there are many. If it is
+    /// given up while it waits, the item may have been sent or not; those after it are not affected.
     ///
     /// # Errors
     /// [`ErrorKind::Closed`]: the pipeline is closed. That of the stage or the place that ended the pipeline.
@@ -210,7 +213,7 @@ impl<P: Pipeline> RunningPipeline<P> {
                     return payload.into_value().map(Some);
                 }
                 Ok(StageMessage::Change(plan)) => {
-                    shared.exits.borrow_mut().retain(|other| other.epoch != epoch);
+                    shared.end_epoch(epoch);
                     shared.sink.borrow_mut().on_change(plan.epoch);
                 }
                 Ok(StageMessage::Checkpoint { number }) => shared.on_checkpoint(number),
@@ -233,7 +236,8 @@ impl<P: Pipeline> RunningPipeline<P> {
 
     /// Runs the pipeline on `cores` places from the next item on: neighbouring groups are fused or split if the number
     /// changes by one, else all stages are recombined by what they cost. Returns when the new groups are started; does
-    /// not wait until the items before have left the pipeline.
+    /// not wait until the items before have left the pipeline. The next item waits while more than [`Options::queue`]
+    /// changes have not left it.
     ///
     /// # Errors
     /// [`ErrorKind::Misused`]: no cores, or more than there are places or replicas of stages. [`ErrorKind::DeadPlace`].
@@ -352,9 +356,9 @@ pub(super) async fn run<P: Pipeline, R>(
         local,
         cores: Cell::new(cores),
         usable: RefCell::new(options.usable_places()),
-        options,
         names,
-        source: Monitor::default(),
+        source: Monitor::new(PipelineSource::new(options.queue)),
+        options,
         starter: Rc::default(),
         is_changing: Monitor::default(),
         groups: RefCell::default(),
@@ -413,6 +417,16 @@ impl<P: Pipeline> PipelineState<P> {
     pub(super) fn spawn_group_starter(&self) {
         self.starter.atomic(|starter| *starter = GroupStarter::default());
         spawn(start_groups(self.local.clone(), Rc::clone(&self.starter)));
+    }
+
+    /// The marker behind the last result of `epoch` has been received. Nothing if the epoch was given up before.
+    fn end_epoch(&self, epoch: u64) {
+        let mut exits = self.exits.borrow_mut();
+        let before = exits.len();
+        exits.retain(|exit| exit.epoch != epoch);
+        if exits.len() < before {
+            self.source.atomic(PipelineSource::end_change);
+        }
     }
 
     async fn report(&self) -> Result<PipelineReport> {

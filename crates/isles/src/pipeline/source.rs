@@ -2,7 +2,7 @@
 //!
 //! Markers go into the pipeline by a task of their own, `send_markers`. So a task that resizes does not wait for room,
 //! and may be the one that receives. Invariant: a packet goes into the entry by whoever has `is_sending`; items wait
-//! until no marker does.
+//! until no marker does, and while too many changes have not left the pipeline.
 
 use super::flow::RunningPipeline;
 use super::packet::{EpochPlan, StageMessage, StagePacket};
@@ -30,6 +30,10 @@ pub(super) struct PipelineSource {
     /// The numbers of items whose sending was given up: the groups may have them, or not.
     pub(super) given_up: BTreeSet<u64>,
     pub(super) markers: VecDeque<Marker>,
+    /// Changes whose markers have not been received at the exit.
+    changes: usize,
+    /// Number of such changes beside which items go in.
+    changes_max: usize,
     /// No items will come.
     pub(super) is_closed: bool,
     is_end_sent: bool,
@@ -42,9 +46,26 @@ pub(super) struct PipelineSource {
 }
 
 impl PipelineSource {
+    /// A source that takes items while at most `changes_max` changes are under way.
+    pub(super) fn new(changes_max: usize) -> PipelineSource {
+        PipelineSource { changes_max, ..PipelineSource::default() }
+    }
+
+    /// Queues the marker of a change.
+    pub(super) fn begin_change(&mut self, plan: EpochPlan, entry: Sender<StagePacket>) {
+        self.changes += 1;
+        self.markers.push_back(Marker::Change { plan, entry });
+    }
+
+    /// Notes that the marker of a change has been received.
+    pub(super) fn end_change(&mut self) {
+        self.changes -= 1;
+    }
+
     /// Returns `true` if an item may go in, or be refused.
     pub(super) fn takes_items(&self) -> bool {
-        self.is_over || self.is_broken || self.is_closed || !self.is_sending && self.markers.is_empty()
+        let may_enter = !self.is_sending && self.markers.is_empty() && self.changes <= self.changes_max;
+        self.is_over || self.is_broken || self.is_closed || may_enter
     }
 
     /// Returns `true` if no item will go through groups other than the present ones.
@@ -63,6 +84,7 @@ impl PipelineSource {
         self.markers.push_back(Marker::Restart { entry });
         (self.is_broken, self.is_end_sent) = (false, false);
         self.generation += 1;
+        self.changes = 0; // their epochs have ended
     }
 
     /// Returns the number of times groups were replaced after a death.

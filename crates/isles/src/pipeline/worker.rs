@@ -24,7 +24,8 @@ use std::time::Duration;
 /// Every stage of the first items is measured, and of one in this many items later.
 const MEASURED_APART: u64 = 16;
 
-/// A group whose items take longer gives way after each of them, and has each measured: that costs little then.
+/// A group whose items take longer gives way between two stages after each such time and after each item, and has each
+/// item measured: that costs little then.
 const LONG_ITEM: Duration = Duration::from_micros(20);
 
 /// Items of a group of short stages between which it gives way.
@@ -219,11 +220,17 @@ impl<P: Pipeline> StageGroup<P> {
     /// given up.
     async fn step_measured(&mut self) -> Result<bool> {
         let mut costs = Vec::with_capacity(self.count);
+        let mut turn = now();
         for index in 0..self.count {
             if !self.has_arrived(index + 1).await? {
                 return Ok(false);
             }
-            let begun = now();
+            let mut begun = now();
+            if begun - turn > LONG_ITEM {
+                yield_now().await;
+                begun = now();
+                turn = begun;
+            }
             step(&mut *self.stages[index], self.names[self.first + index], &mut self.ports).await?;
             costs.push((now() - begun).as_nanos() as u64);
         }

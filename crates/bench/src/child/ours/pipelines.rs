@@ -123,7 +123,8 @@ fn all_items(kind: StageKind) {
     run(move || async move {
         let (mut sum, started) = (0_u64, Instant::now());
         let each = |value| sum = sum.wrapping_add(value);
-        pipeline::process(kind, Options::default(), 0..LONG_ITEMS, each).await?;
+        let options = Options { queue: QUEUE, ..Options::default() };
+        pipeline::process(kind, options, 0..LONG_ITEMS, each).await?;
         print_figure("seconds", started.elapsed().as_secs_f64());
         black_box(sum);
         Ok(())

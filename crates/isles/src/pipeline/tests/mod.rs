@@ -269,6 +269,48 @@ fn ten_thousand_resizes_of_18_stages_with_38_kilobytes_of_state_lose_double_and_
 }
 
 #[test]
+fn items_wait_while_more_changes_are_under_way_than_a_queue_holds_items() {
+    const QUEUE: usize = 3;
+    let (result, ..) = simulate(2, Plan::adversarial(6), || async {
+        let sent = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&sent);
+        let body = async move |flow: RunningPipeline<Mixed>| {
+            let feed = async {
+                for item in 0..20 {
+                    flow.resize(1 + item as usize % 2).await?;
+                    flow.send(item).await?;
+                    counted.set(item + 1);
+                }
+                flow.close();
+                Ok(())
+            };
+            let drain = async {
+                // The first resize comes before the first item; no result is received as long as items go in.
+                let mut before = (0, 0);
+                while before.1 < 1000 {
+                    before =
+                        if before.0 == counted.get() { (before.0, before.1 + 1) } else { (counted.get(), 0) };
+                    crate::yield_now().await;
+                }
+                assert_eq!(counted.get(), QUEUE as u64);
+                let mut results = Vec::new();
+                while let Some(result) = flow.recv().await? {
+                    results.push(result);
+                }
+                assert_eq!(results, expected(&PLAIN, 20));
+                Ok(())
+            };
+            both(feed, drain).await
+        };
+        let options = Options { queue: QUEUE, ..Options::on(2) };
+        let ((), report) = run(PLAIN, options, body).await?;
+        assert_eq!((sent.get(), report.resizes.len()), (20, 20));
+        Ok::<_, Error>(())
+    });
+    result.unwrap();
+}
+
+#[test]
 fn a_state_moves_only_when_its_stage_does() {
     let (result, ..) = simulate(3, Plan::calm(1), || async {
         let pipeline = Mixed { ballast: 1000, ..PLAIN };
@@ -522,6 +564,24 @@ fn with_checkpoints_results_are_exact_whenever_a_place_dies() {
         }
         assert!(died > 10, "only {died} runs lost a place that had stages");
     }
+}
+
+#[test]
+fn with_checkpoints_results_are_exact_if_a_place_dies_while_items_wait_for_changes() {
+    let mut died = 0;
+    for seed in 0..80 {
+        let places = 2 + seed as u32 % 5;
+        let place = 1 + seed as usize % (places as usize - 1);
+        let step = BEGUN + seed * 337 % 9000;
+        let report = end_with_deaths(places, &[(place, step)], seed, async move || {
+            let options = Options { checkpoint: Some(1 + seed % 9), queue: 1, ..Options::default() };
+            resized(PLAIN, options, 60, 2, seed).await
+        });
+        let report = report.unwrap_or_else(|error| panic!("{places} places, seed {seed}: {error}"));
+        assert_eq!(report.items, 60);
+        died += report.lost_places;
+    }
+    assert!(died > 10, "only {died} runs lost a place that had stages");
 }
 
 #[test]
