@@ -222,6 +222,9 @@ fn the_owner_of_a_lock_without_rescheduling_inherits_too_when_it_was_locked_at_o
     assert_eq!((node.priority(owner), std::mem::take(&mut outputs).len()), (Some(50), 1));
     let unlocked = node.submit_at_once(&mut ask(0, 0, Put, true), &mut outputs);
     assert_eq!((unlocked, node.priority(owner)), (AtOnce::Done(Status::Done, Some(1)), Some(200)));
-    let is_granted = |output: &Output| matches!(output, Output::Return { number: of, grant: Some(2), .. } if *of == number);
+    let is_granted = |output: &Output| match output {
+        Output::Return { number: of, grant, .. } => (*of, *grant) == (number, Some(2)),
+        _ => false,
+    };
     assert!(outputs.iter().any(is_granted), "{outputs:?}");
 }
