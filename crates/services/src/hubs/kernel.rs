@@ -143,7 +143,7 @@ impl HubKernel {
         self.counts.set(counts);
     }
 
-    /// Makes a request of a task, whose payload is gone then. One that returns at once has no entry in the table of those
+    /// Makes a request of a task, and takes its payload. One that returns at once has no entry in the table of those
     /// that wait.
     pub(super) fn submit(&self, submission: &mut Submission) -> Result<RequestOutcome, SubmittedRequest> {
         self.count(|counts| counts.requests += 1);
