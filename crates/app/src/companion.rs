@@ -36,8 +36,7 @@ struct FeatureMachine {
     name: &'static str,
     /// True if this program has it.
     is_built: bool,
-    /// True if a program is built with it when a run asks for it by name. Ranks of MPI are started by a launcher
-    /// instead.
+    /// True if a program is built with it when a run names the machine. Ranks of MPI are started by a launcher.
     is_on_demand: bool,
 }
 

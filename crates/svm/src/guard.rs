@@ -3,14 +3,13 @@
 //! A guard pins its pages in ascending order, and starts above all pages that are held, or in pages that are held with
 //! enough permission. So two places that wait for each other's pages of one region cannot wait in a circle.
 
-use crate::state::{REVOKING, RegionState};
+use crate::state::RegionState;
 use crate::sys::PAGE_BYTES;
 use crate::{PageRegion, RegionError};
 use bytemuck::{AnyBitPattern, NoUninit};
 use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::atomic::Ordering;
 
 /// The guards of a place that exist.
 #[derive(Default)]
@@ -49,7 +48,7 @@ impl<'r> Pins<'r> {
             if elements.is_empty() { first..first } else { first..bytes.end.div_ceil(PAGE_BYTES) as u32 };
         let shared = &*region.shared;
         shared.check()?;
-        region.borrows.check_order(shared, wanted.clone(), access)?;
+        let held = region.borrows.check_order(shared, wanted.clone(), access)?;
         // From here on the drop ends what was pinned, also if a later page cannot be had.
         let mut pins = Pins { shared, borrows: &region.borrows, elements, access, pages: first..first };
         region.borrows.0.borrow_mut().push(Borrow {
@@ -58,9 +57,15 @@ impl<'r> Pins<'r> {
             access,
         });
         for page in wanted {
-            match shared.model {
-                Consistency::Release => shared.pin_for_release(PageNumber(page), access)?,
-                Consistency::Exclusive | Consistency::Strong => shared.pin(PageNumber(page), access)?,
+            match (shared.model, held) {
+                (Consistency::Release, _) => shared.pin_for_release(PageNumber(page), access)?,
+                // Never waits: another place may wait for what is held.
+                (_, Some(held)) if page <= held => {
+                    if !shared.pin_if_mapped(PageNumber(page), access) {
+                        return Err(RegionError::NotAscending { page, held });
+                    }
+                }
+                _ => shared.pin(PageNumber(page), access)?,
             }
             pins.pages.end = page + 1;
         }
@@ -72,8 +77,8 @@ impl Drop for Pins<'_> {
     fn drop(&mut self) {
         for page in self.pages.clone().map(PageNumber) {
             match self.shared.model {
-                Consistency::Release => self.shared.unpin_for_release(page),
-                Consistency::Exclusive | Consistency::Strong => self.shared.unpin(page),
+                Consistency::Release => self.shared.unpin_for_release(page, self.access),
+                Consistency::Exclusive | Consistency::Strong => self.shared.unpin(page, self.access),
             }
         }
         let mut borrows = self.borrows.0.borrow_mut();
@@ -98,24 +103,20 @@ impl Borrows {
         }
     }
 
+    /// Returns the last page that a guard holds, if one does and the model asks for an order.
     fn check_order(
         &self,
         shared: &RegionState,
         pages: Range<u32>,
         access: PageAccess,
-    ) -> Result<(), RegionError> {
-        let Some(held) = self.0.borrow().iter().map(|borrow| borrow.last_page).max() else { return Ok(()) };
-        if shared.model == Consistency::Release {
-            return Ok(()); // No place waits for a guard of another while it holds one.
-        }
-        let is_pinned = |page: u32| {
-            let (pins, state) = (&shared.pins[page as usize], &shared.states[page as usize]);
-            pins.load(Ordering::SeqCst) > 0
-                && state.load(Ordering::SeqCst) & !REVOKING >= RegionState::level(access)
+    ) -> Result<Option<u32>, RegionError> {
+        let held = self.0.borrow().iter().map(|borrow| borrow.last_page).max();
+        let Some(held) = held.filter(|_| shared.model != Consistency::Release) else {
+            return Ok(None); // In the model release no place waits for a guard of another while it holds one.
         };
-        match pages.clone().find(|page| *page <= held && !is_pinned(*page)) {
+        match pages.clone().find(|page| *page <= held && !shared.is_held_for(*page, access)) {
             Some(page) => Err(RegionError::NotAscending { page, held }),
-            None => Ok(()),
+            None => Ok(Some(held)),
         }
     }
 }

@@ -99,7 +99,7 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
             has_sockets,
             fault,
             states: (0..pages).map(|_| AtomicU8::new(0)).collect(),
-            pins: (0..pages).map(|_| AtomicU32::new(0)).collect(),
+            pins: (0..pages).map(|_| AtomicU64::new(0)).collect(),
             deferred: AtomicU32::new(0),
             wanted: RegionState::wants_nothing(),
             lost: AtomicU64::new(0),

@@ -304,13 +304,13 @@ impl RegionState {
     }
 
     /// Of the worker: ends [`RegionState::pin_for_release`].
-    pub fn unpin_for_release(&self, page: PageNumber) {
+    pub fn unpin_for_release(&self, page: PageNumber, access: PageAccess) {
         if self.own_block().contains(&page.0) {
             // PAIR page-word: publish. In one order with the look at what is deferred, see `state`.
             self.pin_word(page).fetch_sub(1, Ordering::SeqCst);
             self.wake_deferred();
         } else {
-            self.unpin(page);
+            self.unpin(page, access);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! State that the worker and the service thread of a region share, and the operations of both on a page.
 //!
-//! A page that a guard holds is *pinned*: the service thread puts off its revocation. The worker pins a page whose
-//! state allows the access, and looks at the state again; the service thread lowers the state, and looks at the pins
-//! again. Both in sequentially consistent order, so at least one of them sees the other.
+//! A page that a guard holds is *pinned*: the service thread puts off its revocation. The end of a permission to write
+//! is put off by guards to write only: those to read go on with what they have. The worker pins a page whose state
+//! allows the access, and looks at the state again; the service thread marks the state, and looks at the pins. Both in
+//! sequentially consistent order, so at least one of them sees the other.
 
 use crate::RegionError;
 use crate::release::{Differences, ReleasePages};
@@ -17,7 +18,15 @@ use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 
 /// In the state of a page: its revocation waits for the guards that hold it, and no new guard takes it before.
-pub const REVOKING: u8 = 0x80;
+const REVOKING: u8 = 0x80;
+/// In the state of a page: the end of its permission to write waits for the guards that write it, and no new guard to
+/// write takes it before. Guards to read stay, and more may come.
+const DOWNGRADING: u8 = 0x40;
+/// In the state of a page: its permission, see [`RegionState::level`].
+const PERMISSION: u8 = 0x3;
+
+/// In the pins of a page: a guard to write; a guard to read counts 1.
+const WRITER: u64 = 1 << 32;
 
 /// In `RegionState::wanted`: the worker waits for no page.
 const NOTHING: u64 = u64::MAX;
@@ -113,10 +122,10 @@ pub struct RegionState {
     /// Pages travel over sockets, because the region spans hosts.
     pub has_sockets: bool,
     pub fault: Userfault,
-    /// By page: 0 not mapped, 1 to read, 2 to write; plus [`REVOKING`].
+    /// By page: 0 not mapped, 1 to read, 2 to write; plus [`REVOKING`] or [`DOWNGRADING`].
     pub states: Box<[AtomicU8]>,
-    /// By page: guards of this place that hold it.
-    pub pins: Box<[AtomicU32]>,
+    /// By page: guards of this place that hold it; each to write counts [`WRITER`].
+    pub pins: Box<[AtomicU64]>,
     /// Revocations, and differences of other places, that wait for a guard.
     pub deferred: AtomicU32,
     /// The page that the worker waits for times 2, plus 1 to write.
@@ -171,46 +180,61 @@ impl RegionState {
         let _ = self.lost.compare_exchange(0, value, Ordering::SeqCst, Ordering::SeqCst);
     }
 
+    /// Returns the state of a page that a guard needs, and what it counts in the pins.
+    fn needed_by(&self, access: PageAccess) -> (PageAccess, u8, u64) {
+        let access = if self.model == Consistency::Exclusive { PageAccess::Write } else { access };
+        let level = RegionState::level(access);
+        (access, level, if access == PageAccess::Write { WRITER } else { 1 })
+    }
+
     /// Of the worker: gets a page and pins it. Waits until other places have given it up.
     pub fn pin(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
-        let access = if self.model == Consistency::Exclusive { PageAccess::Write } else { access };
-        let (level, index) = (RegionState::level(access), page.index());
+        let (needed, level, _) = self.needed_by(access);
         loop {
             self.check()?;
-            if self.pin_if_mapped(index, level) {
+            if self.pin_if_mapped(page, access) {
                 break;
             }
             self.processor.store(rustix::thread::sched_getcpu(), Ordering::Relaxed);
             self.wanted.store(u64::from(page.0) * 2 + u64::from(level == 2), Ordering::SeqCst);
-            self.touch(page, access);
+            self.touch(page, needed);
             if self.wanted.swap(NOTHING, Ordering::SeqCst) == PINNED {
                 break;
             }
             std::thread::yield_now();
         }
-        self.check().inspect_err(|_| self.unpin(page))
+        self.check().inspect_err(|_| self.unpin(page, access))
     }
 
-    /// Pins a page whose state allows it.
-    fn pin_if_mapped(&self, index: usize, level: u8) -> bool {
-        let allows = |is_held: bool| {
+    /// Pins a page whose state allows it; returns whether it does. A guard of this place that holds the page is a
+    /// reason to allow it although the page is to be taken: the same guard puts that off.
+    pub fn pin_if_mapped(&self, page: PageNumber, access: PageAccess) -> bool {
+        let ((_, level, count), index) = (self.needed_by(access), page.index());
+        let allows = |pins: u64| {
             let state = self.states[index].load(Ordering::SeqCst);
-            state & !REVOKING >= level && (is_held || state & REVOKING == 0)
+            let is_held = if state & DOWNGRADING == 0 { pins > 0 } else { pins >= WRITER || level == 1 };
+            state & PERMISSION >= level && (is_held || state & (REVOKING | DOWNGRADING) == 0)
         };
-        if !allows(self.pins[index].load(Ordering::SeqCst) > 0) {
+        if !allows(self.pins[index].load(Ordering::SeqCst)) {
             return false;
         }
-        let is_held = self.pins[index].fetch_add(1, Ordering::SeqCst) > 0;
-        let is_pinned = allows(is_held);
+        let is_pinned = allows(self.pins[index].fetch_add(count, Ordering::SeqCst));
         if !is_pinned {
-            self.unpin(PageNumber(index as u32));
+            self.unpin(page, access);
         }
         is_pinned
     }
 
+    /// Returns `true` if a guard of this place holds the page with a permission that is enough for `access`.
+    pub fn is_held_for(&self, page: u32, access: PageAccess) -> bool {
+        self.pins[page as usize].load(Ordering::SeqCst) > 0
+            && self.states[page as usize].load(Ordering::SeqCst) & PERMISSION >= RegionState::level(access)
+    }
+
     /// Of the worker: ends a pin.
-    pub fn unpin(&self, page: PageNumber) {
-        self.pins[page.index()].fetch_sub(1, Ordering::SeqCst);
+    pub fn unpin(&self, page: PageNumber, access: PageAccess) {
+        let (_, _, count) = self.needed_by(access);
+        self.pins[page.index()].fetch_sub(count, Ordering::SeqCst);
         self.wake_deferred();
     }
 
@@ -233,22 +257,24 @@ impl RegionState {
         self.states[page.index()].store(level, Ordering::SeqCst);
         let wanted = self.wanted.load(Ordering::SeqCst);
         if wanted < PINNED && wanted / 2 == u64::from(page.0) && wanted % 2 < u64::from(level) {
-            self.pins[page.index()].fetch_add(1, Ordering::SeqCst);
+            let count = if wanted % 2 == 1 { WRITER } else { 1 };
+            self.pins[page.index()].fetch_add(count, Ordering::SeqCst);
             let taken =
                 self.wanted.compare_exchange(wanted, PINNED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
             if !taken {
-                self.pins[page.index()].fetch_sub(1, Ordering::SeqCst);
+                self.pins[page.index()].fetch_sub(count, Ordering::SeqCst);
             }
         }
         self.fault.map(&self.program, page.index(), access == PageAccess::Read)
     }
 
-    /// Of the service thread: takes a page from the program, unless it is pinned. Returns what the program could do
-    /// with it before, or `None` if it is pinned.
+    /// Of the service thread: takes a page, or the permission to write it, from the program, unless a guard needs that.
+    /// Returns what the program could do with it before, or `None` if a guard needs it.
     pub fn take(&self, page: PageNumber, keeps_read: bool) -> Result<Option<PageAccess>, RegionError> {
         let index = page.index();
-        let before = self.states[index].fetch_or(REVOKING, Ordering::SeqCst) & !REVOKING;
-        if self.pins[index].load(Ordering::SeqCst) > 0 {
+        let (mark, least) = if keeps_read { (DOWNGRADING, WRITER) } else { (REVOKING, 1) };
+        let before = self.states[index].fetch_or(mark, Ordering::SeqCst) & PERMISSION;
+        if self.pins[index].load(Ordering::SeqCst) >= least {
             return Ok(None);
         }
         let bytes = index * PAGE_BYTES..(index + 1) * PAGE_BYTES;

@@ -5,10 +5,11 @@ use isles_protocol::PlaceId;
 use isles_protocol::svm::Consistency;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 /// Elements of a page.
 const PAGE: usize = PAGE_BYTES / 8;
@@ -102,6 +103,68 @@ fn no_addition_of_three_places_is_lost() {
             assert!(region.counts().faults > 0);
         });
     }
+}
+
+/// Threads that find something wrong count it and go on: the others would wait at a barrier for one that panics.
+#[test]
+fn a_guard_to_read_does_not_keep_other_readers_waiting() {
+    let (is_read, wrong) = (AtomicBool::new(false), AtomicU64::new(0));
+    with_region(2, PAGE, Consistency::Strong, |place, region, barrier| {
+        if place == 0 {
+            is_read.store(false, Ordering::SeqCst);
+            region.write(0..1).unwrap()[0] = 7;
+            let _own = region.read(0..1).unwrap();
+            barrier.wait();
+            let limit = Instant::now() + Duration::from_secs(60);
+            while !is_read.load(Ordering::SeqCst) && Instant::now() < limit {
+                std::thread::yield_now();
+            }
+            wrong.fetch_add(u64::from(!is_read.load(Ordering::SeqCst)), Ordering::SeqCst);
+        } else {
+            barrier.wait();
+            wrong.fetch_add(u64::from(region.read(0..1).unwrap()[0] != 7), Ordering::SeqCst);
+            is_read.store(true, Ordering::SeqCst);
+        }
+    });
+    assert_eq!(wrong.into_inner(), 0);
+}
+
+#[test]
+fn no_place_sees_half_of_what_a_guard_writes() {
+    let wrong = AtomicU64::new(0);
+    for model in [Consistency::Exclusive, Consistency::Strong] {
+        with_region(3, PAGE, model, |place, region, barrier| {
+            let mut written = 0;
+            for round in 0..2000 {
+                if round % 3 != place as usize {
+                    let pair = region.read(5..7).unwrap();
+                    let first = std::hint::black_box(&*pair)[0];
+                    std::thread::yield_now();
+                    wrong.fetch_add(u64::from(first != std::hint::black_box(&*pair)[1]), Ordering::SeqCst);
+                    continue;
+                }
+                // While a guard reads the page, another writes it if its permission is still there.
+                let read = (round % 2 == 0).then(|| region.read(0..1).unwrap());
+                match region.write(5..7) {
+                    Ok(mut pair) => {
+                        pair[0] += 1;
+                        std::hint::black_box(&mut *pair);
+                        std::thread::yield_now();
+                        pair[1] += 1;
+                        written += 1;
+                    }
+                    Err(RegionError::NotAscending { .. }) if read.is_some() => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let own = 10 + place as usize;
+            region.write(own..own + 1).unwrap()[0] = written;
+            barrier.wait();
+            let sum: u64 = region.read(10..13).unwrap().iter().sum();
+            wrong.fetch_add(u64::from(*region.read(5..7).unwrap() != [sum, sum]), Ordering::SeqCst);
+        });
+    }
+    assert_eq!(wrong.into_inner(), 0);
 }
 
 #[test]
