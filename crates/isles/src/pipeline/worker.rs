@@ -264,8 +264,6 @@ impl<P: Pipeline> StageGroup<P> {
             own.moved_bytes += state.as_ref().map_or(0, Vec::len) as u64;
             own.put(stage, idle);
             own.deliver(epoch, SavedStage { stage, state });
-            drop(own);
-            yield_now().await; // so that it travels while the next one is saved
         }
         output.send_marker(number, || StageMessage::Change(plan.clone())).await;
         Ok(())
