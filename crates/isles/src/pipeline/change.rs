@@ -19,6 +19,7 @@ use crate::{Result, yield_now};
 use isles_protocol::pipeline::{Partition, PlacedGroup, StageCosts, assign};
 use isles_runtime::try_join_all;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::time::Duration;
 
 /// A recombination that makes the slowest group faster by less than one part in this many is left.
@@ -38,6 +39,17 @@ fn stage_facts<P: Pipeline>(local: &LocalPipeline<P>, first: usize, end: usize) 
         state_bytes: local.state_bytes()[stage],
     };
     (first..end).map(fact).collect()
+}
+
+/// Origin of the states of new groups.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum StateOrigin {
+    /// Each place has built them.
+    Built,
+    /// The groups that take items now.
+    Groups,
+    /// They are delivered, as those of a checkpoint.
+    Delivered,
 }
 
 /// Groups at places, their channels and their tasks.
@@ -77,7 +89,7 @@ impl<P: Pipeline> PipelineState<P> {
 
     /// Starts the first groups.
     pub(super) async fn begin(&self, partition: &Partition) -> Result<()> {
-        let prepared = self.prepare(partition, true).await?;
+        let prepared = self.prepare(partition, StateOrigin::Built).await?;
         self.source.atomic(|source| source.entry = Some(prepared.entry.clone()));
         self.spawn_group_starter();
         self.start(prepared);
@@ -136,7 +148,7 @@ impl<P: Pipeline> PipelineState<P> {
             return Ok(true);
         }
         check_cores(partition.places(), self.live_places().len(), &costs)?;
-        let prepared = self.prepare(&partition, false).await?;
+        let prepared = self.prepare(&partition, StateOrigin::Groups).await?;
         if self.source.atomic(|source| source.takes_no_change()) {
             return Ok(true);
         }
@@ -170,11 +182,12 @@ impl<P: Pipeline> PipelineState<P> {
     }
 
     /// Makes the channels of new groups, which stay near the states they need.
-    pub(super) async fn prepare(&self, partition: &Partition, is_first: bool) -> Result<Prepared> {
+    pub(super) async fn prepare(&self, partition: &Partition, origin: StateOrigin) -> Result<Prepared> {
         let living = self.live_places();
         let numbers: Vec<usize> = living.iter().map(|place| place.index()).collect();
         let bytes = self.known_state_bytes();
-        let assigned = assign(&self.groups.borrow(), partition, &numbers, &bytes);
+        let before = self.groups.borrow().clone();
+        let assigned = assign(&before, partition, &numbers, &bytes);
         let epoch = self.epoch.get() + 1;
         self.epoch.set(epoch);
         let placed = |(stages, place)| PlacedGroup { stages, place };
@@ -192,7 +205,11 @@ impl<P: Pipeline> PipelineState<P> {
                     pipeline: self.started.as_nanos() as u64,
                     epoch,
                     stages: stages.clone(),
-                    is_first,
+                    is_first: origin == StateOrigin::Built,
+                    sources: match origin {
+                        StateOrigin::Groups => self.sources(&before, stages, *place),
+                        StateOrigin::Built | StateOrigin::Delivered => Vec::new(),
+                    },
                     is_replica: replica.is_some(),
                     keeper: here(),
                     inputs: ends_of(&inputs, replica),
@@ -204,6 +221,17 @@ impl<P: Pipeline> PipelineState<P> {
         }
         let entry = outputs.pop().expect("the first group has one channel");
         Ok(Prepared { groups, epoch, entry, exit, tasks })
+    }
+
+    /// The stages with a state that come to a group at `place` from other places, and those places.
+    fn sources(&self, before: &[PlacedGroup], stages: &Range<usize>, place: Place) -> Vec<(usize, Place)> {
+        let local = self.local.lock();
+        let with_state = stages.clone().filter(|stage| !local.is_stateless(*stage));
+        let sourced = with_state.filter_map(|stage| {
+            let group = before.iter().find(|group| group.stages.contains(&stage))?;
+            Some((stage, Place::new(group.place)?))
+        });
+        sourced.filter(|(_, source)| *source != place).collect()
     }
 
     /// Makes the channels between `senders` replicas and those of the next group at `places`, all at once; one of the

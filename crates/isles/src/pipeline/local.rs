@@ -7,11 +7,11 @@ use super::recovery::States;
 use super::stage::AnyStage;
 use super::stage::ports::PortPlan;
 use super::{Pipeline, StageFault, misused};
-use crate::Result;
 use crate::prelude::*;
+use crate::{Error, Result};
 use isles_protocol::pipeline::CostMonitor;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// A stage on its way to another place.
@@ -48,6 +48,8 @@ pub(super) struct Arrivals {
     arrived_stages: Vec<StageArrival>,
     /// Groups of epochs before this one are given up.
     aborted_before: u64,
+    /// Epochs of groups here that lack a state for ever.
+    incomplete: BTreeSet<u64>,
 }
 
 /// A stage for a group of an epoch.
@@ -74,10 +76,15 @@ impl Arrivals {
         self.arrived_stages.iter().any(|arrival| (arrival.epoch, arrival.stage) == (epoch, stage))
     }
 
-    /// Takes a stage; `None` if its group is given up.
+    /// Returns `true` if the group of `epoch` gets nothing more.
+    fn is_over(&self, epoch: u64) -> bool {
+        self.has_aborted(epoch) || self.incomplete.contains(&epoch)
+    }
+
+    /// Takes a stage; `None` if its group gets nothing more.
     fn take(&mut self, epoch: u64, stage: usize) -> Option<ArrivalForm> {
         let is_it = |arrival: &StageArrival| (arrival.epoch, arrival.stage) == (epoch, stage);
-        let at = self.arrived_stages.iter().position(is_it).filter(|_| !self.has_aborted(epoch))?;
+        let at = self.arrived_stages.iter().position(is_it).filter(|_| !self.is_over(epoch))?;
         Some(self.arrived_stages.swap_remove(at).form)
     }
 }
@@ -204,7 +211,8 @@ impl<P: Pipeline> LocalPipeline<P> {
         }
     }
 
-    /// Accepts a stage from another place for the group of `epoch`, unless that group was given up.
+    /// Accepts a state for the group of `epoch` at this place, or at another one that fetches it; not if that group
+    /// was given up.
     pub(super) fn deliver(&self, epoch: u64, SavedStage { stage, state }: SavedStage) {
         let arrival = StageArrival { epoch, stage, form: ArrivalForm::State(state) };
         self.arrivals.atomic(|arrivals| {
@@ -224,10 +232,50 @@ impl<P: Pipeline> LocalPipeline<P> {
     pub(super) fn abort(&mut self, epoch: u64) {
         let useless: Vec<StageArrival> = self.arrivals.atomic(|arrivals| {
             arrivals.aborted_before = epoch;
+            arrivals.incomplete.retain(|other| *other >= epoch);
             arrivals.arrived_stages.extract_if(.., |arrival| arrival.epoch < epoch).collect()
         });
         self.put_back(useless);
     }
+}
+
+/// Waits for the state of a stage that a group here hands over to that of `epoch`; `None` if it is given up.
+async fn handed_over<P: Pipeline>(
+    local: &PlaceLocal<LocalPipeline<P>>,
+    epoch: u64,
+    stage: usize,
+) -> Option<SavedStage> {
+    let arrivals = Rc::clone(&local.lock().arrivals);
+    let is_ready = |arrivals: &Arrivals| arrivals.has_aborted(epoch) || arrivals.has(epoch, stage);
+    let taken = arrivals.when(is_ready, |arrivals| arrivals.take(epoch, stage)).await?;
+    match taken {
+        ArrivalForm::State(state) => Some(SavedStage { stage, state }),
+        ArrivalForm::Stayed(_) => None,
+    }
+}
+
+/// Gets the state of a stage of the group of `epoch` from the place that ran it before.
+///
+/// # Errors
+/// That place has died; the group ends.
+pub(super) async fn fetch<P: Pipeline>(
+    local: PlaceLocal<LocalPipeline<P>>,
+    epoch: u64,
+    stage: usize,
+    source: Place,
+) -> Result<()> {
+    let name = local.lock().names[stage];
+    match at!(source, handed_over(&local, epoch, stage).await).await {
+        Ok(Some(saved)) => local.lock().deliver(epoch, saved),
+        Ok(None) => {}
+        Err(error) => {
+            let arrivals = Rc::clone(&local.lock().arrivals);
+            arrivals.atomic(|arrivals| arrivals.incomplete.insert(epoch));
+            let text = format!("the state of stage `{name}` was not yet at its next place: {error}");
+            return Err(Error::new(error.kind().clone(), text));
+        }
+    }
+    Ok(())
 }
 
 /// Waits for a stage of the group of `epoch`; returns it as it is to go on, `None` if the group is given up.
@@ -237,7 +285,7 @@ pub(super) async fn arrived<P: Pipeline>(
     stage: usize,
 ) -> Result<Option<Box<dyn AnyStage>>> {
     let arrivals = Rc::clone(&local.lock().arrivals);
-    let is_ready = |arrivals: &Arrivals| arrivals.has_aborted(epoch) || arrivals.has(epoch, stage);
+    let is_ready = |arrivals: &Arrivals| arrivals.is_over(epoch) || arrivals.has(epoch, stage);
     let take = |arrivals: &mut Arrivals| arrivals.take(epoch, stage);
     match arrivals.when(is_ready, take).await {
         None => Ok(None),

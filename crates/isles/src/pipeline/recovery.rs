@@ -6,6 +6,7 @@
 //! before a death are dropped when they come again.
 
 use super::Pipeline;
+use super::change::StateOrigin;
 use super::flow::{PipelineState, partition_of};
 use super::group_starter::{Command, command, outcome};
 use super::local::SavedStage;
@@ -213,7 +214,7 @@ impl<P: Pipeline> PipelineState<P> {
             true => partition_of(&groups),
             false => Partition::optimal(&self.local.lock().monitor.costs(), cores),
         };
-        let prepared = self.prepare(&partition, false).await?;
+        let prepared = self.prepare(&partition, StateOrigin::Delivered).await?;
         for group in &prepared.groups {
             let (place, local, epoch) = (Place::new(group.place), &self.local, prepared.epoch);
             let place = place.expect("it is a place of the run");
@@ -247,7 +248,9 @@ impl<P: Pipeline> PipelineState<P> {
             None => format!("stage `{}`", self.names[stage]),
         });
         let lost = descriptions.collect::<Vec<_>>().join(", ");
-        let text = format!("{error}; it ran {lost}; with `checkpoint` the pipeline would have continued");
+        // Without a stage there, a state was on its way from it, which the error says.
+        let lost = if lost.is_empty() { lost } else { format!("; it ran {lost}") };
+        let text = format!("{error}{lost}; with `checkpoint` the pipeline would have continued");
         Error::new(first_death(error).unwrap_or(error.kind().clone()), text)
     }
 }

@@ -4,7 +4,7 @@
 //! handles its packets in order, and after a change or the end handles none.
 
 use super::links::{GroupInput, GroupOutput};
-use super::local::{LocalPipeline, SavedStage, arrived};
+use super::local::{LocalPipeline, SavedStage, arrived, fetch};
 use super::packet::{EpochPlan, StageMessage, StagePacket};
 use super::stage::AnyStage;
 use super::stage::ports::{PortValues, Ports, live_at};
@@ -43,6 +43,8 @@ pub(super) struct GroupTask {
     pub(super) stages: Range<usize>,
     /// `true` if its stages are at its place as they were built, and do not come from other groups.
     pub(super) is_first: bool,
+    /// The stages whose states it gets from other places, and those places.
+    pub(super) sources: Vec<(usize, Place)>,
     /// `true` for one of several replicas of the group.
     pub(super) is_replica: bool,
     /// The place that runs the pipeline.
@@ -82,6 +84,9 @@ pub(super) async fn work<P: Pipeline>(
     mut task: GroupTask,
 ) -> Result<()> {
     let (mut input, epoch) = (GroupInput::new(std::mem::take(&mut task.inputs)), task.epoch);
+    for (stage, source) in std::mem::take(&mut task.sources) {
+        spawn(fetch(local.clone(), epoch, stage, source));
+    }
     let arrivals = Rc::clone(&local.lock().arrivals);
     let mut aborted = pin!(arrivals.when(|arrivals| arrivals.has_aborted(epoch), |_| ()));
     let mut group = StageGroup::new(local, task);
@@ -240,7 +245,7 @@ impl<P: Pipeline> StageGroup<P> {
         Ok(true)
     }
 
-    /// Hands each stage with a state to the group of the plan that runs it next. Those at other places get the state
+    /// Hands each stage with a state to the group of the plan that runs it next. Those at other places fetch the state
     /// only. `number` is that of the packet with the plan.
     async fn transfer_stages(self, number: u64, plan: EpochPlan) -> Result<()> {
         self.report_end();
@@ -258,11 +263,7 @@ impl<P: Pipeline> StageGroup<P> {
             let state = own.save(stage, &*idle)?;
             own.moved_bytes += state.as_ref().map_or(0, Vec::len) as u64;
             own.put(stage, idle);
-            drop(own);
-            let (place, saved) = (Place::new(place), SavedStage { stage, state });
-            let place = place.expect("a plan has places of the run");
-            // Each by itself, so that the next one is saved while it travels.
-            spawn_at!(place, local.lock().deliver(epoch, saved));
+            own.deliver(epoch, SavedStage { stage, state });
         }
         output.send_marker(number, || StageMessage::Change(plan.clone())).await;
         Ok(())
