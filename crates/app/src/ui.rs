@@ -50,6 +50,10 @@ pub struct UiArguments {
     /// Port of the page [default: any free port]
     #[arg(long, value_name = "PORT", requires = "ui", allow_negative_numbers = true)]
     ui_port: Option<String>,
+
+    /// Seconds between two looks at the run, 0.1 to 60 [default: 0.5]
+    #[arg(long, value_name = "SECONDS", requires = "ui", allow_negative_numbers = true)]
+    ui_every: Option<String>,
 }
 
 /// A page that is to be shown.
@@ -59,6 +63,8 @@ pub struct UiPlan {
     is_scratch: bool,
     is_kept: bool,
     port: u16,
+    /// Time between two looks at the run; the server's own if none.
+    look_every: Option<Duration>,
 }
 
 /// A server that shows a run.
@@ -95,12 +101,13 @@ impl UiArguments {
             return Err(Failure::Usage(format!("--ui does not support machine {machine} yet")));
         }
         let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
+        let look_every = self.ui_every.as_deref().map(look_interval).transpose()?;
         let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());
         let said = places.value_of(RECORD).map(str::to_owned).or_else(by_variable);
         let is_scratch = said.is_none();
         let directory = said.map_or_else(scratch, PathBuf::from);
         places.set(RECORD, directory.to_string_lossy().into_owned());
-        Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port }))
+        Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port, look_every }))
     }
 }
 
@@ -114,6 +121,13 @@ pub fn free_port(flag: &str, said: &str) -> Result<u16, Failure> {
         Ok(_) => Ok(port),
         Err(cause) => Err(refusal(flag, said, &format!("a free port ({cause})"))),
     }
+}
+
+/// The interval that `--ui-every` says.
+fn look_interval(said: &str) -> Result<Duration, Failure> {
+    let seconds = said.parse().ok().filter(|seconds| (0.1..=60.0).contains(seconds));
+    let seconds = seconds.ok_or_else(|| refusal("--ui-every", said, "seconds from 0.1 to 60"))?;
+    Ok(Duration::from_secs_f64(seconds))
 }
 
 /// A folder that nobody else knows the name of.
@@ -137,6 +151,9 @@ impl UiPlan {
         command.arg("live").arg(&self.directory).args(["--owned", "--port", &self.port.to_string()]);
         if self.is_kept {
             command.arg("--keep");
+        }
+        if let Some(every) = self.look_every {
+            command.args(["--every", &every.as_millis().to_string()]);
         }
         if self.is_scratch {
             command.arg("--scratch");

@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, value_parser};
 use isles_dashboard::{LAST_WORDS, RunSource, ServeOptions, SparqlOptions, report, serve, serve_sparql};
 use isles_telemetry::shown;
 use std::io::{self, Write};
@@ -18,6 +18,9 @@ const EXIT_USAGE: u8 = 2;
 
 /// Time that an announced run may take to begin.
 const BEGIN_LIMIT: Duration = Duration::from_secs(60);
+
+/// Time between two looks at a run, if nothing else is said.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Shows a run of Isles in a browser, while it runs or afterwards
 #[derive(Parser)]
@@ -39,6 +42,9 @@ enum Verb {
         /// Keep serving after the run has ended
         #[arg(long)]
         keep: bool,
+        /// Milliseconds between two looks at the run
+        #[arg(long, value_name = "MS", default_value_t = LOOK_EVERY.as_millis() as u64, value_parser = value_parser!(u64).range(1..))]
+        every: u64,
         /// Wait for the run to start; exit when standard input closes, as when the starter of both exits
         #[arg(long)]
         owned: bool,
@@ -78,17 +84,19 @@ enum Verb {
 fn main() -> ExitCode {
     let mut folder = None;
     let (source, options) = match Arguments::parse().verb {
-        Verb::Live { directory, port, keep, owned, scratch, jobs } => {
+        Verb::Live { directory, port, keep, every, owned, scratch, jobs } => {
             let wait = if owned { BEGIN_LIMIT } else { Duration::ZERO };
             folder = scratch.then(|| directory.clone());
             if owned {
                 exit_with_owner(folder.clone());
             }
-            (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep, jobs })
+            let look_every = Duration::from_millis(every);
+            (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep, look_every, jobs })
         }
-        Verb::Replay { directory, port } => {
-            (RunSource::Replay(directory), ServeOptions { port, is_kept: true, jobs: None })
-        }
+        Verb::Replay { directory, port } => (
+            RunSource::Replay(directory),
+            ServeOptions { port, is_kept: true, look_every: LOOK_EVERY, jobs: None },
+        ),
         Verb::Report { directory } => return print_report(&directory),
         Verb::Sparql { program, port, arguments } => {
             return answer_queries(&SparqlOptions { program, arguments, port });

@@ -1,6 +1,6 @@
 //! The server: which run it shows, where it listens, how long it lives.
 //!
-//! One thread looks at the run twice a second and answers all requests. Invariants: it listens on the loopback address
+//! One thread looks at the run at intervals, and answers all requests. Invariants: it listens on the loopback address
 //! only; what it prints has the token, what it answers has not; it ends by itself when the run has ended, unless it is
 //! to be kept.
 
@@ -24,9 +24,6 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-
-/// Time between two looks at the run.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Time between two tries to find a run that begins.
 const BEGIN_EVERY: Duration = Duration::from_millis(20);
@@ -53,6 +50,8 @@ pub struct ServeOptions {
     pub port: u16,
     /// `true` to go on when the run has ended.
     pub is_kept: bool,
+    /// Time between two looks at a run that runs; above 0.
+    pub look_every: Duration,
     /// The directory of the jobs that the run manages, if it does.
     pub jobs: Option<PathBuf>,
 }
@@ -217,7 +216,7 @@ pub fn serve(
         let host = is_of_host.then(|| Mutex::new(HostMeter::of_system()));
         let shared = Shared { guard, snapshots, readers, jobs, host, view: Arc::clone(&view) };
         tokio::spawn(accept(listener, Arc::new(shared)));
-        poll_run(&view, &sender, options.is_kept).await;
+        poll_run(&view, &sender, options).await;
         Ok(())
     })
 }
@@ -228,8 +227,8 @@ pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
 }
 
 /// Looks at the run until it has ended, and for ever if the server is to be kept.
-async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, is_kept: bool) {
-    let mut interval = tokio::time::interval(LOOK_EVERY);
+async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, options: &ServeOptions) {
+    let mut interval = tokio::time::interval(options.look_every);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
@@ -247,7 +246,7 @@ async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, is
             break;
         }
     }
-    match is_kept {
+    match options.is_kept {
         true => std::future::pending().await,
         false => tokio::time::sleep(LAST_WORDS).await,
     }

@@ -388,6 +388,11 @@ fn what_cannot_be_shown_is_one_line() {
     let printed = refusal(&["run", "pi", "--ui", "--ui-port", "99999"]);
     assert_eq!(printed, "error: --ui-port is \"99999\"; allowed: a port from 0 (any free port) to 65535\n");
     assert!(refusal(&["run", "pi", "--keep-ui"]).contains("--ui"));
+    for seconds in ["0", "61", "nan", "soon"] {
+        let printed = refusal(&["run", "pi", "--ui", "--ui-every", seconds]);
+        let expected = format!("error: --ui-every is \"{seconds}\"; allowed: seconds from 0.1 to 60\n");
+        assert_eq!(printed, expected);
+    }
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let printed = refusal(&["run", "pi", "--ui", "--ui-port", &port]);
