@@ -29,8 +29,8 @@ const C_OPTIONS: &[&str] = &[
     "-Werror=implicit-function-declaration",
 ];
 
-/// Options of gcc that let it inline from one file into another. QEMU's translator looks up the code behind each return,
-/// so calls were most of the time of a short message.
+/// Options of gcc that let it inline from one file into another. QEMU's translator looks up the code behind each
+/// return, so calls were most of the time of a short message.
 const INLINING: &[&str] = &[
     "-flto=1",
     "-flto-partition=one",
