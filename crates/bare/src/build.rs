@@ -29,6 +29,18 @@ const C_OPTIONS: &[&str] = &[
     "-Werror=implicit-function-declaration",
 ];
 
+/// Options of gcc that let it inline from one file into another. QEMU's translator looks up the code behind each
+/// return, so calls were most of the time of a short message.
+const INLINING: &[&str] = &[
+    "-flto=1",
+    "-flto-partition=one",
+    "-fno-fat-lto-objects",
+    "-finline-functions",
+    "--param=max-inline-insns-auto=30",
+    "--param=early-inlining-insns=14",
+    "--param=inline-min-speedup=15",
+];
+
 const LINKER_OPTIONS: &[&str] = &[
     "-nostdlib",
     "-static",
@@ -186,26 +198,23 @@ fn compile_and_link(
     files: &[PathBuf],
     objects: &Path,
 ) -> Result<PathBuf, Failure> {
-    let names = compile(order, bare, library, files, objects)?;
-    let rust = rust_library(bare, &names)?;
+    let object = join(order, &compile(order, bare, library, files, objects)?, objects)?;
+    let rust = rust_library(bare, &object)?;
     let first = order.sources[0].file_stem().unwrap_or_default().to_string_lossy();
     let image = image_file(order, &first)?;
     let mut ld = Command::new("ld");
-    ld.args(LINKER_OPTIONS).arg("-T").arg(bare.join("link.x")).args(names);
+    ld.args(LINKER_OPTIONS).arg("-T").arg(bare.join("link.x")).arg(object);
     ld.arg(rust).arg("-o").arg(&image);
     run_compiler(&mut ld, "ld")?;
     Ok(image)
 }
 
-/// Builds the Rust part of the C library, and returns its file: with threads and devices if an object calls them. An
+/// Builds the Rust part of the C library, and returns its file: with threads and devices if the object calls them. An
 /// image has the scheduler as soon as the library has it, because the interrupts lead there.
-fn rust_library(bare: &Path, objects: &[PathBuf]) -> Result<PathBuf, Failure> {
-    let mut has_threads = false;
-    for object in objects {
-        let bytes = std::fs::read(object).map_err(|cause| usage(format!("{}: {cause}", object.display())))?;
-        let calls = |name: &[u8]| bytes.windows(name.len()).any(|text| text == name);
-        has_threads |= THREAD_NAMES.iter().any(|name| calls(name.as_bytes()));
-    }
+fn rust_library(bare: &Path, object: &Path) -> Result<PathBuf, Failure> {
+    let bytes = std::fs::read(object).map_err(|cause| usage(format!("{}: {cause}", object.display())))?;
+    let calls = |name: &[u8]| bytes.windows(name.len()).any(|text| text == name);
+    let has_threads = THREAD_NAMES.iter().any(|name| calls(name.as_bytes()));
     let (target, features) =
         if has_threads { ("target/threads", "--features=threads") } else { ("target", "--features=") };
     let target = bare.join(target);
@@ -230,13 +239,28 @@ fn compile(
     for (number, file) in files.iter().enumerate() {
         let object = objects.join(format!("{number}.o"));
         let mut gcc = Command::new("gcc");
-        gcc.args(C_OPTIONS).arg("-isystem").arg(&own).arg("-isystem").arg(bare.join("c/include"));
+        gcc.args(C_OPTIONS)
+            .args(INLINING)
+            .arg("-isystem")
+            .arg(&own)
+            .arg("-isystem")
+            .arg(bare.join("c/include"));
         gcc.arg("-I").arg(library.join("include")).arg("-I").arg(library.join("src")).args(&order.options);
         gcc.arg("-c").arg(file).arg("-o").arg(&object);
         run_compiler(&mut gcc, "gcc")?;
         names.push(object);
     }
     Ok(names)
+}
+
+/// Compiles the objects of a folder, which hold what gcc needs to inline, into one of instructions.
+fn join(order: &ImageOptions, objects: &[PathBuf], folder: &Path) -> Result<PathBuf, Failure> {
+    let joined = folder.join("image.o");
+    let mut gcc = Command::new("gcc");
+    gcc.args(C_OPTIONS).args(INLINING).args(&order.options);
+    gcc.args(["-nostdlib", "-r", "-flinker-output=nolto-rel"]).args(objects).arg("-o").arg(&joined);
+    run_compiler(&mut gcc, "gcc")?;
+    Ok(joined)
 }
 
 /// The C files of a folder by name.

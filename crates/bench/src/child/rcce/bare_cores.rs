@@ -120,11 +120,17 @@ pub fn xipx_user(_: Effort) {
     devices("user");
 }
 
-/// Prints the seconds from the start of eight machines to `main` of the last.
+/// Prints the seconds from the start of machines to `main` of the last, of two and of eight, and the KiB of the largest
+/// example of C.
 pub fn boot(_: Effort) {
     let images = Images::new();
     let image = images.build(&["bare-metal/examples", "--bin", "ids"]);
-    let text = String::from_utf8_lossy(&images.run("0-7", &image, &[]).stderr).into_owned();
-    let times = text.lines().filter_map(|line| number_before(line, "s"));
-    print_figure("boot_s", times.fold(0.0, f64::max));
+    for (name, cores) in [("boot_of_2_s", "0,1"), ("boot_of_8_s", "0-7")] {
+        let text = String::from_utf8_lossy(&images.run(cores, &image, &[]).stderr).into_owned();
+        let times = text.lines().filter_map(|line| number_before(line, "s"));
+        print_figure(name, times.fold(0.0, f64::max));
+    }
+    let largest = images.build(&["examples/c/bt.c", "-Os"]);
+    let bytes = std::fs::metadata(&largest).map_or(f64::NAN, |file| file.len() as f64);
+    print_figure("image_kib", bytes / 1024.0);
 }
