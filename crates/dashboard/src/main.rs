@@ -19,8 +19,8 @@ const EXIT_USAGE: u8 = 2;
 /// Time that an announced run may take to begin.
 const BEGIN_LIMIT: Duration = Duration::from_secs(60);
 
-/// Time between two looks at a run, if nothing else is said.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Time between two looks at a run in milliseconds, if nothing else is said.
+const LOOK_EVERY_MS: u64 = 500;
 
 /// Shows a run of Isles in a browser, while it runs or afterwards
 #[derive(Parser)]
@@ -43,7 +43,7 @@ enum Verb {
         #[arg(long)]
         keep: bool,
         /// Milliseconds between two looks at the run
-        #[arg(long, value_name = "MS", default_value_t = LOOK_EVERY.as_millis() as u64, value_parser = value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "MS", default_value_t = LOOK_EVERY_MS, value_parser = value_parser!(u64).range(1..))]
         every: u64,
         /// Wait for the run to start; exit when standard input closes, as when the starter of both exits
         #[arg(long)]
@@ -95,7 +95,12 @@ fn main() -> ExitCode {
         }
         Verb::Replay { directory, port } => (
             RunSource::Replay(directory),
-            ServeOptions { port, is_kept: true, look_every: LOOK_EVERY, jobs: None },
+            ServeOptions {
+                port,
+                is_kept: true,
+                look_every: Duration::from_millis(LOOK_EVERY_MS),
+                jobs: None,
+            },
         ),
         Verb::Report { directory } => return print_report(&directory),
         Verb::Sparql { program, port, arguments } => {
