@@ -438,6 +438,27 @@ test("a page starts no command unless that was allowed, and says so", async () =
     });
 });
 
+test("use of the processors is shown by job, in its colour, beside what was not started here", async () => {
+    await onRun(["serve", "--places", "2", "--ui", "--state", "jobs"], async ({ page }) => {
+        const hands = new Hands(page, "mouse");
+        for (const name of ["first", "second"]) await hands.make("pi", ENDLESS, name, "Start");
+        await jobState(page, 2, "running");
+        const chart = page.locator('isles-chart:has-text("Use of processors by job")');
+        await chart.locator(".chart-value:text-matches('1 first [0-9]+ %.*2 second [0-9]+ %')").waitFor();
+        const spoken = await chart.locator(".chart-value").textContent();
+        assert.match(spoken, /total [0-9]+ %, not started here [0-9]+ %, 1 first/);
+        const colour = (job) => page.locator(`.job[data-job="${job}"] .job-colour`).evaluate((mark) =>
+            getComputedStyle(mark).backgroundColor);
+        assert.notEqual(await colour(1), await colour(2));
+        await chart.locator("button:text-is('Show as table')").click();
+        await chart.locator("th:has-text('2 second')").waitFor();
+        assert.deepEqual(await axe(page), [], "who cannot see or point can use it");
+        await go(page, "core");
+        const place = page.locator("isles-chart:has-text('by job')");
+        await place.locator(".chart-value:text-matches('total [0-9]+ %')").waitFor();
+    });
+});
+
 for (const touch of [false, true]) {
     test(`clocks, a voltage and the governor of a modelled chip are turned by keys and ${touch ? "touch" : "mouse"}`,
         async () => {

@@ -161,8 +161,10 @@ export interface Job extends JobSpec {
 /** On a modelled chip, `supply` is the voltage domain: cores with the same one change together. */
 export interface Core {
     place: number;
+    /** Percent of its processor, of its memory, and of the processor by what is no job. */
     processor: number;
     memory: number;
+    other: number;
     jobs: number[];
     divider: number | null;
     supply: number | null;

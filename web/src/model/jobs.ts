@@ -6,6 +6,7 @@
 import {
     getJobs, tellJobs, RequestError, type Core, type Job, type JobKind, type JobsAnswer, type JobSpec,
 } from "./api";
+import { JobUse } from "./job-use";
 import { ACTIVE_STATES, ORDERS } from "./orders";
 import { store } from "./store";
 
@@ -24,6 +25,7 @@ class Jobs {
     jobs: Job[] = [];
     kinds: JobKind[] = [];
     cores: Core[] = [];
+    readonly use = new JobUse();
     policy = "";
     /** What chooses the clocks of a modelled chip. */
     governor: string | null = null;
@@ -123,6 +125,7 @@ class Jobs {
         this.jobs = answer.jobs;
         this.kinds = answer.kinds;
         this.cores = answer.cores;
+        if (store.latest) this.use.add(store.latest.time_ms / 1000, answer.jobs, answer.cores);
         this.policy = answer.policy;
         this.governor = answer.governor;
         this.mayStartCommands = answer.page_commands;

@@ -11,7 +11,12 @@ import { preferences } from "../model/preferences";
 import { Element } from "./element";
 import type { Column } from "./table";
 
-export interface Series { name: string; values: (number | null)[] }
+export interface Series {
+    name: string;
+    values: (number | null)[];
+    /** The colour of the style sheet that it has; without it, that of its number. */
+    stroke?: string;
+}
 export interface Curve {
     /** Seconds since the start, ascending. */
     x: number[];
@@ -123,8 +128,8 @@ export class Chart extends Element {
                 },
                 { ...axis, size: 62, gap: 4, values: (_, ticks) => ticks.map((tick) => curve.show(tick)) },
             ],
-            series: [{}, ...curve.series.map((_, index) => ({
-                stroke: style(STROKES[index % STROKES.length]!),
+            series: [{}, ...curve.series.map((series, index) => ({
+                stroke: style(series.stroke ?? STROKES[index % STROKES.length]!),
                 // One point makes no line.
                 points: { show: (plot: uPlot) => plot.data[0].length === 1 },
                 width: 1.75, spanGaps: false,

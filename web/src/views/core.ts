@@ -5,6 +5,7 @@ import { mapOf } from "../draw/map";
 import { bytes, count, percent, plain, plural, rate, watts } from "../draw/text";
 import { WAITS_TOLD, type CounterInfo, type Run, type Snapshot } from "../model/api";
 import { History } from "../model/history";
+import { jobs } from "../model/jobs";
 import { store } from "../model/store";
 import type { Curve } from "../parts/chart";
 import { figure, nothingYet, placeLink, View } from "../parts/view";
@@ -19,6 +20,12 @@ export class CoreView extends View {
     private counter = "busy";
     private history: History | null = null;
     private askedAt = 0;
+    private leaveJobs: (() => void) | null = null;
+
+    override connectedCallback(): void {
+        super.connectedCallback();
+        if (store.run?.jobs) this.leaveJobs = jobs.watch();
+    }
 
     override render() {
         const { run, shown } = store;
@@ -35,6 +42,7 @@ export class CoreView extends View {
                 <span class="note">${plain(this.info(run).description)}</span></div>
             <isles-chart .label=${`${plain(this.counter)} of place ${place}`} .curve=${this.curve(run, shown)}>
             </isles-chart>
+            ${this.jobCurves(place)}
             ${this.history?.trouble ? html`<p class="note is-bad">${this.history.trouble}</p>` : nothing}
             <div class="beside">${this.waits(shown, place)}${this.peers(shown, place)}</div>
             <isles-output .place=${place}></isles-output>`;
@@ -57,6 +65,7 @@ export class CoreView extends View {
 
     override disconnectedCallback(): void {
         super.disconnectedCallback();
+        this.leaveJobs?.();
         this.forget();
     }
 
@@ -140,6 +149,13 @@ export class CoreView extends View {
         return html`<details class="part"><summary>All counters</summary><dl class="figures">${rows.map(
             ({ info, value }) => figure(plain(info.name.replaceAll("_", " ")),
                 Number.isInteger(value) ? count(value) : rate(value), plain(info.unit)))}</dl></details>`;
+    }
+
+    /** Use by each job of this place, if the run manages jobs. */
+    private jobCurves(place: number): TemplateResult | typeof nothing {
+        const curve = jobs.use.curve(place);
+        if (!curve) return nothing;
+        return html`<isles-chart .label=${`use of place ${place} by job`} .curve=${curve}></isles-chart>`;
     }
 
     private curve(run: Run, shown: Snapshot): Curve | null {

@@ -8,11 +8,13 @@ import { live } from "lit/directives/live.js";
 import { repeat } from "lit/directives/repeat.js";
 import { bytes, plain } from "../draw/text";
 import { getJobOutput, type Job, type JobOutput } from "../model/api";
+import { colourOf } from "../model/job-use";
 import { isActive, isCommand, jobs, may } from "../model/jobs";
 import { ORDERS } from "../model/orders";
 import { store } from "../model/store";
 import type { NewJob } from "../parts/new-job";
 import { View } from "../parts/view";
+import "../parts/chart";
 import "../parts/new-job";
 
 const LINES = 100;
@@ -72,7 +74,8 @@ export class JobsView extends View {
             </div>
             ${jobs.mayTell ? html`<isles-new-job></isles-new-job>` : nothing}
             <p class="note jobs-said ${jobs.trouble ? "is-bad" : ""}" role="status">${plain(jobs.said)}</p>
-            ${GROUPS.map((group) => this.group(group.name, found.filter(group.has)))}`;
+            ${GROUPS.map((group) => this.group(group.name, found.filter(group.has)))}
+            <isles-chart .label=${"Use of processors by job"} .curve=${jobs.use.curve(null)}></isles-chart>`;
     }
 
     override updated(): void {
@@ -116,7 +119,8 @@ export class JobsView extends View {
                     @pointermove=${this.drag} @pointerup=${this.drop} @pointercancel=${this.release}>⠿</span>`
                 : html`<span></span>`}
             <button class="link" aria-pressed=${String(jobs.selected.includes(job.id))}
-                @click=${() => this.select(job.id)}>${job.id} ${plain(job.name)}</button>
+                @click=${() => this.select(job.id)}><span class="job-colour is-${colourOf(job.id)}"
+                    aria-hidden="true"></span>${job.id} ${plain(job.name)}</button>
             <span class="job-state">${job.state}${job.place !== null && active
                 ? html` at ${job.place}` : nothing}</span>
             <span class="note">${active ? html`${job.processor.toFixed(0)} %, ${bytes(job.memory)}, ` : nothing}${
