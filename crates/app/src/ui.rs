@@ -51,7 +51,7 @@ pub struct UiArguments {
     #[arg(long, value_name = "PORT", requires = "ui", allow_negative_numbers = true)]
     ui_port: Option<String>,
 
-    /// Seconds between two looks at the run, 0.1 to 60 [default: 0.5]
+    /// Seconds between two pictures of the run, 0.1 to 60 [default: 0.5]
     #[arg(long, value_name = "SECONDS", requires = "ui", allow_negative_numbers = true)]
     ui_every: Option<String>,
 }

@@ -36,7 +36,7 @@ const INLINING: &[&str] = &[
     "-flto-partition=one",
     "-fno-fat-lto-objects",
     "-finline-functions",
-    "--param=max-inline-insns-auto=30",
+    "--param=max-inline-insns-auto=24",
     "--param=early-inlining-insns=14",
     "--param=inline-min-speedup=15",
 ];

@@ -42,7 +42,7 @@ enum Verb {
         /// Keep serving after the run has ended
         #[arg(long)]
         keep: bool,
-        /// Milliseconds between two looks at the run
+        /// Milliseconds between two pictures of the run
         #[arg(long, value_name = "MS", default_value_t = LOOK_EVERY_MS, value_parser = value_parser!(u64).range(1..))]
         every: u64,
         /// Wait for the run to start; exit when standard input closes, as when the starter of both exits

@@ -25,6 +25,9 @@ use std::{fmt, io};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+/// Longest time between two looks whether the run has ended.
+const LOOK_EVERY_MAX: Duration = Duration::from_millis(500);
+
 /// Time between two tries to find a run that begins.
 const BEGIN_EVERY: Duration = Duration::from_millis(20);
 
@@ -50,7 +53,7 @@ pub struct ServeOptions {
     pub port: u16,
     /// `true` to go on when the run has ended.
     pub is_kept: bool,
-    /// Time between two looks at a run that runs; above 0.
+    /// Time between two pictures of a run that runs; above 0.
     pub look_every: Duration,
     /// The directory of the jobs that the run manages, if it does.
     pub jobs: Option<PathBuf>,
@@ -228,20 +231,23 @@ pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
 
 /// Looks at the run until it has ended, and for ever if the server is to be kept.
 async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, options: &ServeOptions) {
-    let mut interval = tokio::time::interval(options.look_every);
+    // The end is seen soon, however seldom the picture changes.
+    let mut interval = tokio::time::interval(options.look_every.min(LOOK_EVERY_MAX));
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut due = Instant::now();
     loop {
-        interval.tick().await;
+        let now = interval.tick().await.into_std();
         let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
         let View::Live(run) = &mut *view else { break };
-        let is_over = match run.refresh() {
-            Ok(snapshot) => {
-                sender.send_replace(Arc::new(Published::new(snapshot)));
-                run.is_over()
-            }
+        let (published, is_over) = match run.refresh() {
+            Ok(snapshot) => (Some(Published::new(snapshot)), run.is_over()),
             // The counters cannot be read any more: what was seen stays.
-            Err(_) => true,
+            Err(_) => (None, true),
         };
+        if let Some(published) = published.filter(|_| is_over || now >= due) {
+            due = now + options.look_every;
+            sender.send_replace(Arc::new(published));
+        }
         if is_over {
             break;
         }

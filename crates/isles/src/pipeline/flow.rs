@@ -3,7 +3,7 @@
 //! All of it is at the place that runs the pipeline. Invariant: results leave in the order of the items, each once; the
 //! sink checks the number of each.
 
-use super::group_starter::{Command, GroupStarter, command, outcome, start_groups};
+use super::group_starter::{Command, GroupStarter, cancel_groups, command, outcome, start_groups};
 use super::local::LocalPipeline;
 use super::options::{Options, check_places};
 use super::packet::{StageMessage, StagePacket};
@@ -395,8 +395,8 @@ pub(super) async fn run<P: Pipeline, R>(
     .await
 }
 
-/// Ends everything when the program's part is over, also by a panic: the task of the markers ends, and groups do as
-/// channels close.
+/// Ends everything when the program's part is over, also by a panic: the task of the markers ends, and the groups are
+/// cancelled, since one may wait for a state of a place that has ended its own.
 struct ShutdownGuard<'a, P: Pipeline>(&'a Rc<PipelineState<P>>);
 
 impl<P: Pipeline> Drop for ShutdownGuard<'_, P> {
@@ -407,7 +407,7 @@ impl<P: Pipeline> Drop for ShutdownGuard<'_, P> {
             source.markers.clear();
         });
         self.0.exits.borrow_mut().clear();
-        command(&self.0.starter, Command::Stop);
+        cancel_groups(&self.0.starter);
         self.0.local.lock().abort(u64::MAX);
     }
 }

@@ -7,8 +7,8 @@
 use super::Pipeline;
 use super::local::LocalPipeline;
 use super::worker::{GroupTask, work};
-use crate::Result;
 use crate::prelude::*;
+use crate::{Canceller, Result};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -24,7 +24,19 @@ pub(super) enum Command {
 #[derive(Default)]
 pub(super) struct GroupStarter {
     commands: VecDeque<Command>,
+    /// Cancels the groups that have started.
+    groups: Option<Canceller>,
     outcome: Option<Result<()>>,
+}
+
+/// Ends all groups, and starts none any more.
+pub(super) fn cancel_groups(starter: &Monitor<GroupStarter>) {
+    let groups = starter.atomic(|starter| {
+        starter.commands.clear();
+        starter.commands.push_back(Command::Stop);
+        starter.groups.take()
+    });
+    groups.into_iter().for_each(|groups| groups.cancel("the pipeline is over"));
 }
 
 /// Tells the task that starts groups what to do.
@@ -43,7 +55,7 @@ pub(super) async fn start_groups<P: Pipeline>(
     local: PlaceLocal<LocalPipeline<P>>,
     starter: Rc<Monitor<GroupStarter>>,
 ) {
-    let ended = finish(async {
+    let groups = finish(async {
         loop {
             let next = |starter: &mut GroupStarter| starter.commands.pop_front();
             let command =
@@ -53,7 +65,8 @@ pub(super) async fn start_groups<P: Pipeline>(
                 spawn_at!(place, work(local, task).await?);
             }
         }
-    })
-    .await;
-    starter.atomic(|starter| starter.outcome = Some(ended));
+    });
+    starter.atomic(|starter| starter.groups = Some(groups.canceller()));
+    let ended = groups.await;
+    starter.atomic(|starter| (starter.groups, starter.outcome) = (None, Some(ended)));
 }

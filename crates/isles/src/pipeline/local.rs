@@ -81,10 +81,10 @@ impl Arrivals {
         self.has_aborted(epoch) || self.incomplete.contains(&epoch)
     }
 
-    /// Takes a stage; `None` if its group gets nothing more.
+    /// Takes a stage for the group of `epoch`, here or at another place; `None` if it is given up.
     fn take(&mut self, epoch: u64, stage: usize) -> Option<ArrivalForm> {
         let is_it = |arrival: &StageArrival| (arrival.epoch, arrival.stage) == (epoch, stage);
-        let at = self.arrived_stages.iter().position(is_it).filter(|_| !self.is_over(epoch))?;
+        let at = self.arrived_stages.iter().position(is_it).filter(|_| !self.has_aborted(epoch))?;
         Some(self.arrived_stages.swap_remove(at).form)
     }
 }
@@ -267,15 +267,21 @@ pub(super) async fn fetch<P: Pipeline>(
     let name = local.lock().names[stage];
     match at!(source, handed_over(&local, epoch, stage).await).await {
         Ok(Some(saved)) => local.lock().deliver(epoch, saved),
-        Ok(None) => {}
+        // Given up there: the group gets nothing more here either.
+        Ok(None) => give_up_group(&local, epoch),
         Err(error) => {
-            let arrivals = Rc::clone(&local.lock().arrivals);
-            arrivals.atomic(|arrivals| arrivals.incomplete.insert(epoch));
+            give_up_group(&local, epoch);
             let text = format!("the state of stage `{name}` was not yet at its next place: {error}");
             return Err(Error::new(error.kind().clone(), text));
         }
     }
     Ok(())
+}
+
+/// Lets the group of `epoch` at this place wait for nothing more.
+fn give_up_group<P: Pipeline>(local: &PlaceLocal<LocalPipeline<P>>, epoch: u64) {
+    let arrivals = Rc::clone(&local.lock().arrivals);
+    arrivals.atomic(|arrivals| arrivals.incomplete.insert(epoch));
 }
 
 /// Waits for a stage of the group of `epoch`; returns it as it is to go on, `None` if the group is given up.
@@ -286,7 +292,10 @@ pub(super) async fn arrived<P: Pipeline>(
 ) -> Result<Option<Box<dyn AnyStage>>> {
     let arrivals = Rc::clone(&local.lock().arrivals);
     let is_ready = |arrivals: &Arrivals| arrivals.is_over(epoch) || arrivals.has(epoch, stage);
-    let take = |arrivals: &mut Arrivals| arrivals.take(epoch, stage);
+    let take = |arrivals: &mut Arrivals| match arrivals.is_over(epoch) {
+        true => None,
+        false => arrivals.take(epoch, stage),
+    };
     match arrivals.when(is_ready, take).await {
         None => Ok(None),
         Some(ArrivalForm::Stayed(idle)) => Ok(Some(idle)),

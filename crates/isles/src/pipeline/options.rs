@@ -16,7 +16,7 @@ pub struct Options {
     pub cores: Option<usize>,
     /// The places that it may use, of which it takes the first; `None` for all.
     pub places: Option<Vec<Place>>,
-    /// Items that wait before each group, and changes of groups beside which items go in; 1 to 2^20.
+    /// Items that wait before each group, and the most changes of groups under way when an item goes in; 1 to 2^20.
     pub queue: usize,
     /// Costs of the stages, if known beforehand; else the first groups have equally many stages.
     pub costs: Option<StageCosts>,

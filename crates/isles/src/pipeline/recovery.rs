@@ -248,7 +248,7 @@ impl<P: Pipeline> PipelineState<P> {
             None => format!("stage `{}`", self.names[stage]),
         });
         let lost = descriptions.collect::<Vec<_>>().join(", ");
-        // Without a stage there, a state was on its way from it, which the error says.
+        // A dead place without a stage had a state under way; the error names it.
         let lost = if lost.is_empty() { lost } else { format!("; it ran {lost}") };
         let text = format!("{error}{lost}; with `checkpoint` the pipeline would have continued");
         Error::new(first_death(error).unwrap_or(error.kind().clone()), text)

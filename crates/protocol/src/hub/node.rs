@@ -244,9 +244,10 @@ impl HubNode {
         else {
             return AtOnce::NotHere;
         };
-        if state.defers() || self.pending.len() >= HubNode::WAITING_MAX {
+        if state.defers() {
             return AtOnce::NotHere;
         }
+        let is_full = self.pending.len() >= HubNode::WAITING_MAX;
         let mut request = ServiceRequest {
             id: RequestId { place: self.here, number: self.pending.spare_number() },
             hub,
@@ -261,6 +262,10 @@ impl HubNode {
         #[cfg(test)]
         let mut served = request.clone();
         let Some((status, grant)) = state.request_at_once(&mut request, &mut self.replies) else {
+            if is_full {
+                submission.payload = request.payload;
+                return AtOnce::NotHere;
+            }
             let number =
                 self.pending.insert(PendingRequest { task, hub, operation, tag, is_given_up: false });
             request.id.number = number;

@@ -146,7 +146,8 @@ impl Future for HubRequest {
     type Output = Result<Vec<u8>, Status>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // What returns at once does not pass through the state: reading a whole that was just written by parts stalls.
+        // What returns at once does not pass through the state: a wide load of what narrower stores have just written
+        // stalls.
         let mut outcome = match self.state {
             RequestState::New => self.make(),
             RequestState::Made(_) => None,

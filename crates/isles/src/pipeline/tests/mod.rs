@@ -438,6 +438,24 @@ fn a_panic_and_a_state_that_is_too_large_name_the_stage() {
 }
 
 #[test]
+fn a_body_that_panics_behind_a_resize_ends_the_run() {
+    for seed in 0..20 {
+        let (result, ..) = simulate(3, Plan::calm(seed), || async {
+            let body = async |flow: RunningPipeline<Faulty>| {
+                flow.resize(1).await?;
+                if std::hint::black_box(true) {
+                    panic!("the body");
+                }
+                Ok(())
+            };
+            run(Faulty { state: 100 }, Options::on(3), body).await.map(|_| ())
+        });
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains("the body"), "{error}");
+    }
+}
+
+#[test]
 fn options_and_resizes_that_are_not_allowed_are_refused_and_the_pipeline_goes_on() {
     let (result, ..) = simulate(2, Plan::calm(1), || async {
         let refused = [

@@ -155,6 +155,20 @@ fn too_many_requests_that_wait_are_an_error_of_the_next_and_a_lock_can_still_be_
 }
 
 #[test]
+fn a_signal_within_a_place_is_carried_out_though_too_many_requests_wait() {
+    let semaphore = HubKind::Semaphore { count: 0 };
+    let directory = directory(&[("a", 5, 0)], &[("semaphore", semaphore, 0)], 1);
+    let mut node = HubNode::new(PlaceId(0), directory);
+    let mut outputs = Vec::new();
+    for _ in 0..HubNode::WAITING_MAX {
+        assert!(matches!(node.submit_at_once(&mut ask(0, 0, Get, true), &mut outputs), AtOnce::Waits(_)));
+    }
+    assert_eq!(node.submit_at_once(&mut ask(0, 0, Get, true), &mut outputs), AtOnce::NotHere);
+    let signalled = node.submit_at_once(&mut ask(0, 0, Put, false), &mut outputs);
+    assert_eq!((signalled, outputs.len()), (AtOnce::Done(Status::Done, None), 1));
+}
+
+#[test]
 fn a_lock_or_a_block_that_nobody_takes_goes_back() {
     let (lock, pool) = (HubKind::Resource { ceiling: 0 }, HubKind::MemoryPool { blocks: 1, block_bytes: 8 });
     let directory = directory(&[("a", 5, 0), ("b", 6, 0)], &[("lock", lock, 0), ("pool", pool, 0)], 1);
