@@ -31,8 +31,8 @@ pub enum RegionError {
         /// The number of elements of the region.
         len: usize,
     },
-    /// A guard was asked for pages at or below those of a guard that the place holds, or for writing a page that a guard
-    /// for reading holds and another place has read. Ascending order keeps two places from waiting for each other.
+    /// A guard was asked for pages at or below those of a guard that the place holds, or to write a page that a guard
+    /// holds to read and another place has read. Ascending order keeps two places from waiting for each other.
     NotAscending {
         /// The first page that was asked.
         page: u32,
