@@ -123,7 +123,7 @@ enum call { CALLS(CALL_CONSTANT) CALL_COUNT };
 
 extern enum call isles_call_now;
 
-/* The functions of a short message are inline: a dozen calls would take as long as a tenth of it. */
+/* The functions of a short message are inline: as calls they took a sixth of its time. */
 
 inline struct rank_state *isles_own_state(void) { return &isles_machine.control->state[isles_machine.rank]; }
 
