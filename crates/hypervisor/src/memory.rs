@@ -23,8 +23,9 @@ const CHUNK: u64 = 64 << 20;
 /// Bytes reserved for page tables: tables of 512 GiB. What is not written takes no memory.
 const TABLES: u64 = 1 << 30;
 
-/// Addresses above are the kernel's of the host.
-const ADDRESS_END: u64 = 1 << 47;
+/// The end of a process' addresses: the host's kernel maps nothing in the last page below 2^47 and refuses a memory
+/// slot that has it.
+const ADDRESS_END: u64 = (1 << 47) - PAGE;
 
 const PRESENT: u64 = 1;
 const WRITABLE: u64 = 1 << 1;
@@ -185,7 +186,7 @@ impl GuestMemory {
             slot: index as u32,
             flags: 0,
             guest_phys_addr: (index as u64 + 1) * CHUNK,
-            memory_size: CHUNK,
+            memory_size: CHUNK.min(ADDRESS_END - base),
             userspace_addr: base,
         };
         // NEED: the call takes addresses of this process.

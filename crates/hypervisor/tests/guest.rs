@@ -6,6 +6,7 @@
 #![cfg(all(feature = "guests", target_arch = "x86_64", target_os = "linux"))]
 
 use isles_hypervisor::{Guest, check};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use std::cell::Cell;
 use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt;
@@ -55,6 +56,23 @@ fn memory_that_a_guest_allocates_stays_its_processs() {
     let more = vec![5_u8; 200 << 20];
     let seen = guest.run(|_| more.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>());
     assert_eq!(seen, 5 * (200 << 20) / 4096);
+}
+
+#[test]
+fn a_guest_reaches_the_last_page_of_its_process() {
+    let Some(mut guest) = guest("a_guest_reaches_the_last_page_of_its_process") else { return };
+    let last = ((1_usize << 47) - 2 * 4096) as *mut std::ffi::c_void;
+    let rights = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+    // The page is in use where the stack is not at a random address; then the guest reads the stack's first bytes.
+    let ours = unsafe { mmap_anonymous(last, 4096, rights, flags) }.is_ok();
+    let word = last.cast::<u64>();
+    if ours {
+        unsafe { word.write(41) };
+        guest.run(|_| unsafe { word.write(word.read() + 1) });
+    }
+    let seen = guest.run(|_| unsafe { word.read() });
+    assert_eq!(seen, if ours { 42 } else { unsafe { word.read() } });
 }
 
 #[test]
