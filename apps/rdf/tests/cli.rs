@@ -1,8 +1,11 @@
 //! `isles run rdf`: what it tells and writes, limits, and refusals in one line.
 
+#[path = "../../../crates/cli/tests/command/page_block.rs"]
+mod page_block;
 #[path = "../../../crates/cli/tests/command/scene/mod.rs"]
 mod scene;
 
+use page_block::assert_shown;
 use scene::{Ended, Scene, words};
 use serde_json::Value;
 
@@ -58,10 +61,11 @@ fn answers_alone_go_to_standard_output_in_each_form() {
 #[test]
 fn the_answers_of_lubm_are_confirmed_by_spareval_at_one_place() {
     let scene = Scene::new("rdf-lubm-verify");
-    let line = "--data lubm-plain:1 --query lubm:1 --query lubm:2 --query lubm:4 --places 3 --machine threads --verify";
+    let line = "--data lubm-plain:1 --query lubm:1 --query lubm:2 --query lubm:4 --places 3 --machine threads --verify --explain";
     let ended = scene.run(&words(&format!("{line} --json run.json")));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("checked  3 answers are those of spareval\n"), "{ended:?}");
+    assert_shown("rdf.md", "apps/rdf/tests/cli.rs", &ended.stdout);
     let document: Value = serde_json::from_str(&scene.result("run.json")).unwrap();
     // The original generator makes 103,397 triples of one university, with the ontology and other random numbers.
     let triples = document["triples"].as_u64().unwrap();

@@ -3,6 +3,10 @@
 //! Tests that run images say that they are skipped, and why, where there is no QEMU or Rust has no target for bare
 //! cores; `./test --long bare` installs both. `ISLES_TEST_ROUNDS` is how often cores print their ids and meet.
 
+#[path = "../../cli/tests/command/page_block.rs"]
+mod page_block;
+
+use page_block::assert_shown;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -116,6 +120,8 @@ fn a_division_by_zero_dumps_its_core_and_the_others_get_an_error() {
     }
     assert!(stderr.contains("error: core 30 was stopped by exception 0\n"), "{stderr}");
     assert!(stderr.contains("error: core 3 ended with exit code 1\n"), "{stderr}");
+    let shown = format!("[30]: {}\n[03]: {}\n{stderr}", lines[2][0], lines[0][0]);
+    assert_shown("bare-metal.md", "crates/bare/tests/cli.rs: exception", &shown);
 }
 
 #[test]
@@ -322,6 +328,10 @@ fn programs_of_rcce_run_unmodified() {
         let (code, lines, stderr) = run(&[0, 1], &image, arguments);
         assert_eq!(code, 0, "{program}: {lines:?} {stderr}");
         assert!(lines[0].iter().any(|line| line == "Verification SUCCESSFUL"), "{program}: {lines:?}");
+        if program == "pingpong" {
+            let shown = format!("[00]: {}", lines[0].join("\n[00]: "));
+            assert_shown("bare-metal.md", "crates/bare/tests/cli.rs: pingpong", &shown);
+        }
     }
     let image = build_rcce("hello", &[]);
     let (code, lines, _) = run(&[7, 0, 33], &image, &[]);

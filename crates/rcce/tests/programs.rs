@@ -1,6 +1,10 @@
 //! C programs by `isles-rcce cc` and `rccerun`: the examples verify and print the same on processes and on the chip;
 //! the corners of the interface behave as RCCE's; runs that cannot go on end with a line.
 
+#[path = "../../cli/tests/command/page_block.rs"]
+mod page_block;
+
+use page_block::assert_shown;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -13,7 +17,7 @@ fn root() -> PathBuf {
 
 /// A folder of this test.
 fn scratch(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("isles-rcce-{name}-{}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
@@ -131,9 +135,14 @@ fn a_ping_pong_delivers_every_length_by_rcce_and_ircce() {
     ] {
         let program = example("pingpong.c", options, &folder);
         for machine in [&[][..], CHIP] {
-            let printed = printed(2, machine, &program, &[]);
+            let output = run(2, machine, &program, &[]);
+            let (printed, said) = (text(&output.stdout), text(&output.stderr));
+            assert!(output.status.success(), "{options:?} {machine:?}: {said}");
             assert_eq!(printed.lines().count(), 15);
             assert!(printed.ends_with("Verification SUCCESSFUL\n"), "{options:?} {machine:?}: {printed}");
+            if machine == CHIP {
+                assert_shown("rcce.md", "crates/rcce/tests/programs.rs: chip", &said);
+            }
         }
     }
 }
@@ -211,6 +220,7 @@ fn ranks_that_wait_for_each_other_are_named() {
         let ring = "error: deadlock: rank 0 in RCCE_send for rank 1, rank 1 in RCCE_send for rank 2, rank 2 in \
                     RCCE_send for rank 0\n";
         assert_eq!((line.as_str(), code), (ring, Some(1)), "{machine:?}");
+        assert_shown("rcce.md", "crates/rcce/tests/programs.rs: deadlock", &line);
     }
     for machine in [&[][..], CHIP] {
         let (line, code) = failed(2, machine, &program, &["gone"]);

@@ -14,6 +14,7 @@ mod exports;
 mod glb;
 mod hosts;
 mod kill;
+mod page_block;
 mod pages;
 mod pi;
 mod plot;

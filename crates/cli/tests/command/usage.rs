@@ -3,6 +3,7 @@
 //! Each case is run as a user would run it, in a folder of its own. The line must name the source of the value, the
 //! value, and what is allowed; and no process, file or result may come of it. Good input is in `run.rs`.
 
+use crate::page_block::assert_shown;
 use crate::scene::{Ended, Running, Scene, busy_ns, ended, has_thread, until, words};
 use isles::{SETTINGS, SettingDefault, SettingRow};
 use rustix::process::Signal;
@@ -382,6 +383,7 @@ fn variables_without_a_meaning_are_told_once_a_run_and_change_nothing() {
         let warning = "warning: unknown variable ISLES_PLACE; did you mean ISLES_PLACES?";
         assert_eq!((ended.code, printed), (Some(0), vec![warning]), "{line}: {ended:?}");
         assert!(!ended.stdout.contains("warning"), "{ended:?}");
+        assert_shown("machines.md", "crates/cli/tests/command/usage.rs", &ended.stderr);
     }
 }
 

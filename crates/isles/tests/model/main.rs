@@ -36,6 +36,8 @@ mod many;
 mod messages;
 mod names;
 mod order;
+#[path = "../../../cli/tests/command/page_block.rs"]
+mod page_block;
 mod phaser;
 mod pinning;
 mod place_local;

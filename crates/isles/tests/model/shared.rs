@@ -3,6 +3,7 @@
 #[path = "../shared/round.rs"]
 mod round;
 
+use crate::page_block::assert_shown;
 use isles::prelude::*;
 use isles::{
     AcquireAll, Controller, ErrorKind, Exclusion, IndexRange, IndexSpace, Mapping, MemoryKind, ReadGuard,
@@ -140,6 +141,10 @@ mod chip {
                 assert!(stale.number > 0, "{memory:?} {exclusion:?}");
                 let last = stale.first.last().expect("it is listed");
                 assert_eq!((last.core.0, last.missed.core.0), (1, 0), "{last:?}");
+                // Written through, the 7 is still in the write buffer of its writer.
+                if memory == MemoryKind::Cached {
+                    assert_shown("shared.md", "crates/isles/tests/model/shared.rs", &last.describe("place"));
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! The tests that stand still or print are run by others, in a process of their own, with little patience.
 
+use crate::page_block::assert_shown;
 use isles::Result;
 use isles::prelude::*;
 use std::future::pending;
@@ -166,7 +167,7 @@ fn a_test_that_stands_still_fails_and_says_what_every_place_waits_for() {
     let said = [
         "nothing has happened for ",
         "place 0: the finish at",
-        "stall.rs:14:",
+        "stall.rs:15:",
         "1 at place 1",
         "place 1: 1 waiting task started at",
         "stall.rs:",
@@ -272,4 +273,19 @@ fn a_task_that_only_something_outside_could_wake_is_named_as_the_cause() {
     let cause = "place 0: the main task, which waits for nothing of Isles except perhaps a monitor: a thread or \
                  a timer of the program wakes tasks on threads and processes only";
     assert_eq!(lines, ["the run is stalled; waiting for:", cause]);
+}
+
+#[test]
+fn members_that_both_send_first_are_told_what_each_waits_for() {
+    let lines = stands_still_saying(2, || async {
+        everywhere!({
+            let team = Team::world();
+            let other = 1 - team.rank();
+            team.send_slice(other, &vec![0_u8; 80_000]).await?;
+            team.recv_slice(other, &mut vec![0_u8; 80_000]).await
+        })
+        .await
+        .map(drop)
+    });
+    assert_shown("messages.md", "crates/isles/tests/model/stall.rs", &lines.join("\n"));
 }
