@@ -12,7 +12,7 @@ use isles::glb::{BATCH_MAX, Parameters, RunBalance, STEALS_MAX};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Balance of tasks over places")]
 pub struct BalanceArguments {
-    /// Tasks between two polls for messages, 1 to 1048576 [default: as many as take 50 times as long as a poll]
+    /// Tasks between two polls for messages, 1 to 1048576 [default: as many as take 250 times as long as a poll]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(BATCH_MAX)))]
     batch: Option<u32>,
 

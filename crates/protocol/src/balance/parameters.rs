@@ -19,7 +19,7 @@ pub const STEALS_MAX: u32 = 1024;
 /// The letters are X10's (`GLBParameters`), so that its users find their way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// Tasks that a place processes between two looks for messages (n), 1 to 2^20; `None`: as many as take 50 times as
+    /// Tasks that a place processes between two looks for messages (n), 1 to 2^20; `None`: as many as take 250 times as
     /// long as the look. X10's library has 100.
     pub batch: Option<u32>,
     /// Places that are asked at random before the lifelines (w), 0 to 1024.
