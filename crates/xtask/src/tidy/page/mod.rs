@@ -1,13 +1,16 @@
-//! The rules about the pages of `docs/`: where links lead, how long sentences are, what tables of messages hold.
+//! The rules about the pages of `docs/`: where links lead, how long sentences are, what tables of messages hold, where
+//! output comes from.
 
 mod book;
 mod message;
+mod output;
 mod sentence;
 
 use crate::finding::Finding;
 use crate::tree::Tree;
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let checks: [fn(&Tree) -> Vec<Finding>; 3] = [book::check, message::check, sentence::check];
+    let checks: [fn(&Tree) -> Vec<Finding>; 4] =
+        [book::check, message::check, output::check, sentence::check];
     checks.iter().flat_map(|check| check(tree)).collect()
 }
