@@ -1,9 +1,9 @@
 //! Output that user pages show: each block names the test that compares it with what a program prints.
 //!
 //! A block `text` of README and of the book holds commands, or follows a comment that says where it comes from:
-//! `<!-- printed by FILE -->` or `<!-- printed by FILE: WHICH -->`, a text that the test file also has, or the mark of a
-//! transcript (`<!-- $ COMMAND -->`, `<!-- refused: COMMAND -->`, `<!-- isles COMMAND -->`). File formats have languages
-//! of their own (`csv`, `conf`). Design notes and reproduction pages are not read.
+//! `<!-- printed by FILE -->` or `<!-- printed by FILE: WHICH -->`, which the test file also has, or the mark of a
+//! transcript (`<!-- $ COMMAND -->`, `<!-- refused: COMMAND -->`, `<!-- isles COMMAND -->`). File formats have
+//! languages of their own (`csv`, `conf`). Design notes and reproduction pages are not read.
 
 use crate::finding::Finding;
 use crate::tree::{File, Tree};
