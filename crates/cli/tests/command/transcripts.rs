@@ -16,6 +16,7 @@ const COLUMNS: usize = 120;
 
 const START: &str = "<!-- $ isles ";
 const REFUSED: &str = "<!-- refused: isles ";
+const PROTOCOLS: &str = "<!-- protocols of bc power, 48 places -->";
 const GOVERNORS: &str = "<!-- governors of bc power, 48 places -->";
 
 fn pages(folder: &Path) -> Vec<PathBuf> {
@@ -72,15 +73,20 @@ fn the_pages_hold_what_commands_print() {
     assert!(checked > 0, "no page has a line {START}.. -->");
 }
 
-/// A row of the table of governors: what was chosen, and what the run took.
-fn governor_row(label: &str, flags: &[&str]) -> String {
-    let scene = Scene::new("governors");
+/// The summary of `bc` on the graph `power` with 48 places of the SCC.
+fn summary_of_bc(flags: &[&str]) -> Value {
+    let scene = Scene::new("bc-power");
     let summary = scene.path("summary.json").display().to_string();
     let run =
         ["run", "bc", "--graph", "power", "--machine", "chip:scc", "--places", "48", "--summary", &summary];
     let ended = scene.run(&[&run[..], flags].concat());
     assert_eq!(ended.code, Some(0), "{flags:?}: {ended:?}");
-    let summary: Value = serde_json::from_str(&scene.result("summary.json")).unwrap();
+    serde_json::from_str(&scene.result("summary.json")).unwrap()
+}
+
+/// A row of the table of governors: what was chosen, and what the run took.
+fn governor_row(label: &str, flags: &[&str]) -> String {
+    let summary = summary_of_bc(flags);
     let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     let mut row = String::new();
     write!(
@@ -112,4 +118,22 @@ fn the_table_of_governors_is_what_runs_take() {
     let head = "| | Time | Energy | Mean | Peak |\n|---|---|---|---|---|";
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/chip/energy.md");
     write_or_compare(&page, GOVERNORS, &format!("{head}\n{}", rows.join("\n")), "transcripts::");
+}
+
+#[test]
+#[ignore = "half a minute; ./test --long transcripts"]
+fn the_table_of_protocols_is_what_runs_take() {
+    const NAMES: [&str; 6] = ["doorbell", "sections", "rcce-x10", "sockets", "ring", "rcce"];
+    let row = |label: &str, balance: &str| {
+        let seconds = |protocol: &&str| {
+            let summary = summary_of_bc(&["--protocol", protocol, "--balance", balance]);
+            let seconds = summary.pointer("/energy/span_ps").and_then(Value::as_f64).unwrap() * 1e-12;
+            format!(" {seconds:.2} |")
+        };
+        format!("| {label} |{}", NAMES.iter().map(seconds).collect::<String>())
+    };
+    let head = format!("| Sources dealt out | `{}` |\n|---|---|---|---|---|---|---|", NAMES.join("` | `"));
+    let rows = [row("by a counter", "dynamic"), row("beforehand", "static"), row("by stealing", "glb")];
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/chip/protocols/README.md");
+    write_or_compare(&page, PROTOCOLS, &format!("{head}\n{}", rows.join("\n")), "transcripts::");
 }
