@@ -1,7 +1,8 @@
 //! The rules about the pages of `docs/`: where links lead, how long sentences are, what tables of messages hold, where
-//! output comes from.
+//! output and figures come from.
 
 mod book;
+mod figure;
 mod message;
 mod output;
 mod sentence;
@@ -10,7 +11,7 @@ use crate::finding::Finding;
 use crate::tree::Tree;
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let checks: [fn(&Tree) -> Vec<Finding>; 4] =
-        [book::check, message::check, output::check, sentence::check];
+    let checks: [fn(&Tree) -> Vec<Finding>; 5] =
+        [book::check, figure::check, message::check, output::check, sentence::check];
     checks.iter().flat_map(|check| check(tree)).collect()
 }

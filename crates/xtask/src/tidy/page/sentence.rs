@@ -61,7 +61,7 @@ fn long_paragraphs(page: &File) -> Vec<Finding> {
 }
 
 /// The paragraphs and items of lists of a page, each in one line, with the number of its first line.
-fn paragraphs(page: &File) -> Vec<(usize, String)> {
+pub(super) fn paragraphs(page: &File) -> Vec<(usize, String)> {
     let mut paragraphs = vec![(1, String::new())];
     let (mut is_code, mut is_comment) = (false, false);
     for (number, line) in page.lines() {
