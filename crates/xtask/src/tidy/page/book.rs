@@ -121,7 +121,7 @@ fn listings(tree: &Tree) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FACADE, STAGES, check, listings};
+    use super::{FACADE, check, listings};
     use crate::tidy::found;
 
     const CONTENTS: (&str, &str) = ("docs/SUMMARY.md", "- [A](a.md)\n- [B](deep/b.md)\n");
