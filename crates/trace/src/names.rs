@@ -45,7 +45,7 @@ pub fn of_activities(place: PlaceId) -> String {
 }
 
 /// Prefix of the name of each track of a place's calls.
-pub const CALLS_OF: &str = "calls of place ";
+const CALLS_OF: &str = "calls of place ";
 
 /// The number of the place in the name of a track of calls.
 #[must_use]

@@ -234,7 +234,7 @@ const CROWD_MAX: u32 = 16;
 
 impl WaitPolicy {
     /// Returns `true` if places yield the processor to each other for as long as they wait.
-    pub fn waits_in_turn(self) -> bool {
+    fn waits_in_turn(self) -> bool {
         self.spin.is_zero() && self.yields > 1
     }
 
