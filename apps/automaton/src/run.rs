@@ -12,7 +12,9 @@ use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles::{Claim, Machine};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use isles_app::input;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -297,11 +299,10 @@ fn sequential(field: &Field, generations: u64) -> Vec<Sums> {
 }
 
 impl Application for Automaton {
-    const NAME: &'static str = "automaton";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str =
-        "The generations are the same at any number of places and with any exchange of edges.";
-    const UNITS: &'static str = "steps";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The generations are the same at any number of places and with any exchange of edges.",
+        ..ApplicationInfo::new("automaton", env!("CARGO_PKG_DESCRIPTION"), "steps")
+    };
     type Input = AutomatonInput;
     type Found = AutomatonFound;
 
@@ -363,7 +364,9 @@ impl Application for Automaton {
         let record = records.reduce(StripRecord::merge).await?;
         Ok((AutomatonFound::new(record, field), done))
     }
+}
 
+impl RunResult for Automaton {
     fn text(&self, found: &AutomatonFound) -> String {
         let AutomatonFound { generation, population, hash, .. } = found;
         format!("generation  {generation}\npopulation  {population}\nhash        {hash}")

@@ -7,7 +7,9 @@ use clap::{Args, value_parser};
 use isles::AggregatorOptions;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, add_done,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -41,10 +43,11 @@ pub struct HistogramFound {
 }
 
 impl Application for Histogram {
-    const NAME: &'static str = "histogram";
-    const ABOUT: &'static str =
-        "Counts into random entries of a table distributed over all places (a kernel of bale)";
-    const UNITS: &'static str = "counts";
+    const INFO: ApplicationInfo = ApplicationInfo::new(
+        "histogram",
+        "Counts into random entries of a table distributed over all places (a kernel of bale)",
+        "counts",
+    );
     type Input = Histogram;
     type Found = HistogramFound;
 
@@ -104,7 +107,9 @@ impl Application for Histogram {
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for Histogram {
     fn text(&self, found: &HistogramFound) -> String {
         format!("counts  {}\nmost    {} in one of {} entries", found.counts, found.most, found.entries)
     }

@@ -6,7 +6,9 @@ use crate::{Stream, check_room};
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, add_done,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -40,10 +42,12 @@ fn value(place: usize, at: u32) -> u64 {
 }
 
 impl Application for IndexGather {
-    const NAME: &'static str = "index-gather";
-    const ABOUT: &'static str = "Reads random entries of a table distributed over all places (a kernel \
-         of bale)";
-    const UNITS: &'static str = "reads";
+    const INFO: ApplicationInfo = ApplicationInfo::new(
+        "index-gather",
+        "Reads random entries of a table distributed over all places (a kernel \
+         of bale)",
+        "reads",
+    );
     type Input = IndexGather;
     type Found = GatherFound;
 
@@ -89,7 +93,9 @@ impl Application for IndexGather {
             WorkDone { seconds, ..WorkDone::default() },
         ))
     }
+}
 
+impl RunResult for IndexGather {
     fn text(&self, found: &GatherFound) -> String {
         format!("reads   {}", found.reads)
     }

@@ -7,7 +7,8 @@ use isles::prelude::*;
 use isles::{Claim, Machine};
 use isles_app::Failure;
 use isles_app::frame::{
-    Application, Balance, UnitKernel, UnitQueue, Verification, WorkDistributor, WorkDone, count,
+    Application, ApplicationInfo, Balance, RunResult, UnitKernel, UnitQueue, Verification, WorkDistributor,
+    WorkDone, count,
 };
 use isles_graph as graph;
 use isles_graph::rmat::Rmat;
@@ -152,10 +153,10 @@ impl BcFound {
 }
 
 impl Application for Betweenness {
-    const NAME: &'static str = "bc";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "bc uses no collectives of teams: --broadcast and --reduce change nothing.";
-    const UNITS: &'static str = "sources";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "bc uses no collectives of teams: --broadcast and --reduce change nothing.",
+        ..ApplicationInfo::new("bc", env!("CARGO_PKG_DESCRIPTION"), "sources")
+    };
     type Input = BcInput;
     type Found = BcFound;
 
@@ -229,7 +230,9 @@ impl Application for Betweenness {
         let done = WorkDone { balance, ..sources.done(started).await? };
         Ok((BcFound::of(scores), done))
     }
+}
 
+impl RunResult for Betweenness {
     fn text(&self, found: &BcFound) -> String {
         match self.top {
             0 => String::new(),

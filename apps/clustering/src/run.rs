@@ -15,7 +15,9 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::Claim;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, bar, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunMeter, RunResult, Verification, WorkDistributor, WorkDone, bar, count,
+};
 use isles_app::input;
 use isles_graph::{self as graphs, LeftOut, ReadOptions, Weights};
 use serde::{Deserialize, Serialize};
@@ -435,12 +437,12 @@ fn named(choice: &impl ValueEnum) -> String {
 }
 
 impl Application for Modularity {
-    const NAME: &'static str = "modularity";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "The moves are the same at any number of places, on any machine, with any controller and memory. --svg draws \
-         the clusters.";
-    const DRAWS_RESULT: bool = true;
-    const UNITS: &'static str = "searches";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The moves are the same at any number of places, on any machine, with any controller and memory. --svg draws \
+         the clusters.",
+        draws_result: true,
+        ..ApplicationInfo::new("modularity", env!("CARGO_PKG_DESCRIPTION"), "searches")
+    };
     type Input = ModularityInput;
     type Found = ModularityFound;
 
@@ -538,7 +540,9 @@ impl Application for Modularity {
         };
         Ok((found, done))
     }
+}
 
+impl RunResult for Modularity {
     fn text(&self, found: &ModularityFound) -> String {
         let ModularityFound { modularity, clusters, steps, moves, hash, sizes, memory, .. } = found;
         let mut text = format!(

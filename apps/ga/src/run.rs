@@ -12,7 +12,9 @@ use super::sequential;
 use clap::Args;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunMeter, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Instant;
@@ -89,11 +91,10 @@ impl GaFound {
 }
 
 impl Application for GeneticAlgorithm {
-    const NAME: &'static str = "ga";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str =
-        "With the same --islands and --random-seed the answer is the same at any number of places.";
-    const UNITS: &'static str = "generations";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "With the same --islands and --random-seed the answer is the same at any number of places.",
+        ..ApplicationInfo::new("ga", env!("CARGO_PKG_DESCRIPTION"), "generations")
+    };
     type Input = Evolution;
     type Found = GaFound;
 
@@ -134,7 +135,9 @@ impl Application for GeneticAlgorithm {
         let record = record.await?.expect("there is at least one island, and all have ended");
         Ok((GaFound::new(record, evolution), done))
     }
+}
 
+impl RunResult for GeneticAlgorithm {
     fn text(&self, found: &GaFound) -> String {
         let GaFound { generations, best, fitness, island, generation, .. } = found;
         format!(

@@ -12,7 +12,7 @@ use isles::array::check_memory;
 use isles::prelude::*;
 use isles::svm::{self, Consistency, RegionCounts, SvmArray, SvmLock};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -137,10 +137,10 @@ pub struct TableFound {
 }
 
 impl Application for Hashtable {
-    const NAME: &'static str = "hashtable";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "The digest is the same with each model and at any number of places.";
-    const UNITS: &'static str = "operations";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The digest is the same with each model and at any number of places.",
+        ..ApplicationInfo::new("hashtable", env!("CARGO_PKG_DESCRIPTION"), "operations")
+    };
     type Input = TableInput;
     type Found = TableFound;
 
@@ -186,7 +186,9 @@ impl Application for Hashtable {
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for Hashtable {
     fn text(&self, found: &TableFound) -> String {
         let TableFound { digest, entries, wrong_lookups, operation_seconds, pages, .. } = found;
         let RegionCounts { faults, pages, messages, bytes, locks, .. } = pages;

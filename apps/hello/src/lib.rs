@@ -7,7 +7,9 @@
 use clap::Args;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{
+    Application, ApplicationInfo, Balance, RunResult, Verification, WorkDistributor, WorkDone,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -26,9 +28,7 @@ pub struct Greetings {
 }
 
 impl Application for Hello {
-    const NAME: &'static str = "hello";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const UNITS: &'static str = "greetings";
+    const INFO: ApplicationInfo = ApplicationInfo::new("hello", env!("CARGO_PKG_DESCRIPTION"), "greetings");
     type Input = ();
     type Found = Greetings;
 
@@ -56,7 +56,9 @@ impl Application for Hello {
         let complete = lines.iter().zip(places()).all(|(line, place)| *line == format!("hello from {place}"));
         Ok((Greetings { complete, lines }, done))
     }
+}
 
+impl RunResult for Hello {
     fn text(&self, found: &Greetings) -> String {
         found.lines.join("\n")
     }

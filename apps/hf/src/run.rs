@@ -14,7 +14,9 @@ use clap::{Args, value_parser};
 use isles::Claim;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, Balance, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -112,9 +114,7 @@ fn convergence(text: &str) -> Result<f64, &'static str> {
 }
 
 impl Application for HartreeFock {
-    const NAME: &'static str = "hf";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const UNITS: &'static str = "units";
+    const INFO: ApplicationInfo = ApplicationInfo::new("hf", env!("CARGO_PKG_DESCRIPTION"), "units");
     type Input = HfInput;
     type Found = HfFound;
 
@@ -200,7 +200,9 @@ impl Application for HartreeFock {
         };
         Ok((found, done))
     }
+}
 
+impl RunResult for HartreeFock {
     fn text(&self, found: &HfFound) -> String {
         found.text()
     }

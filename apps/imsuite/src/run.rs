@@ -13,7 +13,9 @@ use super::ship::Ship;
 use clap::{ArgGroup, Args, value_parser};
 use isles::Claim;
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -119,10 +121,10 @@ impl ImSuiteFound {
 }
 
 impl Application for ImSuite {
-    const NAME: &'static str = "imsuite";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "Every answer is verified. It is the same at any number of places.";
-    const UNITS: &'static str = "rounds";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "Every answer is verified. It is the same at any number of places.",
+        ..ApplicationInfo::new("imsuite", env!("CARGO_PKG_DESCRIPTION"), "rounds")
+    };
     type Input = ImSuiteInput;
     type Found = ImSuiteFound;
 
@@ -168,7 +170,9 @@ impl Application for ImSuite {
         let (rounds, node_messages, calls) = (counts.rounds, counts.messages, counts.calls);
         Ok((ImSuiteFound { rounds, node_messages, calls, answers, network }, done))
     }
+}
 
+impl RunResult for ImSuite {
     fn text(&self, found: &ImSuiteFound) -> String {
         let ImSuiteFound { rounds, node_messages, calls, .. } = found;
         format!("rounds    {rounds}\nmessages  {node_messages} between nodes, {calls} of them between places")

@@ -7,7 +7,7 @@ use isles::array::check_memory;
 #[cfg(feature = "svm")]
 use isles::svm::{Consistency, RegionCounts};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -102,10 +102,10 @@ pub struct JacobiFound {
 }
 
 impl Application for Jacobi {
-    const NAME: &'static str = "jacobi";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "The digest is the same with either memory and at any number of places.";
-    const UNITS: &'static str = "sweeps";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The digest is the same with either memory and at any number of places.",
+        ..ApplicationInfo::new("jacobi", env!("CARGO_PKG_DESCRIPTION"), "sweeps")
+    };
     type Input = JacobiInput;
     type Found = JacobiFound;
 
@@ -172,7 +172,9 @@ impl Application for Jacobi {
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for Jacobi {
     fn text(&self, found: &JacobiFound) -> String {
         let mut text = format!("digest   {}\nsweeps   {:.4} s", found.digest, found.sweep_seconds);
         if let Some(pages) = &found.pages {

@@ -13,7 +13,9 @@ pub use board::{QueensBag, QueensCount, sequential};
 use clap::{Args, value_parser};
 use isles::glb::{self, Balanced, Parameters};
 use isles_app::Failure;
-use isles_app::frame::{Application, BalanceArguments, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, BalanceArguments, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -70,9 +72,7 @@ pub struct QueensFound {
 }
 
 impl Application for Queens {
-    const NAME: &'static str = "nqueens";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const UNITS: &'static str = "queens";
+    const INFO: ApplicationInfo = ApplicationInfo::new("nqueens", env!("CARGO_PKG_DESCRIPTION"), "queens");
     type Input = QueensInput;
     type Found = QueensFound;
 
@@ -94,7 +94,9 @@ impl Application for Queens {
         let Balanced { result, balance } = glb::run_with(balance, QueensBag::new(queens)).await?;
         Ok((QueensFound { solutions: result.solutions, placed: result.placed }, distributor.done_of(balance)))
     }
+}
 
+impl RunResult for Queens {
     fn text(&self, QueensFound { solutions, placed }: &QueensFound) -> String {
         format!("solutions  {solutions}\nplaced     {placed} queens")
     }

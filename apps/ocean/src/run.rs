@@ -12,7 +12,9 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::prelude::*;
 use isles::{Claim, Plan};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -241,10 +243,10 @@ impl Ocean {
 }
 
 impl Application for Ocean {
-    const NAME: &'static str = "ocean";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "All fields are bit-identical at any number of places and with any tiling.";
-    const UNITS: &'static str = "steps of tiles";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "All fields are bit-identical at any number of places and with any tiling.",
+        ..ApplicationInfo::new("ocean", env!("CARGO_PKG_DESCRIPTION"), "steps of tiles")
+    };
     type Input = OceanInput;
     type Found = OceanFound;
 
@@ -297,7 +299,9 @@ impl Application for Ocean {
         let done = meter.done(started).await?;
         Ok((OceanFound::new(input, records), done))
     }
+}
 
+impl RunResult for Ocean {
     fn text(&self, found: &OceanFound) -> String {
         let Some(last) = found.records.last() else { return String::new() };
         format!(

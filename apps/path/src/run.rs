@@ -15,7 +15,9 @@ use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles::{Claim, measured};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -116,13 +118,13 @@ fn tolerance(reach: u32, ratio: f64) -> f64 {
 }
 
 impl Application for PathPlanner {
-    const NAME: &'static str = "path";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "The route is the same at any number of places. With one place the search \
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The route is the same at any number of places. With one place the search \
          runs alone; with more, the first one distributes the dive profiles of each edge to the others. \
-         --svg draws the route.";
-    const DRAWS_RESULT: bool = true;
-    const UNITS: &'static str = "edges and dives";
+         --svg draws the route.",
+        draws_result: true,
+        ..ApplicationInfo::new("path", env!("CARGO_PKG_DESCRIPTION"), "edges and dives")
+    };
     type Input = PathInput;
     type Found = PathFound;
 
@@ -175,7 +177,9 @@ impl Application for PathPlanner {
         let found = PathFound::new(input.clone(), Some(&found));
         Ok((found, done))
     }
+}
 
+impl RunResult for PathPlanner {
     fn text(&self, found: &PathFound) -> String {
         if found.input.noop {
             return String::new();

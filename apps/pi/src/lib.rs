@@ -11,7 +11,9 @@ use clap::{Args, ValueEnum, value_parser};
 use isles::Random;
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Balance, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, Balance, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::io::{self, Write};
@@ -89,9 +91,7 @@ impl Estimate {
 }
 
 impl Application for Pi {
-    const NAME: &'static str = "pi";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const UNITS: &'static str = "batches";
+    const INFO: ApplicationInfo = ApplicationInfo::new("pi", env!("CARGO_PKG_DESCRIPTION"), "batches");
     type Input = Pi;
     type Found = Estimate;
 
@@ -140,7 +140,9 @@ impl Application for Pi {
         };
         Ok((found, done))
     }
+}
 
+impl RunResult for Pi {
     fn text(&self, Estimate { pi, .. }: &Estimate) -> String {
         format!("pi     {pi:.10}")
     }

@@ -14,7 +14,9 @@ use isles::Machine;
 use isles::pipeline::{self, Options, Pipeline, PipelineReport, RunningPipeline, StageReport};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, RunMeter, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunMeter, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -237,11 +239,10 @@ impl PipelineRun {
 }
 
 impl Application for PipelineRun {
-    const NAME: &'static str = "pipeline";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str =
-        "The tracked objects are the same on any number of cores and with any resizes.";
-    const UNITS: &'static str = "frames";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The tracked objects are the same on any number of cores and with any resizes.",
+        ..ApplicationInfo::new("pipeline", env!("CARGO_PKG_DESCRIPTION"), "frames")
+    };
     type Input = PipelineInput;
     type Found = PipelineFound;
 
@@ -345,7 +346,9 @@ impl Application for PipelineRun {
         let done = meter.done(started).await?;
         Ok((PipelineFound::new(results, report, scene), done))
     }
+}
 
+impl RunResult for PipelineRun {
     fn text(&self, found: &PipelineFound) -> String {
         let last = found.frames.last().map_or(0, |frame| frame.objects.len());
         let seen = found

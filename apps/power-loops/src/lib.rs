@@ -13,7 +13,9 @@ mod program;
 use clap::{Args, value_parser};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use program::{LoopProgram, pass_sum, pass_work};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -71,11 +73,10 @@ pub struct LoopsFound {
 }
 
 impl Application for PowerLoops {
-    const NAME: &'static str = "power-loops";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str =
-        "The power of a run is in its --summary; `isles power fit` fits a model to powers.";
-    const UNITS: &'static str = "loops";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The power of a run is in its --summary; `isles power fit` fits a model to powers.",
+        ..ApplicationInfo::new("power-loops", env!("CARGO_PKG_DESCRIPTION"), "loops")
+    };
     type Input = PowerLoops;
     type Found = LoopsFound;
 
@@ -126,7 +127,9 @@ impl Application for PowerLoops {
         }
         Ok((LoopsFound { loops: found, program }, work_done))
     }
+}
 
+impl RunResult for PowerLoops {
     fn text(&self, LoopsFound { loops, .. }: &LoopsFound) -> String {
         let masters = loops.iter().filter(|place| place.master.is_some()).count();
         let passes: u64 = loops.iter().map(|place| place.passes).sum();

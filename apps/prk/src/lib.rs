@@ -21,7 +21,7 @@ use isles::array::check_memory;
 use isles::prelude::*;
 use isles::svm::{self, Consistency, RegionCounts};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -215,9 +215,7 @@ impl Prk {
 }
 
 impl Application for Prk {
-    const NAME: &'static str = "prk";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const UNITS: &'static str = "iterations";
+    const INFO: ApplicationInfo = ApplicationInfo::new("prk", env!("CARGO_PKG_DESCRIPTION"), "iterations");
     type Input = Sizes;
     type Found = PrkFound;
 
@@ -306,7 +304,9 @@ impl Application for Prk {
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for Prk {
     fn text(&self, found: &PrkFound) -> String {
         let PrkFound { kernel_rate: rate, unit, seconds_each, .. } = found;
         let validates = if found.error < EPSILON { "Solution validates\n" } else { "" };

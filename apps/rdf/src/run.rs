@@ -14,7 +14,9 @@ use clap::builder::ArgPredicate;
 use clap::{Args, value_parser};
 use isles::Claim;
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, count};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, count,
+};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -195,11 +197,11 @@ impl Rdf {
 }
 
 impl Application for Rdf {
-    const NAME: &'static str = "rdf";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "Answers are the same at any number of places and on any machine. --verify evaluates each query once more, at one \
-         place by spareval. CONSTRUCT and DESCRIBE write N-Triples in each form.";
-    const UNITS: &'static str = "queries";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "Answers are the same at any number of places and on any machine. --verify evaluates each query once more, at one \
+         place by spareval. CONSTRUCT and DESCRIBE write N-Triples in each form.",
+        ..ApplicationInfo::new("rdf", env!("CARGO_PKG_DESCRIPTION"), "queries")
+    };
     type Input = RdfInput;
     type Found = RdfFound;
 
@@ -286,7 +288,9 @@ impl Application for Rdf {
         };
         Ok((found, done))
     }
+}
 
+impl RunResult for Rdf {
     fn text(&self, found: &RdfFound) -> String {
         let RdfFound {
             triples,

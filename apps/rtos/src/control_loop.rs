@@ -10,7 +10,7 @@ use clap::{Args, value_parser};
 use isles::hub::{HubDescription, HubKind, HubMap, HubTask, Wait};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -188,9 +188,11 @@ fn alone(steps: u32) -> BTreeMap<String, i64> {
 }
 
 impl Application for ControlLoop {
-    const NAME: &'static str = "control-loop";
-    const ABOUT: &'static str = "Sensor, controller, actuator and logger over hubs, at the places of a map";
-    const UNITS: &'static str = "steps";
+    const INFO: ApplicationInfo = ApplicationInfo::new(
+        "control-loop",
+        "Sensor, controller, actuator and logger over hubs, at the places of a map",
+        "steps",
+    );
     type Input = HubProgram<u32>;
     type Found = ControlLoopFound;
 
@@ -214,7 +216,9 @@ impl Application for ControlLoop {
         let step_us = seconds * 1e6 / f64::from(steps);
         Ok((ControlLoopFound { steps, tasks, step_us }, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for ControlLoop {
     fn text(&self, found: &ControlLoopFound) -> String {
         let lines = found.tasks.iter().map(|(name, value)| format!("{name:<10}  {value}\n"));
         lines.collect::<String>() + &format!("a step      {:.3} us", found.step_us)

@@ -11,7 +11,7 @@ use isles::hub::{HubDescription, HubId, HubKind, HubMap, HubTask, Wait};
 use isles::prelude::*;
 use isles::{Mapping, MemoryKind, Shared, SharedOptions};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -183,10 +183,11 @@ async fn receive(
 }
 
 impl Application for PortThroughput {
-    const NAME: &'static str = "port-throughput";
-    const ABOUT: &'static str =
-        "A task that sends packets to another one through a port of a distributed real-time kernel";
-    const UNITS: &'static str = "packets";
+    const INFO: ApplicationInfo = ApplicationInfo::new(
+        "port-throughput",
+        "A task that sends packets to another one through a port of a distributed real-time kernel",
+        "packets",
+    );
     type Input = HubProgram<Packets>;
     type Found = PortThroughputFound;
 
@@ -227,7 +228,9 @@ impl Application for PortThroughput {
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for PortThroughput {
     fn text(&self, found: &PortThroughputFound) -> String {
         format!("packets     {} of {} B\nthroughput  {:.2} MB/s", found.packets, found.bytes, found.mb_per_s)
     }

@@ -8,7 +8,7 @@ use clap::{Args, value_parser};
 use isles::hub::{HubDescription, HubKind, HubMap, HubTask, Wait};
 use isles::prelude::*;
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -84,10 +84,11 @@ async fn body(task: HubTask, loops: u32) -> isles::Result<Looped> {
 }
 
 impl Application for SemaphoreLoop {
-    const NAME: &'static str = "semaphore-loop";
-    const ABOUT: &'static str =
-        "Two tasks that signal each other by two semaphores, as OpenComRTOS measures its kernel";
-    const UNITS: &'static str = "loops";
+    const INFO: ApplicationInfo = ApplicationInfo::new(
+        "semaphore-loop",
+        "Two tasks that signal each other by two semaphores, as OpenComRTOS measures its kernel",
+        "loops",
+    );
     type Input = HubProgram<u32>;
     type Found = SemaphoreLoopFound;
 
@@ -122,7 +123,9 @@ impl Application for SemaphoreLoop {
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for SemaphoreLoop {
     fn text(&self, found: &SemaphoreLoopFound) -> String {
         let SemaphoreLoopFound { loop_us, switches, requests, packets, messages, .. } = found;
         format!(

@@ -7,7 +7,9 @@ use super::tree::{SAMPLES, SearchTree, TreeKind, TreeRules, TreeSize};
 use clap::{Args, value_parser};
 use isles::glb::{self, Balanced, Parameters};
 use isles_app::Failure;
-use isles_app::frame::{Application, BalanceArguments, Verification, WorkDistributor, WorkDone};
+use isles_app::frame::{
+    Application, ApplicationInfo, BalanceArguments, RunResult, Verification, WorkDistributor, WorkDone,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -73,10 +75,10 @@ impl TreeSearch {
 }
 
 impl Application for TreeSearch {
-    const NAME: &'static str = "uts";
-    const ABOUT: &'static str = env!("CARGO_PKG_DESCRIPTION");
-    const NOTE: &'static str = "The published trees are checked against their published sizes.";
-    const UNITS: &'static str = "nodes";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The published trees are checked against their published sizes.",
+        ..ApplicationInfo::new("uts", env!("CARGO_PKG_DESCRIPTION"), "nodes")
+    };
     type Input = SearchInput;
     type Found = SearchFound;
 
@@ -107,7 +109,9 @@ impl Application for TreeSearch {
         let Balanced { result: size, balance } = glb::run_with(balance, TreeBag::new(rules)).await?;
         Ok((SearchFound { size, rules }, distributor.done_of(balance)))
     }
+}
 
+impl RunResult for TreeSearch {
     fn text(&self, SearchFound { size, .. }: &SearchFound) -> String {
         let TreeSize { nodes, leaves, depth } = size;
         format!("nodes  {nodes}\nleaves {leaves}\ndepth  {depth}")

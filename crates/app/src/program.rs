@@ -2,7 +2,7 @@
 
 use crate::companion::{Companion, VERSION};
 use crate::console;
-use crate::frame::{self, Application, frame_arguments, parsed};
+use crate::frame::{self, Application, RunResult, frame_arguments, parsed};
 use crate::seeds::{self, SeedsArguments};
 use crate::ui::{UiArguments, UiPlan, UiServer};
 use crate::{Failure, PlaceArguments, usage};
@@ -15,10 +15,10 @@ use std::process::ExitCode;
 pub(crate) const CHECK: &str = "check";
 
 /// The `main` of an application's program.
-pub fn main<A: Application>() -> ExitCode {
-    isles::name_package(Companion::application(A::NAME).package());
+pub fn main<A: RunResult>() -> ExitCode {
+    isles::name_package(Companion::application(A::INFO.name).package());
     isles::serve_if_joined();
-    let matches = match usage::matches(&command(own_command::<A>(), A::ABOUT), std::env::args_os()) {
+    let matches = match usage::matches(&command(own_command::<A>(), A::INFO.about), std::env::args_os()) {
         Ok(matches) => matches,
         Err(code) => return code,
     };
@@ -34,7 +34,7 @@ pub fn main<A: Application>() -> ExitCode {
 
 /// Returns the command with the arguments of the application alone.
 fn own_command<A: Application>() -> Command {
-    A::augment_args(Command::new(A::NAME)).after_help(A::NOTE)
+    A::augment_args(Command::new(A::INFO.name)).after_help(A::INFO.note)
 }
 
 /// Returns the command of the program: the arguments of `own`, and those of all programs.
@@ -71,7 +71,7 @@ fn exit_with_parent() -> Result<(), Failure> {
 ///
 /// # Errors
 /// It did not begin.
-fn execute<A: Application>(matches: &ArgMatches) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
+fn execute<A: RunResult>(matches: &ArgMatches) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
     if matches.get_flag(CHECK) {
         return Ok((print_reads(parsed::<A>(matches)?.reads()), None));
     }
@@ -87,7 +87,7 @@ fn execute<A: Application>(matches: &ArgMatches) -> Result<(Result<(), Failure>,
     }
     launch.check_tape()?;
     let server = ui.map(UiPlan::start).transpose()?;
-    Ok((frame::run::<A>(matches, launch, &typed(A::NAME)), server))
+    Ok((frame::run::<A>(matches, launch, &typed(A::INFO.name)), server))
 }
 
 /// Prints the files that will be read, a line each.

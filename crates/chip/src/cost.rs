@@ -28,7 +28,7 @@ pub struct Clocks {
 
 impl Clocks {
     /// The same chip with the core at another rate.
-    pub const fn with_core(self, core: Rate) -> Self {
+    pub(crate) const fn with_core(self, core: Rate) -> Self {
         Self { core, ..self }
     }
 }

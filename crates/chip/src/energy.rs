@@ -48,7 +48,7 @@ impl VoltageTable {
     }
 
     /// The fastest rate at all.
-    pub fn rate_max(&self) -> Option<Rate> {
+    pub(crate) fn rate_max(&self) -> Option<Rate> {
         self.steps.last().map(|step| step.rate)
     }
 }

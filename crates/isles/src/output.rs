@@ -179,7 +179,7 @@ impl Destination {
     }
 
     /// Returns `true` if output written to one would be lost or torn in the other.
-    pub fn is_same_as(&self, other: &Destination) -> bool {
+    fn is_same_as(&self, other: &Destination) -> bool {
         match (self, other) {
             (Destination::Standard, Destination::Standard) => true,
             (Destination::File { path: one, .. }, Destination::File { path: other, .. }) => {

@@ -16,7 +16,7 @@ use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable, ManagedJob};
 use isles::Launch;
 use isles::prelude::*;
-use isles_protocol::job::{CoreLoad, JobState, JobVerb, Policy};
+use isles_protocol::job::{CoreLoad, JobState, Policy};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -355,14 +355,13 @@ impl JobServer {
 
     fn order(&self, id: u64, order: JobOrder) -> Result<JobReply, Refusal> {
         let mut scores = Vec::new();
-        let tell = |verb| self.state.borrow_mut().table.apply_verb(id, verb);
         match order {
             JobOrder::Start { at } => return self.start(id, at),
             JobOrder::Move { to } => self.move_job(id, to, &mut scores)?,
-            JobOrder::Pause => tell(JobVerb::Pause)?,
-            JobOrder::Resume => tell(JobVerb::Resume)?,
-            JobOrder::Checkpoint => tell(JobVerb::Checkpoint)?,
-            JobOrder::Kill => tell(JobVerb::Kill)?,
+            JobOrder::Pause | JobOrder::Resume | JobOrder::Checkpoint | JobOrder::Kill => {
+                let verb = order.verb().expect("the order is a step of the job's state");
+                self.state.borrow_mut().table.apply_verb(id, verb)?;
+            }
             JobOrder::Duplicate => {
                 let copy = self.change_and_save(|table| table.duplicate(id))?;
                 return self.job(copy, scores);

@@ -192,7 +192,7 @@ impl ControlWords {
 }
 
 /// The function that the library asks the model with.
-pub type PortFunction = extern "C" fn(*mut c_void, *const PortRequest) -> u64;
+type PortFunction = extern "C" fn(*mut c_void, *const PortRequest) -> u64;
 
 /// `struct machine`.
 #[repr(C)]

@@ -120,7 +120,7 @@ pub fn connect_all(
 }
 
 /// A message that has arrived.
-pub type SocketMessage = ([u8; 16], Vec<u8>);
+type SocketMessage = ([u8; 16], Vec<u8>);
 
 /// The connection to another place.
 pub struct Connection {

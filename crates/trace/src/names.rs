@@ -45,18 +45,18 @@ pub fn of_activities(place: PlaceId) -> String {
 }
 
 /// Prefix of the name of each track of a place's calls.
-pub const CALLS_OF: &str = "calls of place ";
+const CALLS_OF: &str = "calls of place ";
 
 /// The number of the place in the name of a track of calls.
 #[must_use]
-pub fn place_of_calls(track: &str) -> Option<u32> {
+pub(crate) fn place_of_calls(track: &str) -> Option<u32> {
     let digits = track.strip_prefix(CALLS_OF)?;
     digits.split(',').next()?.parse().ok()
 }
 
 /// The number of the place in the name of a thread: `place 3`, or on a chip `core 5, place 3`.
 #[must_use]
-pub fn place_of_thread(thread: &str) -> Option<u32> {
+pub(crate) fn place_of_thread(thread: &str) -> Option<u32> {
     let (_, number) = thread.rsplit_once("place ")?;
     number.parse().ok()
 }

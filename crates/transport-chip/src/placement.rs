@@ -164,7 +164,7 @@ impl CoreMap {
     }
 
     /// Returns the number of cores of the chip.
-    pub fn chip_cores(&self) -> u32 {
+    pub(crate) fn chip_cores(&self) -> u32 {
         self.places.len() as u32
     }
 

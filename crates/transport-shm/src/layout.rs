@@ -134,7 +134,7 @@ impl Geometry {
     ///
     /// A ring has room for hundreds of tickets, which says nothing about the memory behind them. A longer block goes
     /// when no other of its class lies there.
-    pub fn credit_bytes(&self) -> u64 {
+    pub(crate) fn credit_bytes(&self) -> u64 {
         CREDIT_RINGS * self.data_bytes
     }
 
@@ -327,12 +327,12 @@ impl Layout {
     /// Bytes at the start that have pages from the beginning: header, place blocks, words, credit lines.
     ///
     /// 64 KiB a place at 256 places. What follows, rings, arenas and regions, is reserved as it is first used.
-    pub fn reserved_bytes(&self) -> u64 {
+    pub(crate) fn reserved_bytes(&self) -> u64 {
         self.rings_start
     }
 
     /// Offset of the [`PlaceBlock`] of `place`.
-    pub fn place_block(&self, place: PlaceId) -> u64 {
+    pub(crate) fn place_block(&self, place: PlaceId) -> u64 {
         PAGE_BYTES + u64::from(self.checked(place)) * PLACE_BLOCK_BYTES
     }
 

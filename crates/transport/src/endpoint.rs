@@ -376,7 +376,7 @@ pub trait SpanSink {
     fn end_span(&self, span: SpanId);
 
     /// Adds `by` to the counter `name` of this place, which starts at 0. A sink that draws no counters ignores it.
-    fn add_count(&self, _name: &'static str, _by: u64) {}
+    fn add_count(&self, name: &'static str, by: u64);
 }
 
 /// Memory that a place shares with others, not necessarily with all: words for flags and counts, and regions.

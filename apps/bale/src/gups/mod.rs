@@ -14,7 +14,9 @@ use isles::array::Blocks;
 use isles::prelude::*;
 use isles::{AggregatorOptions, ItemRoute, Torus, memory};
 use isles_app::Failure;
-use isles_app::frame::{Application, Verification, WorkDistributor, WorkDone, add_done};
+use isles_app::frame::{
+    Application, ApplicationInfo, RunResult, Verification, WorkDistributor, WorkDone, add_done,
+};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -206,12 +208,15 @@ impl Gups {
 }
 
 impl Application for Gups {
-    const NAME: &'static str = "gups";
-    const ABOUT: &'static str =
-        "HPCC RandomAccess: updates of random entries of a table distributed over all places";
-    const NOTE: &'static str = "The table is verified in each run, except with --no-check; the rules \
-         allow 1 % of errors, this check allows none.";
-    const UNITS: &'static str = "updates";
+    const INFO: ApplicationInfo = ApplicationInfo {
+        note: "The table is verified in each run, except with --no-check; the rules \
+         allow 1 % of errors, this check allows none.",
+        ..ApplicationInfo::new(
+            "gups",
+            "HPCC RandomAccess: updates of random entries of a table distributed over all places",
+            "updates",
+        )
+    };
     type Input = GupsInput;
     type Found = GupsFound;
 
@@ -331,7 +336,9 @@ impl Application for Gups {
         };
         Ok((found, WorkDone { seconds, ..WorkDone::default() }))
     }
+}
 
+impl RunResult for Gups {
     fn text(&self, found: &GupsFound) -> String {
         let filled = found.hops as f64 / found.buckets.max(1) as f64;
         let errors = match found.errors {

@@ -20,7 +20,7 @@ use fixed_point::{FixedPointSums, mean};
 use serde::{Deserialize, Serialize};
 
 /// Quartets that cannot add more than this to any element are left out, in hartree.
-pub const NEGLIGIBLE: f64 = 1e-13;
+const NEGLIGIBLE: f64 = 1e-13;
 
 /// The functions of a molecule: all that a place needs to know of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ pub enum GraphFamily {
 }
 
 /// All families, as they are named on the command line.
-pub const FAMILIES: [(GraphFamily, &str); 5] = [
+const FAMILIES: [(GraphFamily, &str); 5] = [
     (GraphFamily::SparseMax, "sparse-max"),
     (GraphFamily::SparseMin, "sparse-min"),
     (GraphFamily::Ring, "ring"),

@@ -144,7 +144,7 @@ impl Dictionary {
     }
 
     /// Same as [`Dictionary::intern`], if the hash of the term is known.
-    pub fn intern_hashed(&mut self, term: &[u8], hash: u64) -> u32 {
+    fn intern_hashed(&mut self, term: &[u8], hash: u64) -> u32 {
         if let Some(index) = self.find_in(self.mapped.slots, term, hash) {
             return index;
         }

@@ -156,11 +156,6 @@ impl Store {
         found.ok().map(|position| &self.predicates[position])
     }
 
-    /// All predicates, by number.
-    pub fn predicates(&self) -> &[Predicate] {
-        &self.predicates
-    }
-
     /// Returns the number of triples whose object another place owns.
     pub fn foreign_objects(&self) -> usize {
         self.predicates.iter().map(|predicate| predicate.foreign_objects).sum()

@@ -92,11 +92,6 @@ pub fn decode(bytes: &[u8]) -> Term {
     }
 }
 
-/// Returns `true` if the bytes are those of an IRI.
-pub fn is_iri(bytes: &[u8]) -> bool {
-    bytes.first() == Some(&IRI)
-}
-
 /// A hash of the bytes of a term, the same in each process and each version of this program.
 ///
 /// The lower half chooses the place, the upper half the slot in its dictionary.

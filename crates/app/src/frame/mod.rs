@@ -1,4 +1,5 @@
-//! The frame of all applications: an [`Application`] is arguments, kernel and verification, the rest is here.
+//! The frame of all applications: an [`Application`] is arguments and kernel, a [`RunResult`] what is made
+//! of its result; the rest is here.
 //!
 //! The frame checks before the run that results can be written, says what runs where, deals out the work and tells how
 //! far it is, times it, tells the result to people, writes JSON and CSV, and says in one line what the result was
@@ -34,22 +35,33 @@ use std::sync::{Arc, OnceLock};
 use steps::ProgressReporter;
 use task_balance::steals_text;
 
-/// An application of the suite. The type holds its own arguments; those of places, machine and files are the frame's.
-pub trait Application: Args + 'static {
+/// Name and texts of an application.
+#[derive(Clone, Copy, Debug)]
+pub struct ApplicationInfo {
     /// Its name on the command line.
-    const NAME: &'static str;
-
+    pub name: &'static str,
     /// One line that says what it computes.
-    const ABOUT: &'static str;
-
+    pub about: &'static str,
     /// The last line of its help.
-    const NOTE: &'static str = "";
-
-    /// `true` if `--svg` draws the result, by [`Application::write_picture`], instead of where the time went.
-    const DRAWS_RESULT: bool = false;
-
+    pub note: &'static str,
     /// Name of the units of its work, in the plural.
-    const UNITS: &'static str;
+    pub units: &'static str,
+    /// `true` if `--svg` draws the result, by [`RunResult::write_picture`], instead of where the time went.
+    pub draws_result: bool,
+}
+
+impl ApplicationInfo {
+    /// An application without a note, whose result is not drawn.
+    pub const fn new(name: &'static str, about: &'static str, units: &'static str) -> ApplicationInfo {
+        ApplicationInfo { name, about, note: "", units, draws_result: false }
+    }
+}
+
+/// The computation of an application of the suite. The type holds its own arguments; those of places, machine and files
+/// are the frame's.
+pub trait Application: Args + 'static {
+    /// Its name and texts.
+    const INFO: ApplicationInfo;
 
     /// Input that is there before any place starts; its fields are in `run` of the JSON document.
     type Input: Serialize + 'static;
@@ -59,7 +71,7 @@ pub trait Application: Args + 'static {
 
     /// Returns the name of the files of this run.
     fn run_name(&self) -> String {
-        Self::NAME.to_owned()
+        Self::INFO.name.to_owned()
     }
 
     /// The files that it will read.
@@ -97,7 +109,10 @@ pub trait Application: Args + 'static {
         input: Self::Input,
         distributor: WorkDistributor,
     ) -> impl Future<Output = isles::Result<(Self::Found, WorkDone)>> + 'static;
+}
 
+/// The output of an [`Application`]: text, files and verification of its result.
+pub trait RunResult: Application {
     /// The result, for people; no line feed at its end.
     fn text(&self, found: &Self::Found) -> String;
 
@@ -121,7 +136,7 @@ pub trait Application: Args + 'static {
         Vec::new()
     }
 
-    /// Writes the picture that `flag` asks for, one of [`Application::pictures`].
+    /// Writes the picture that `flag` asks for, one of [`RunResult::pictures`].
     ///
     /// # Errors
     /// `out` returns an error.
@@ -141,7 +156,7 @@ pub struct WorkDistributor {
 impl WorkDistributor {
     /// One for [`Application`] `A`, which does not ask what each place did.
     pub fn plain<A: Application>() -> WorkDistributor {
-        WorkDistributor { what: A::UNITS, reports_shares: false }
+        WorkDistributor { what: A::INFO.units, reports_shares: false }
     }
 
     /// Starts the phase `name` of the run, such as "check", which lasts until the next one starts or the run ends. Its
@@ -201,11 +216,14 @@ impl Drop for WorkDistributor {
 }
 
 /// Returns the text about a result at the end of its run, for people.
-fn report_text<A: Application>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
+fn report_text<A: RunResult>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
     // The loopback has a time of its own, in which computing takes none.
     let is_by_one_clock = machine != Machine::Loopback;
-    let shares =
-        if work.shares.is_empty() { String::new() } else { work.table(A::UNITS, is_by_one_clock) + "\n" };
+    let shares = if work.shares.is_empty() {
+        String::new()
+    } else {
+        work.table(A::INFO.units, is_by_one_clock) + "\n"
+    };
     let steals = work.balance.as_ref().map_or(String::new(), |balance| steals_text(balance) + "\n\n");
     let (seconds, speed) = (duration(work.seconds), app.speed(found, work.seconds));
     let mut result = app.text(found);
@@ -265,7 +283,7 @@ pub(crate) fn parsed<T: FromArgMatches>(matches: &ArgMatches) -> Result<T, Failu
 ///
 /// # Errors
 /// [`Failure`], which also says the exit code.
-pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &str) -> Result<(), Failure> {
+pub(crate) fn run<A: RunResult>(matches: &ArgMatches, launch: Launch, typed: &str) -> Result<(), Failure> {
     let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
     app.check_machine(launch.chosen_machine())?;
     let outputs = Outputs::check(&app.run_name(), &outputs, &app.pictures(), &launch)?;
@@ -277,7 +295,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     // On a chip asking for shares would be part of the prediction; its report says more.
     let reports_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
     let machine = launch.chosen_machine();
-    let distributor = WorkDistributor { what: A::UNITS, reports_shares };
+    let distributor = WorkDistributor { what: A::INFO.units, reports_shares };
     let found = Rc::new(RefCell::new(None));
     let (place, app) = (Rc::clone(&found), Rc::new(app));
     let shown = Rc::clone(&app);
@@ -299,7 +317,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
     let phase = verify.then(|| console::PhaseLine::begin("verification"));
     let verification = app.verify(&found, verify)?.or_else(|| verify.then(Verification::impossible));
     drop(phase);
-    let run = RunHeader { app: A::NAME, facts: &facts, settings, shares: &work.shares };
+    let run = RunHeader { app: A::INFO.name, facts: &facts, settings, shares: &work.shares };
     let (verification, balance) = (verification.as_ref(), work.balance.as_ref());
     let document = Document { run, verification, balance, result: &found };
     let json = serde_json::to_string(&document).map_err(|fault| Failure::Ended(fault.to_string()))? + "\n";
@@ -309,7 +327,7 @@ pub(crate) fn run<A: Application>(matches: &ArgMatches, launch: Launch, typed: &
         text: &format!("{text}\nmoved  {}", facts.moved()),
         json: &json,
         csv: &|out| app.write_csv(&found, out),
-        drawn: (!A::DRAWS_RESULT).then_some(drawn),
+        drawn: (!A::INFO.draws_result).then_some(drawn),
         picture: &|flag, out| app.write_picture(flag, &found, out),
         verification,
         has_run_files: unwritten.is_empty(),

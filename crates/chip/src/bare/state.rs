@@ -245,7 +245,7 @@ impl BareState {
     }
 
     /// Lets a core go on at `time`.
-    pub fn resume_at(&mut self, core: CoreId, time: Picoseconds) {
+    pub(crate) fn resume_at(&mut self, core: CoreId, time: Picoseconds) {
         let key = self.next_key(core, time);
         self.queue.set(core.0, key);
     }
@@ -253,7 +253,7 @@ impl BareState {
     /// Lets the core that runs go on at `time`; at once, with that time as the present, if no event comes before.
     /// Returns whether it does.
     #[inline]
-    pub fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
+    pub(crate) fn resume_or_pass(&mut self, core: CoreId, time: Picoseconds) -> bool {
         let key = self.next_key(core, time);
         let is_next = self.queue.first().is_none_or(|(first, _)| key < first);
         match is_next {
@@ -293,21 +293,21 @@ impl BareState {
     }
 
     /// Returns the end of a read, begun at `start`, now or later, of a line of the buffer of `of`.
-    pub fn read_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
+    pub(crate) fn read_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
         let span = self.times(core).line.read;
         self.transfer(core, span, start, (from, to), from)
     }
 
     /// Returns the end of a write, begun at `start`, now or later, of a line into the buffer of `of`.
-    pub fn write_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
+    pub(crate) fn write_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
         let span = self.times(core).line.gap;
         self.transfer(core, span, start, (from, to), to)
     }
 
     /// Returns the end of a write, begun now, of a register of the interrupt controller.
-    pub fn register_end(&mut self, core: CoreId) -> Picoseconds {
+    pub(crate) fn register_end(&mut self, core: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.port_tile);
         self.now + self.times(core).register.over(hops)
     }
@@ -318,7 +318,7 @@ impl BareState {
     }
 
     /// Returns the end of an access, begun now, to the test-and-set register of `of`.
-    pub fn test_and_set_end(&self, core: CoreId, of: CoreId) -> Picoseconds {
+    pub(crate) fn test_and_set_end(&self, core: CoreId, of: CoreId) -> Picoseconds {
         let hops = self.topology.hops(self.tile(core), self.tile(of));
         self.now + self.times(core).register.over(hops)
     }
@@ -333,13 +333,13 @@ impl BareState {
     }
 
     /// A line has arrived in the buffer of `of`; who looks there sees it with the first look that begins from now on.
-    pub fn set_line(&mut self, of: CoreId, line: u32, content: Line) {
+    pub(crate) fn set_line(&mut self, of: CoreId, line: u32, content: Line) {
         self.core_state(of).buffer[line as usize] = content;
         self.touch_line(of, line);
     }
 
     /// The same for a line whose content is kept elsewhere.
-    pub fn touch_line(&mut self, of: CoreId, line: u32) {
+    pub(crate) fn touch_line(&mut self, of: CoreId, line: u32) {
         let now = self.now;
         let core_state = self.core_state(of);
         if let Some(watch) = core_state.watch.as_ref().filter(|watch| watch.lines.contains(&line)) {
@@ -363,7 +363,7 @@ impl BareState {
     }
 
     /// Lets a core look again and again, each time for `period`, until something is written into whatever buffer.
-    pub fn watch_anywhere(&mut self, core: CoreId, period: Picoseconds) {
+    pub(crate) fn watch_anywhere(&mut self, core: CoreId, period: Picoseconds) {
         let since = self.now;
         self.anywhere += 1;
         let watch = FlagWait { since, period, lines: 0..0, anywhere: true, interruptible: false };
@@ -401,7 +401,7 @@ impl BareState {
     }
 
     /// Returns the time that a core which asks now for the registers of the interrupt controller waits for others.
-    pub fn registers_wait(&mut self) -> Picoseconds {
+    pub(crate) fn registers_wait(&mut self) -> Picoseconds {
         let now = self.now;
         self.interrupts.as_mut().map_or(Picoseconds::ZERO, |port| port.wait(now))
     }
@@ -417,7 +417,7 @@ impl BareState {
 
     /// Begins a read of a private line at this level. Returns the time it takes at the core, or `None` if the core
     /// waits for its controller.
-    pub fn begin_load(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
+    pub(crate) fn begin_load(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
             // The copy that was measured had its private lines there: it is in the times of the buffer's lines.
             Level::First => Some(Picoseconds::ZERO),
@@ -430,7 +430,7 @@ impl BareState {
     }
 
     /// The same for a write.
-    pub fn begin_store(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
+    pub(crate) fn begin_store(&mut self, core: CoreId, level: Level) -> Option<Picoseconds> {
         match level {
             Level::First => Some(Picoseconds::ZERO),
             Level::Second => Some(self.times(core).second_store * WORDS),
@@ -442,25 +442,25 @@ impl BareState {
     }
 
     /// A written line goes back to memory.
-    pub fn begin_write_back(&mut self, core: CoreId) {
+    pub(crate) fn begin_write_back(&mut self, core: CoreId) {
         self.begin_own_job(core, self.times(core).cached.gap, 1);
     }
 
     /// A core reads a line of the shared memory behind a controller.
-    pub fn begin_shared_read(&mut self, core: CoreId, controller: ControllerId) {
+    pub(crate) fn begin_shared_read(&mut self, core: CoreId, controller: ControllerId) {
         self.begin_job(core, controller.0 as usize, self.times(core).through.read, 1);
     }
 
     /// The same for a write, which is written through.
-    pub fn begin_shared_write(&mut self, core: CoreId, controller: ControllerId) {
+    pub(crate) fn begin_shared_write(&mut self, core: CoreId, controller: ControllerId) {
         self.begin_job(core, controller.0 as usize, self.times(core).through.gap, 1);
     }
 
-    pub fn shared_line(&self, controller: ControllerId, line: u64) -> Line {
+    pub(crate) fn shared_line(&self, controller: ControllerId, line: u64) -> Line {
         self.controllers[controller.0 as usize].shared.get(&line).copied().unwrap_or([0; LINE_BYTES])
     }
 
-    pub fn set_shared_line(&mut self, controller: ControllerId, line: u64, content: Line) {
+    pub(crate) fn set_shared_line(&mut self, controller: ControllerId, line: u64, content: Line) {
         self.controllers[controller.0 as usize].shared.insert(line, content);
     }
 
@@ -527,7 +527,7 @@ impl PrivateMemory {
     }
 
     /// Sets the content of a line.
-    pub fn set_line(&mut self, line: u64, content: Line) {
+    pub(crate) fn set_line(&mut self, line: u64, content: Line) {
         self.lines.insert(line, content);
     }
 }

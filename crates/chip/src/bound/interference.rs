@@ -77,14 +77,14 @@ impl Interference {
     }
 
     /// `core` may write lines into the message buffer of `of`.
-    pub fn add_write(&mut self, core: CoreId, of: CoreId) {
+    pub(crate) fn add_write(&mut self, core: CoreId, of: CoreId) {
         let (here, there) = (self.tile(core), self.tile(of));
         self.add_route(core, here, there);
         self.ports[there.0 as usize] |= 1 << core.0;
     }
 
     /// `core` may access the memory behind its own controller.
-    pub fn add_memory(&mut self, core: CoreId) {
+    pub(crate) fn add_memory(&mut self, core: CoreId) {
         let (controller, _) = self.memory_of(core);
         self.add_controller(core, controller);
     }

@@ -11,7 +11,7 @@ pub const CONTROL_LOOP: u32 = 4;
 /// Cycles that the kernel of hubs takes for a request or a reply: a packet, 261, and a switch, 131.
 ///
 /// The costs of OpenComRTOS on the SCC as calibrated in `docs/hubs.md`.
-pub const HUB_PACKET_CYCLES: u64 = 261 + 131;
+const HUB_PACKET_CYCLES: u64 = 261 + 131;
 
 /// The line that data begins at.
 const DATA: u64 = 0;

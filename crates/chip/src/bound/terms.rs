@@ -84,7 +84,7 @@ impl Terms {
 
     /// The same time, all of it as one kind.
     #[must_use]
-    pub fn all_as(self, term: Term) -> Terms {
+    pub(crate) fn all_as(self, term: Term) -> Terms {
         Terms::of(term, self.total())
     }
 }

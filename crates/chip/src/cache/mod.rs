@@ -101,7 +101,7 @@ impl Cache {
     }
 
     /// Forgets all lines from `first` on, written or not.
-    pub fn discard_from(&mut self, first: u64) {
+    pub(crate) fn discard_from(&mut self, first: u64) {
         for way in self.sets.iter_mut().flat_map(|set| &mut set.ways) {
             if way.is_some_and(|way| way.line >= first) {
                 *way = None;

@@ -66,7 +66,7 @@ impl Chip {
     }
 
     /// Returns the kind of its cores.
-    pub fn core_kind(&self) -> &str {
+    pub(crate) fn core_kind(&self) -> &str {
         &self.core_kind
     }
 

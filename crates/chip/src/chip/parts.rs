@@ -235,7 +235,7 @@ pub struct Memory {
 
 impl Chip {
     /// Returns `true` if each tile has a memory of its own, behind a controller of its own.
-    pub fn has_memory_at_each_tile(&self) -> bool {
+    pub(crate) fn has_memory_at_each_tile(&self) -> bool {
         self.memory.controllers == Controllers::EachTile
     }
 

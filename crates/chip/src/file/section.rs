@@ -43,7 +43,7 @@ impl<'t> Findings<'t> {
     }
 
     /// The faults in the order of their lines.
-    pub fn into_faults(mut self) -> Vec<Fault> {
+    pub(crate) fn into_faults(mut self) -> Vec<Fault> {
         self.faults.sort_by_key(|fault| fault.line);
         self.faults
     }
@@ -161,7 +161,7 @@ impl<'t> Section<'t> {
     }
 
     /// A section inside of this one, which must be there.
-    pub fn required_child(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<Self> {
+    pub(crate) fn required_child(&mut self, findings: &mut Findings<'_>, key: &str) -> Option<Self> {
         if !self.has(key) {
             self.missing(findings, key, &format!("a section [{}]", self.path(key)));
         }
@@ -235,7 +235,7 @@ impl<'t> Section<'t> {
     }
 
     /// A word that must be there.
-    pub fn required_text(
+    pub(crate) fn required_text(
         &mut self,
         findings: &mut Findings<'_>,
         key: &str,
@@ -275,7 +275,7 @@ impl<'t> Section<'t> {
     }
 
     /// A constant, if it is there; where it stands with it.
-    pub fn constant_at<T>(
+    pub(crate) fn constant_at<T>(
         &mut self,
         findings: &mut Findings<'_>,
         key: &str,

@@ -72,7 +72,7 @@ impl Dimension {
 }
 
 /// Allowed form of a cost.
-pub const COST_ALLOWED: &str = "a sum of times (ps, ns, us, ms, s) and cycles of core, mesh or memory, \
+pub(crate) const COST_ALLOWED: &str = "a sum of times (ps, ns, us, ms, s) and cycles of core, mesh or memory, \
      each once or for each hop, such as \"105 ns + 5 ns/hop\" or \"45 cycles of core + 8 cycles/hop of mesh\"";
 
 /// A decimal number without sign, exact: `digits / 10^places`.
@@ -292,7 +292,7 @@ pub enum Band {
 }
 
 /// Allowed forms of an error.
-pub const BAND_ALLOWED: &str =
+pub(crate) const BAND_ALLOWED: &str =
     "\"exact\", per cent such as \"5 %\", a quantity such as \"5 ns\", \"factor 9\" or \"unknown\"";
 
 /// An error of a constant that is measured in `kinds`.

@@ -48,7 +48,8 @@ pub enum Policy {
 }
 
 /// Names of the policies, for messages.
-pub const POLICIES: &str = "fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS such as capped:60W";
+pub(crate) const POLICIES: &str =
+    "fixed, fixed:DIVIDER, on-demand, phase-aware, capped:WATTS such as capped:60W";
 
 /// Allowed powers of a cap, for messages.
 const CAPS: &str = "a power with its unit, such as capped:60W or capped:800mW";

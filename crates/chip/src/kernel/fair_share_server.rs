@@ -63,7 +63,7 @@ impl FairShareServer {
 
     /// Returns the end of the next job, if no further client comes before; of jobs that end together, the first that
     /// came.
-    pub fn next_end(&self) -> Option<(Picoseconds, JobId)> {
+    pub(crate) fn next_end(&self) -> Option<(Picoseconds, JobId)> {
         let clients = self.clients.len() as u64;
         let end = |client: &Client| {
             let rest = (client.left * client.pace(clients)).div_ceil(1 << FRACTION_BITS);
@@ -73,7 +73,7 @@ impl FairShareServer {
     }
 
     /// Lets the next job end; when it does, and which it is.
-    pub fn end_next(&mut self) -> Option<(Picoseconds, JobId)> {
+    pub(crate) fn end_next(&mut self) -> Option<(Picoseconds, JobId)> {
         let (at, id) = self.next_end()?;
         self.advance(at);
         self.clients.retain(|client| client.id != id);

@@ -124,11 +124,6 @@ impl Topology {
         self.tiles() * self.cores_per_tile
     }
 
-    /// Returns `true` if there is such a core.
-    pub const fn has_core(&self, core: CoreId) -> bool {
-        core.0 < self.cores()
-    }
-
     /// The tile of a core of this chip.
     #[inline]
     pub const fn tile_of(&self, core: CoreId) -> TileId {
@@ -136,13 +131,13 @@ impl Topology {
     }
 
     /// The cores of a tile of this chip.
-    pub fn cores_of(&self, tile: TileId) -> impl Iterator<Item = CoreId> + use<> {
+    pub(crate) fn cores_of(&self, tile: TileId) -> impl Iterator<Item = CoreId> + use<> {
         let first = tile.0 * self.cores_per_tile;
         (first..first + self.cores_per_tile).map(CoreId)
     }
 
     /// The tile at these coordinates, if they are on the grid.
-    pub fn tile_at(&self, at: Coordinates) -> Option<TileId> {
+    pub(crate) fn tile_at(&self, at: Coordinates) -> Option<TileId> {
         let [columns, rows, _] = self.extent;
         let inside = at.iter().zip(self.extent).all(|(at, end)| *at < end);
         inside.then(|| TileId((at[2] * rows + at[1]) * columns + at[0]))

@@ -140,7 +140,7 @@ proptest! {
         let tile = tiles[0];
         prop_assert_eq!(topology.tile_at(topology.coordinates(tile)), Some(tile));
         for core in topology.cores_of(tile) {
-            prop_assert!(topology.has_core(core));
+            prop_assert!(core.0 < topology.cores());
             prop_assert_eq!(topology.tile_of(core), tile);
         }
     }

@@ -2,15 +2,18 @@
 
 #![forbid(unsafe_code)]
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{
+    Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, value_parser,
+};
 use isles::{Machine, setting};
 use isles_app::companion::{JOBS, VERSION};
 use isles_app::ui::UiArguments;
 use isles_app::usage::{self, outcome};
 use isles_app::{CommandArguments, Failure, PlaceArguments, console};
 use isles_jobs::{
-    Caller, CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, OrderInfo,
-    Refusal, Runnable, Store, ask, end, offer, serve, steers_text,
+    Caller, CoreView, JobOrder, JobReply, JobRequest, JobServerOptions, JobSpec, JobView, KINDS, ORDERS,
+    OrderInfo, Refusal, Runnable, Store, ask, end, offer, serve, steers_text,
 };
 use isles_protocol::job::{JobState, Policy};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -104,9 +107,64 @@ struct NewJob {
     words: Vec<String>,
 }
 
-/// The help of an order, as the table of orders has it.
-fn about(order: &str) -> &'static str {
-    OrderInfo::of_name(order).map_or("", |order| order.about)
+/// An order to a job that exists: a command for each row of the table of orders, but for `start`, which may also create
+/// a job.
+struct OrderCommand {
+    job: u64,
+    order: JobOrder,
+}
+
+impl OrderCommand {
+    fn rows() -> impl Iterator<Item = &'static OrderInfo> {
+        ORDERS.iter().filter(|row| !matches!(row.order, JobOrder::Start { .. }))
+    }
+
+    fn command(row: &OrderInfo) -> Command {
+        let job = Arg::new("job")
+            .value_name("JOB")
+            .help("Number of the job")
+            .required(true)
+            .value_parser(value_parser!(u64));
+        let command = Command::new(row.name).about(row.about).arg(job);
+        command.args(row.place.map(|(flag, help)| {
+            Arg::new(flag).long(flag).help(help).value_name("PLACE").value_parser(value_parser!(usize))
+        }))
+    }
+}
+
+impl Subcommand for OrderCommand {
+    fn augment_subcommands(command: Command) -> Command {
+        OrderCommand::rows().fold(command, |command, row| command.subcommand(OrderCommand::command(row)))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        OrderCommand::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        OrderCommand::rows().any(|row| row.name == name)
+    }
+}
+
+impl FromArgMatches for OrderCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<OrderCommand, clap::Error> {
+        let said = matches.subcommand().and_then(|(name, own)| Some((OrderInfo::of_name(name)?, own)));
+        let (row, own) = said.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        let job = own.get_one("job").copied();
+        let job = job.ok_or_else(|| clap::Error::new(ErrorKind::MissingRequiredArgument))?;
+        let place = row.place.and_then(|(flag, _)| own.get_one(flag).copied());
+        Ok(OrderCommand { job, order: row.order.with_place(place) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = OrderCommand::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The help of `start`, as the table of orders has it.
+fn about_start() -> &'static str {
+    OrderInfo::of_name("start").map_or("", |order| order.about)
 }
 
 #[derive(Subcommand)]
@@ -117,7 +175,7 @@ enum JobCommand {
     Cores,
     /// Creates a job without starting it
     Create(NewJob),
-    #[command(about = about("start"))]
+    #[command(about = about_start())]
     Start {
         /// Number of the job; without it, a new job
         job: Option<u64>,
@@ -127,44 +185,8 @@ enum JobCommand {
         #[command(flatten)]
         new: NewJob,
     },
-    #[command(about = about("pause"))]
-    Pause {
-        /// Number of the job
-        job: u64,
-    },
-    #[command(about = about("resume"))]
-    Resume {
-        /// Number of the job
-        job: u64,
-    },
-    #[command(about = about("checkpoint"))]
-    Checkpoint {
-        /// Number of the job
-        job: u64,
-    },
-    #[command(about = about("move"))]
-    Move {
-        /// Number of the job
-        job: u64,
-        /// Place [default: the best one, if one is better]
-        #[arg(long, value_name = "PLACE")]
-        to: Option<usize>,
-    },
-    #[command(about = about("duplicate"))]
-    Duplicate {
-        /// Number of the job
-        job: u64,
-    },
-    #[command(about = about("kill"))]
-    Kill {
-        /// Number of the job
-        job: u64,
-    },
-    #[command(about = about("remove"))]
-    Remove {
-        /// Number of the job
-        job: u64,
-    },
+    #[command(flatten)]
+    Order(OrderCommand),
     /// Prints the last lines of a job
     Output {
         /// Number of the job
@@ -310,7 +332,6 @@ fn run_job_command(arguments: JobArguments) -> Result<(), Failure> {
         Ok(JobReply::Refused(Refusal { reason, .. })) | Err(reason) => Err(Failure::Usage(plain(&reason))),
         Ok(reply) => Ok(reply),
     };
-    let order_request = |job, order| JobRequest::Tell { job, order };
     let reply = match verb {
         JobCommand::List => ask(JobRequest::List),
         JobCommand::Cores => ask(JobRequest::Cores),
@@ -320,16 +341,10 @@ fn run_job_command(arguments: JobArguments) -> Result<(), Failure> {
                 let text = "an existing job keeps its name and words; allowed: only --at";
                 return Err(Failure::Usage(text.to_owned()));
             }
-            ask(order_request(job, JobOrder::Start { at }))
+            ask(JobRequest::Tell { job, order: JobOrder::Start { at } })
         }
         JobCommand::Start { job: None, at, new } => ask(JobRequest::Begin { spec: new.spec()?, at }),
-        JobCommand::Pause { job } => ask(order_request(job, JobOrder::Pause)),
-        JobCommand::Resume { job } => ask(order_request(job, JobOrder::Resume)),
-        JobCommand::Checkpoint { job } => ask(order_request(job, JobOrder::Checkpoint)),
-        JobCommand::Move { job, to } => ask(order_request(job, JobOrder::Move { to })),
-        JobCommand::Duplicate { job } => ask(order_request(job, JobOrder::Duplicate)),
-        JobCommand::Kill { job } => ask(order_request(job, JobOrder::Kill)),
-        JobCommand::Remove { job } => ask(order_request(job, JobOrder::Remove)),
+        JobCommand::Order(OrderCommand { job, order }) => ask(JobRequest::Tell { job, order }),
         JobCommand::Output { job, lines } => ask(JobRequest::Output { job, lines }),
         JobCommand::Clock { divider, at, tile } => ask(JobRequest::Clock { divider, at, tile }),
         JobCommand::Voltage { volts, at } => ask(JobRequest::Voltage { volts, at }),

@@ -34,15 +34,36 @@ pub enum JobOrder {
     Remove,
 }
 
+impl JobOrder {
+    /// The order with the place that it goes to; an order that has none stays as it is.
+    #[must_use]
+    pub fn with_place(self, place: Option<usize>) -> JobOrder {
+        match self {
+            JobOrder::Start { .. } => JobOrder::Start { at: place },
+            JobOrder::Move { .. } => JobOrder::Move { to: place },
+            other => other,
+        }
+    }
+
+    /// The step of the job's state; `None` if the state does not change.
+    pub(crate) fn verb(self) -> Option<JobVerb> {
+        ORDERS.iter().find(|row| row.order == self.with_place(None))?.verb
+    }
+}
+
 /// A row of the table of orders.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderInfo {
+    /// The order, to the best place if it goes to one.
+    pub order: JobOrder,
     /// Its name, on the wire and on the command line.
     pub name: &'static str,
     /// Description of the order, for help.
     pub about: &'static str,
     /// The step of the job's state; `None` if the state does not change.
     pub verb: Option<JobVerb>,
+    /// The flag that names its place, and the help of that; `None` if it has none.
+    pub place: Option<(&'static str, &'static str)>,
     /// `true` if the order applies to a job that is a command.
     pub is_for_commands: bool,
     /// `true` if the order loses something, so that a page asks for confirmation.
@@ -50,8 +71,10 @@ pub struct OrderInfo {
 }
 
 impl OrderInfo {
-    const fn new(name: &'static str, about: &'static str, verb: Option<JobVerb>) -> OrderInfo {
-        OrderInfo { name, about, verb, is_for_commands: true, loses: false }
+    /// The row of an order that takes a step of the job's state.
+    const fn step(order: JobOrder, verb: JobVerb, about: &'static str) -> OrderInfo {
+        let (verb, name) = (Some(verb), verb.name());
+        OrderInfo { order, name, about, verb, place: None, is_for_commands: true, loses: false }
     }
 
     /// The row of that name.
@@ -72,28 +95,44 @@ impl OrderInfo {
 
 /// All that a job can be told, in the order in which the page has its buttons.
 pub const ORDERS: [OrderInfo; 8] = [
-    OrderInfo::new("start", "Starts a job, or creates one and starts it", Some(JobVerb::Start)),
-    OrderInfo::new("pause", "Pauses a job; its memory stays resident", Some(JobVerb::Pause)),
-    OrderInfo::new("resume", "Resumes a job", Some(JobVerb::Resume)),
+    OrderInfo {
+        place: Some(("at", "Place [default: the best one]")),
+        ..OrderInfo::step(
+            JobOrder::Start { at: None },
+            JobVerb::Start,
+            "Starts a job, or creates one and starts it",
+        )
+    },
+    OrderInfo::step(JobOrder::Pause, JobVerb::Pause, "Pauses a job; its memory stays resident"),
+    OrderInfo::step(JobOrder::Resume, JobVerb::Resume, "Resumes a job"),
     OrderInfo {
         is_for_commands: false,
-        ..OrderInfo::new("checkpoint", "Checkpoints a job, and frees its place", Some(JobVerb::Checkpoint))
+        ..OrderInfo::step(JobOrder::Checkpoint, JobVerb::Checkpoint, "Checkpoints a job, and frees its place")
     },
     OrderInfo {
+        place: Some(("to", "Place [default: the best one, if one is better]")),
         is_for_commands: false,
-        ..OrderInfo::new("move", "Moves a job to another place", Some(JobVerb::Move))
+        ..OrderInfo::step(JobOrder::Move { to: None }, JobVerb::Move, "Moves a job to another place")
     },
-    OrderInfo::new("duplicate", "Duplicates a job", None),
-    OrderInfo { loses: true, ..OrderInfo::new("kill", "Ends a job", Some(JobVerb::Kill)) },
+    OrderInfo {
+        order: JobOrder::Duplicate,
+        name: "duplicate",
+        about: "Duplicates a job",
+        verb: None,
+        place: None,
+        is_for_commands: true,
+        loses: false,
+    },
+    OrderInfo { loses: true, ..OrderInfo::step(JobOrder::Kill, JobVerb::Kill, "Ends a job") },
     OrderInfo {
         loses: true,
-        ..OrderInfo::new("remove", "Forgets a job and its output", Some(JobVerb::Remove))
+        ..OrderInfo::step(JobOrder::Remove, JobVerb::Remove, "Forgets a job and its output")
     },
 ];
 
 #[cfg(test)]
 mod tests {
-    use super::{JobOrder, ORDERS, OrderInfo};
+    use super::{ORDERS, OrderInfo};
     use isles_protocol::job::{JobState, JobStep, JobVerb};
     use std::fmt::Write;
     use std::fs;
@@ -210,19 +249,13 @@ mod tests {
 
     #[test]
     fn each_of_the_orders_has_a_row_by_its_name_on_the_wire() {
-        let all = [
-            JobOrder::Start { at: None },
-            JobOrder::Pause,
-            JobOrder::Resume,
-            JobOrder::Checkpoint,
-            JobOrder::Move { to: None },
-            JobOrder::Duplicate,
-            JobOrder::Kill,
-            JobOrder::Remove,
-        ];
-        for (order, row) in all.iter().zip(&ORDERS) {
-            assert_eq!(serde_json::to_value(order).unwrap()["order"], row.name);
-            assert!(row.verb.is_none_or(|verb| verb.name() == row.name), "{}", row.name);
+        for row in &ORDERS {
+            for place in [None, Some(3)] {
+                let wire = serde_json::to_value(row.order.with_place(place)).unwrap();
+                assert_eq!(wire["order"], row.name);
+                let named = row.place.map(|(flag, _)| wire[flag].as_u64());
+                assert_eq!(named, row.place.map(|_| place.map(|place| place as u64)), "{}", row.name);
+            }
         }
         for verb in JobVerb::ALL {
             assert_eq!(OrderInfo::of_verb(verb).map(|order| order.name), Some(verb.name()));

@@ -89,7 +89,7 @@ impl<'a> BoundCase<'a> {
     }
 
     /// Returns the same case with another number of participants.
-    pub fn of_participants(&self, participants: u32) -> BoundCase<'a> {
+    pub(crate) fn of_participants(&self, participants: u32) -> BoundCase<'a> {
         BoundCase { size: PatternSize { participants, ..self.size }, ..self.clone() }
     }
 
@@ -119,7 +119,7 @@ impl<'a> BoundCase<'a> {
 
     /// Runs an automaton on the model and returns whether its cells are right; `None` if the target has no cells or the
     /// chip no bare cores.
-    pub fn has_right_cells(&self) -> Option<bool> {
+    pub(crate) fn has_right_cells(&self) -> Option<bool> {
         let (_, is_right) = self.automaton()?.run((self.chip, self.preset), self.library)?;
         Some(is_right)
     }

@@ -65,7 +65,7 @@ impl BoundReport {
     }
 
     /// Returns `true` if the deadline is met in the worst case, or if there is none.
-    pub fn meets_deadline(&self) -> bool {
+    pub(crate) fn meets_deadline(&self) -> bool {
         self.slack_ns.is_none_or(|slack| slack >= 0.0)
     }
 

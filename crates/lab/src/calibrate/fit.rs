@@ -36,7 +36,7 @@ pub struct Level {
 
 impl Constants {
     /// Bytes of a flit.
-    pub const FLIT: u32 = FLIT as u32;
+    pub(crate) const FLIT: u32 = FLIT as u32;
 
     /// The first guess. A way that was not measured is like the other one.
     ///

@@ -32,7 +32,7 @@ impl Design {
     }
 
     /// Returns the number of fitted values.
-    pub fn unknowns(&self) -> usize {
+    pub(crate) fn unknowns(&self) -> usize {
         self.names().len() + usize::from(matches!(self.form, Form::Rate { exponent: None }))
     }
 
@@ -73,7 +73,7 @@ impl Design {
     }
 
     /// The best exponent, and the coefficients that go with it.
-    pub fn solve(&self, measurements: &[Measurement]) -> Result<(f64, Solution), FitError> {
+    pub(crate) fn solve(&self, measurements: &[Measurement]) -> Result<(f64, Solution), FitError> {
         let exponent = match self.form {
             Form::Rate { exponent: None } => {
                 best_exponent(|exponent| self.triangle(measurements, exponent).solve().squares)

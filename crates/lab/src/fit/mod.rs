@@ -19,7 +19,7 @@ use isles_chip::energy::Load;
 use std::fmt;
 
 /// The most measurements of a fit: each is left out once, so the work grows with the square.
-pub const MEASUREMENTS_MAX: usize = 500;
+pub(crate) const MEASUREMENTS_MAX: usize = 500;
 
 /// The exponents that are tried when none is given.
 pub const EXPONENTS: [f64; 2] = [1.5, 5.0];

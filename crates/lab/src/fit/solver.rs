@@ -67,7 +67,7 @@ impl TriangularSystem {
 
     /// For each column how much of it, from 0 to 1, is no sum of the others: one over the root of what statistics
     /// call the inflation of its variance.
-    pub fn distinctness(&self) -> Vec<f64> {
+    pub(crate) fn distinctness(&self) -> Vec<f64> {
         let size = self.columns.ncols();
         let Some(inverse) = self.inverse() else { return vec![0.0; size] };
         let part = |column| (self.columns.column(column).norm() * inverse.row(column).norm()).recip();
@@ -75,7 +75,7 @@ impl TriangularSystem {
     }
 
     /// The coefficients, none below zero, that leave the least sum of squares.
-    pub fn solve(&self) -> Solution {
+    pub(crate) fn solve(&self) -> Solution {
         let columns = self.columns.ncols();
         let mut best = Solution {
             values: vec![0.0; columns],
@@ -104,7 +104,7 @@ impl TriangularSystem {
 
     /// Returns the covariance of the coefficients if each target has variance one, or `None` if they are not
     /// determined.
-    pub fn covariance(&self) -> Option<Vec<Vec<f64>>> {
+    pub(crate) fn covariance(&self) -> Option<Vec<Vec<f64>>> {
         let inverse = self.inverse()?;
         let all = &inverse * inverse.transpose();
         let rows = all.row_iter().map(|row| row.iter().copied().collect()).collect();

@@ -29,7 +29,7 @@ pub const LINES: Experiment = Experiment {
 };
 
 /// V2.
-pub const BANDWIDTH: Experiment = Experiment {
+pub(crate) const BANDWIDTH: Experiment = Experiment {
     name: "bandwidth",
     about: "lines of a message buffer back to back, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
@@ -172,7 +172,7 @@ fn off_chip(times: TimingTable<HopCost>) -> Vec<Row> {
 }
 
 /// V4.
-pub const CACHES: Experiment = Experiment {
+pub(crate) const CACHES: Experiment = Experiment {
     name: "memory",
     about: "lines read by each core from memory and from its first cache, at 533/800/800",
     source: "SCC interconnect evaluation (2011)",
@@ -199,7 +199,7 @@ pub const SHARED: Experiment = Experiment {
 };
 
 /// V8.
-pub const FLUSH: Experiment = Experiment {
+pub(crate) const FLUSH: Experiment = Experiment {
     name: "flush",
     about: "core cycles of a software flush of the second cache, at 800/1600/1066",
     source: "Rotta et al., 6th MARC symposium (2012), paper 3",
@@ -359,7 +359,7 @@ pub const C6678: Experiment = Experiment {
 };
 
 /// V19.
-pub const GREEN: Experiment = Experiment {
+pub(crate) const GREEN: Experiment = Experiment {
     name: "green500",
     about: "power of a node of Blue Gene/P at Linpack",
     source: "Green500, November 2007: 31.10 kW for a rack of 1,024 nodes",

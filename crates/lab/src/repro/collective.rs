@@ -27,7 +27,7 @@ pub const CORES: u32 = 48;
 const SCRATCH: u64 = 1 << 10;
 
 /// V5.
-pub const GAINS: Experiment = Experiment {
+pub(crate) const GAINS: Experiment = Experiment {
     name: "collectives",
     about: "broadcast and reduction among 48 cores against serial forms, and by number of cores, at 533/800/800",
     source: "SCC interconnect evaluation (2011); for which length, and with what copy, is not said (002:45-46, 171-175)",
@@ -47,7 +47,7 @@ pub const BROADCAST: Experiment = Experiment {
 };
 
 /// V10, the throughput.
-pub const THROUGHPUT: Experiment = Experiment {
+pub(crate) const THROUGHPUT: Experiment = Experiment {
     name: "throughput",
     about: "bytes broadcast a second, messages of 4 KiB again and again, asynchronous, by children and sources",
     source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 3",

@@ -10,7 +10,7 @@ use isles_chip::energy::{Load, OperatingPoint, PowerModel};
 use isles_chip::quantity::{Microvolts, Rate};
 
 /// V16.
-pub const MANYMAN: Experiment = Experiment {
+pub(crate) const MANYMAN: Experiment = Experiment {
     name: "power",
     about: "the chip's power by clock and load, model `manyman`",
     source: "van der Woning and Bakker (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
@@ -19,7 +19,7 @@ pub const MANYMAN: Experiment = Experiment {
 };
 
 /// V17.
-pub const CICHOWSKI: Experiment = Experiment {
+pub(crate) const CICHOWSKI: Experiment = Experiment {
     name: "power-preset",
     about: "the chip's power by clock, model `cichowski`, from the published coefficients",
     source: "Cichowski et al., 6th MARC symposium (2012), paper 9",

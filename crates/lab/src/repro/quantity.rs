@@ -83,7 +83,7 @@ impl Quantity {
     }
 
     /// Returns the same quantity with another title.
-    pub fn with_title(self, title: impl Into<String>) -> Quantity {
+    pub(crate) fn with_title(self, title: impl Into<String>) -> Quantity {
         Quantity { title: title.into(), ..self }
     }
 }

@@ -123,7 +123,7 @@ impl Row {
     }
 
     /// Returns `true` if the figure is out of a band that it must be in.
-    pub fn is_missed(&self) -> bool {
+    fn is_missed(&self) -> bool {
         self.verdict() == RowVerdict::Out && self.is_required()
     }
 }
@@ -183,7 +183,7 @@ impl Family {
 }
 
 /// The papers of the reproduction, by number, as their first lines name them.
-pub const PAPERS: [(&str, &str); 5] = [
+const PAPERS: [(&str, &str); 5] = [
     ("000", "Chapman, Hussein, Hosking: X10 on the Single-Chip Cloud Computer, X10'11"),
     ("001", "Optimizing Remote Data Transfers in X10: Evaluation of AT-Opt for single node set-up, PACT'18"),
     ("002", "Chandramowliswaran, Vuduc: Performance Evaluation of the 48-core SCC Processor, slides"),

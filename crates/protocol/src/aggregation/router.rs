@@ -189,7 +189,7 @@ impl Router {
     }
 
     /// Returns the place to which a lane leads, if any.
-    pub fn peer_of(&self, lane: usize) -> Option<PlaceId> {
+    pub(crate) fn peer_of(&self, lane: usize) -> Option<PlaceId> {
         let dimension_of = |lane: usize| self.first_lanes.iter().rposition(|first| *first <= lane);
         match &self.route {
             ItemRoute::Direct => (lane < self.places as usize).then_some(PlaceId(lane as u32)),
@@ -214,7 +214,7 @@ impl Router {
     }
 
     /// The lane that leads to `peer`, if one does.
-    pub fn lane_to(&self, peer: PlaceId) -> Option<usize> {
+    pub(crate) fn lane_to(&self, peer: PlaceId) -> Option<usize> {
         match &self.route {
             _ if peer.0 >= self.places => None,
             ItemRoute::Direct => Some(peer.index()),

@@ -222,7 +222,7 @@ impl Directory {
     }
 
     /// The place of a task of this directory.
-    pub fn place_of_task(&self, task: TaskId) -> Option<PlaceId> {
+    pub(crate) fn place_of_task(&self, task: TaskId) -> Option<PlaceId> {
         self.task_places.get(task.0 as usize).copied()
     }
 

@@ -57,7 +57,7 @@ impl Hub {
 
     /// Returns `true` if only tasks of its place may use it.
     #[inline]
-    pub fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.is_local
     }
 
@@ -209,7 +209,7 @@ impl Hub {
     }
 
     /// Gives back what `task` holds, which has ended, and drops its requests; `task` gets no replies.
-    pub fn forget_task(&mut self, task: TaskId, replies: &mut Vec<ServiceReply>) {
+    pub(crate) fn forget_task(&mut self, task: TaskId, replies: &mut Vec<ServiceReply>) {
         self.waiting.remove_all(|request| request.task == task);
         if self.rule.release(task) {
             self.after_action(replies);

@@ -13,72 +13,62 @@ pub use placement::{CoreLoad, Policy};
 
 use std::fmt;
 
-/// State of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum JobState {
+/// Declares the states: variant, name as users see it, and whether the job is at a place or on its way.
+macro_rules! job_states {
+    ($($(#[$doc:meta])* $state:ident $name:literal $is_active:literal;)*) => {
+        /// State of a job.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum JobState {
+            $($(#[$doc])* $state,)*
+        }
+
+        impl JobState {
+            /// All states.
+            pub const ALL: [JobState; [$($name),*].len()] = [$(JobState::$state),*];
+
+            /// Returns `true` if the job is at a place, or on its way to one or from one.
+            pub fn is_active(self) -> bool {
+                match self {
+                    $(JobState::$state => $is_active,)*
+                }
+            }
+
+            /// Returns the name as users see it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(JobState::$state => $name,)*
+                }
+            }
+        }
+    };
+}
+
+job_states! {
     /// Nobody has started it.
-    New,
+    New "new" false;
     /// It is on its way to its place.
-    Creating,
+    Creating "creating" true;
     /// It runs.
-    Running,
+    Running "running" true;
     /// It keeps its memory, and does nothing.
-    Paused,
+    Paused "paused" true;
     /// It goes on until its state can be written.
-    Checkpointing,
+    Checkpointing "checkpointing" true;
     /// Its state is written, and it is nowhere.
-    Checkpointed,
+    Checkpointed "checkpointed" false;
     /// Its state is on its way from one place to another.
-    Moving,
+    Moving "moving" true;
     /// It must end as soon as it can.
-    Stopping,
+    Stopping "stopping" true;
     /// It was ended from outside.
-    Stopped,
+    Stopped "stopped" false;
     /// It has ended by itself.
-    Finished,
+    Finished "finished" false;
     /// It has ended by a fault of its own, or with its place.
-    Failed,
+    Failed "failed" false;
 }
 
 impl JobState {
-    /// All states.
-    pub const ALL: [JobState; 11] = [
-        JobState::New,
-        JobState::Creating,
-        JobState::Running,
-        JobState::Paused,
-        JobState::Checkpointing,
-        JobState::Checkpointed,
-        JobState::Moving,
-        JobState::Stopping,
-        JobState::Stopped,
-        JobState::Finished,
-        JobState::Failed,
-    ];
-
-    /// Returns `true` if the job is at a place, or on its way to one or from one.
-    pub fn is_active(self) -> bool {
-        use JobState::{Checkpointing, Creating, Moving, Paused, Running, Stopping};
-        matches!(self, Creating | Running | Paused | Checkpointing | Moving | Stopping)
-    }
-
-    /// Returns the name as users see it.
-    pub fn name(self) -> &'static str {
-        match self {
-            JobState::New => "new",
-            JobState::Creating => "creating",
-            JobState::Running => "running",
-            JobState::Paused => "paused",
-            JobState::Checkpointing => "checkpointing",
-            JobState::Checkpointed => "checkpointed",
-            JobState::Moving => "moving",
-            JobState::Stopping => "stopping",
-            JobState::Stopped => "stopped",
-            JobState::Finished => "finished",
-            JobState::Failed => "failed",
-        }
-    }
-
     /// The state of that name.
     pub fn of_name(name: &str) -> Option<JobState> {
         JobState::ALL.into_iter().find(|state| state.name() == name)
@@ -132,50 +122,47 @@ impl fmt::Display for JobState {
     }
 }
 
-/// Command to a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum JobVerb {
+/// Declares the commands: variant, and name as users see it.
+macro_rules! job_verbs {
+    ($($(#[$doc:meta])* $verb:ident $name:literal;)*) => {
+        /// Command to a job.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum JobVerb {
+            $($(#[$doc])* $verb,)*
+        }
+
+        impl JobVerb {
+            /// All verbs.
+            pub const ALL: [JobVerb; [$($name),*].len()] = [$(JobVerb::$verb),*];
+
+            /// Returns the name as users see it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(JobVerb::$verb => $name,)*
+                }
+            }
+        }
+    };
+}
+
+job_verbs! {
     /// Run at a place: from the beginning, or from where its state was written.
-    Start,
+    Start "start";
     /// Do nothing, and keep the memory.
-    Pause,
+    Pause "pause";
     /// Go on.
-    Resume,
+    Resume "resume";
     /// Write the state, and free the place.
-    Checkpoint,
+    Checkpoint "checkpoint";
     /// Go on at another place.
-    Move,
+    Move "move";
     /// End, and lose what was computed.
-    Kill,
+    Kill "kill";
     /// Be forgotten.
-    Remove,
+    Remove "remove";
 }
 
 impl JobVerb {
-    /// All verbs.
-    pub const ALL: [JobVerb; 7] = [
-        JobVerb::Start,
-        JobVerb::Pause,
-        JobVerb::Resume,
-        JobVerb::Checkpoint,
-        JobVerb::Move,
-        JobVerb::Kill,
-        JobVerb::Remove,
-    ];
-
-    /// Returns the name as users see it.
-    pub fn name(self) -> &'static str {
-        match self {
-            JobVerb::Start => "start",
-            JobVerb::Pause => "pause",
-            JobVerb::Resume => "resume",
-            JobVerb::Checkpoint => "checkpoint",
-            JobVerb::Move => "move",
-            JobVerb::Kill => "kill",
-            JobVerb::Remove => "remove",
-        }
-    }
-
     /// The states in which a job may be told it.
     pub fn allowed(self) -> impl Iterator<Item = JobState> {
         JobState::ALL.into_iter().filter(move |state| state.after(JobStep::Commanded(self)).is_ok())

@@ -60,12 +60,12 @@ impl StageCosts {
     }
 
     /// The most replicas of a group: those that each of its stages allows.
-    pub fn replicas_of_group(&self, group: Range<usize>) -> usize {
+    pub(crate) fn replicas_of_group(&self, group: Range<usize>) -> usize {
         self.replicas_max[group].iter().copied().min().unwrap_or(1)
     }
 
     /// Time between two items that leave a group of `replicas` replicas, rounded up.
-    pub fn period_of_group(&self, group: Range<usize>, replicas: usize) -> u64 {
+    pub(crate) fn period_of_group(&self, group: Range<usize>, replicas: usize) -> u64 {
         self.of_group(group).div_ceil(replicas as u64)
     }
 
@@ -80,7 +80,7 @@ impl StageCosts {
     }
 
     /// Cost of a group: its stages, and the links at both its ends.
-    pub fn of_group(&self, group: Range<usize>) -> u64 {
+    pub(crate) fn of_group(&self, group: Range<usize>) -> u64 {
         let enters = if group.start > 0 { self.links[group.start - 1] } else { 0 };
         let leaves = self.links.get(group.end - 1).copied().unwrap_or(0);
         let stages = self.stages[group].iter().fold(0_u64, |sum, cost| sum.saturating_add(*cost));

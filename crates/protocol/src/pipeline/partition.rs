@@ -14,14 +14,6 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// All `stages` in one group.
-    ///
-    /// # Panics
-    /// If there are no stages.
-    pub fn one_group(stages: usize) -> Partition {
-        Partition::of_ends(vec![stages])
-    }
-
     /// Groups that end before the stages `ends`, the last of which is the number of stages; one replica of each.
     ///
     /// # Panics

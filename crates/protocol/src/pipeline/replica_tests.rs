@@ -87,7 +87,7 @@ proptest! {
         costs in costs(1..=8),
         cores in prop::collection::vec(1_usize..24, 1..20),
     ) {
-        let mut partition = Partition::one_group(costs.stages());
+        let mut partition = Partition::of_ends(vec![costs.stages()]);
         for cores in cores {
             let before = partition.clone();
             partition = partition.resized(&costs, cores);

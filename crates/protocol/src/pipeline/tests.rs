@@ -68,7 +68,7 @@ proptest! {
         costs in costs(1..=18),
         cores in prop::collection::vec(1_usize..20, 1..20),
     ) {
-        let mut partition = Partition::one_group(costs.stages());
+        let mut partition = Partition::of_ends(vec![costs.stages()]);
         for cores in cores {
             partition = partition.resized(&costs, cores);
             prop_assert!(partition.groups() <= cores);
@@ -180,7 +180,7 @@ fn fewer_cores_than_pipelines_are_refused() {
 #[test]
 fn a_group_stays_with_its_large_state_and_not_with_its_many_stages() {
     let before = [PlacedGroup { stages: 0..3, place: 0 }, PlacedGroup { stages: 3..4, place: 1 }];
-    let one = Partition::one_group(4);
+    let one = Partition::of_ends(vec![4]);
     assert_eq!(assign(&before, &one, &[0, 1], &[10, 10, 10, 38_000]), [1]);
     assert_eq!(assign(&before, &one, &[0, 1], &[0, 0, 0, 0]), [0]);
     assert_eq!(assign(&before, &one, &[0, 2], &[10, 10, 10, 38_000]), [0]);

@@ -43,7 +43,7 @@ impl Token {
 
     /// The least token for a guard.
     #[inline]
-    pub fn for_guard(mode: GuardMode) -> Token {
+    pub(crate) fn for_guard(mode: GuardMode) -> Token {
         match mode {
             GuardMode::Read => Token::Read,
             GuardMode::Write => Token::Write,

@@ -573,7 +573,8 @@ enum SliceStorage<T> {
 
 impl<T> PodSlice<T> {
     /// Returns `true` if the elements still lie in the message.
-    pub fn is_in_place(&self) -> bool {
+    #[cfg(test)]
+    fn is_in_place(&self) -> bool {
         matches!(self.place, SliceStorage::Block(..))
     }
 }

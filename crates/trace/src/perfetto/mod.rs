@@ -133,7 +133,7 @@ impl Encoder {
     }
 
     /// A line of a program; `id` is the number of such lines before it.
-    pub fn intern_source(&mut self, id: usize, file: &str, line: u32) {
+    pub(crate) fn intern_source(&mut self, id: usize, file: &str, line: u32) {
         self.interned(SOURCES, Name(id), |out| {
             text(out, SOURCE_FILE, file);
             number(out, SOURCE_LINE, u64::from(line));
@@ -169,7 +169,7 @@ impl Encoder {
     }
 
     /// A track that belongs to a process.
-    pub fn describe_part(&mut self, track: Track, process: Track, name: &str) {
+    pub(crate) fn describe_part(&mut self, track: Track, process: Track, name: &str) {
         self.descriptor(track, |out| {
             text(out, track::NAME, name);
             number(out, track::PARENT, process.0);
@@ -256,7 +256,7 @@ impl Encoder {
     }
 
     /// Begins a span with any name, which comes from a line of a program.
-    pub fn begin_from(
+    pub(crate) fn begin_from(
         &mut self,
         stamp: &EventPrefix,
         moment: EncodedTime,

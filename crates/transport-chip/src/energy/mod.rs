@@ -104,7 +104,7 @@ impl Energy {
     }
 
     /// Energy times delay twice, in joule seconds squared, by a model of this run.
-    pub fn energy_delay_delay(&self, model: &ModelEnergy) -> f64 {
+    pub(crate) fn energy_delay_delay(&self, model: &ModelEnergy) -> f64 {
         self.energy_delay(model) * self.seconds()
     }
 

@@ -247,14 +247,14 @@ impl Arena {
     }
 
     /// Takes back the block that was lent last and never sent.
-    pub fn take_back_last(&mut self, store: &impl BlockStore) {
+    pub(crate) fn take_back_last(&mut self, store: &impl BlockStore) {
         if let Some(loan) = self.lent.pop_back() {
             self.end(loan, store);
         }
     }
 
     /// Takes back all that was lent to a place whose process is gone.
-    pub fn reclaim_from_dead(&mut self, place: PlaceId, store: &impl BlockStore) {
+    pub(crate) fn reclaim_from_dead(&mut self, place: PlaceId, store: &impl BlockStore) {
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = self.lent.drain(..).partition(|loan| loan.to == place);
         self.lent = kept;
         for loan in gone {
@@ -263,14 +263,14 @@ impl Arena {
     }
 
     /// Waits no more until a place takes what lies in its ring: it is over. Its blocks may still be in use.
-    pub fn write_off(&mut self, place: PlaceId) {
+    pub(crate) fn write_off(&mut self, place: PlaceId) {
         for loan in self.lent.iter_mut().filter(|loan| loan.to == place) {
             loan.settle(&mut self.untaken);
         }
     }
 
     /// Returns `true` if any block has been taken or given back since the last look.
-    pub fn has_returned(&self, store: &impl BlockStore) -> bool {
+    pub(crate) fn has_returned(&self, store: &impl BlockStore) -> bool {
         self.lent
             .iter()
             .any(|loan| store.is_returned(loan.offset) || (loan.untaken && store.is_taken(loan.offset)))

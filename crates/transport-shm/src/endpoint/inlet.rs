@@ -140,7 +140,7 @@ impl Inlets {
 
     /// Delivers a bounded batch of messages, control before data.
     #[inline]
-    pub fn deliver_messages(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+    pub(crate) fn deliver_messages(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         self.inbound.set(inbound);
         match &self.own {
             None => self.progress_all(inbound, deliver),
@@ -290,7 +290,7 @@ impl Inlets {
     }
 
     /// Notes that `place` is dead; its end is delivered once its rings are drained.
-    pub fn expect_end(&self, place: PlaceId) {
+    pub(crate) fn expect_end(&self, place: PlaceId) {
         let Some(cause) = self.segment.life(place).death(place) else { return };
         if !self.ended[place.index()].replace(true) {
             self.ending.borrow_mut().push((place, cause));
@@ -313,7 +313,7 @@ impl Inlets {
 
     /// Tells of the places that are known to be dead and whose rings are drained.
     #[inline]
-    pub fn deliver_ends(&self, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
+    pub(crate) fn deliver_ends(&self, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         if self.ending.borrow().is_empty() {
             return 0;
         }

@@ -268,7 +268,7 @@ impl Outlets {
     }
 
     /// Returns `true` if the process of `place` is known to have ended.
-    pub fn is_reaped(&self, place: PlaceId) -> bool {
+    pub(crate) fn is_reaped(&self, place: PlaceId) -> bool {
         // PAIR place.reaped: observe
         self.peers[place.index()]
             .as_ref()
@@ -276,7 +276,7 @@ impl Outlets {
     }
 
     /// Takes back the blocks lent to a place whose process is gone.
-    pub fn reclaim_from_dead(&self, place: PlaceId) {
+    pub(crate) fn reclaim_from_dead(&self, place: PlaceId) {
         self.arena.borrow_mut().reclaim_from_dead(place, &self.ground);
     }
 
@@ -308,12 +308,12 @@ impl Outlets {
 
     /// Gives pages back to the system that were not needed lately; answers when to ask again, if at all before the next
     /// large message.
-    pub fn give_pages_back(&self) -> Option<Duration> {
+    pub(crate) fn give_pages_back(&self) -> Option<Duration> {
         self.arena.borrow_mut().idle(Instant::now(), &self.ground)
     }
 
     /// Returns `true` if the system had no memory for a message since the last call: then nobody would wake this place.
-    pub fn take_shortage(&self) -> bool {
+    pub(crate) fn take_shortage(&self) -> bool {
         self.short_of_memory.take()
     }
 }

@@ -90,14 +90,14 @@ impl Waiter {
     /// Lets each wait look for [`polling_time`] at least before a sleep, on whose end others may count; but after a
     /// sleep whose time was over, and that nothing has ended, it sleeps on at once. It keeps the processor only if
     /// `places` places of the run have `processors` processors of this machine together.
-    pub fn look_for_hosts(&mut self, places: u32, processors: u32) {
+    pub(crate) fn look_for_hosts(&mut self, places: u32, processors: u32) {
         self.polling_time = Some(polling_time(places, processors));
         self.wait_policy = WaitPolicy::of(places, processors);
         self.spin.set(self.wait_policy.spin);
     }
 
     /// Returns `true` if a wait would end because of an unpark.
-    pub fn is_unparked(&self) -> bool {
+    pub(crate) fn is_unparked(&self) -> bool {
         // Relaxed: `take_unpark` observes.
         self.unpark_signal.set.load(Ordering::Relaxed)
     }
@@ -234,7 +234,7 @@ const CROWD_MAX: u32 = 16;
 
 impl WaitPolicy {
     /// Returns `true` if places yield the processor to each other for as long as they wait.
-    pub fn waits_in_turn(self) -> bool {
+    fn waits_in_turn(self) -> bool {
         self.spin.is_zero() && self.yields > 1
     }
 

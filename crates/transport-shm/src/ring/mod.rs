@@ -216,7 +216,7 @@ impl<T: RingMemory> Producer<T> {
 
     /// The sending end of a ring whose ends stand at `start`, in whose memory all header words are zero.
     #[cfg(all(test, loom))]
-    pub fn starting_at(track: T, start: u64) -> Self {
+    pub(crate) fn starting_at(track: T, start: u64) -> Self {
         let producer = Producer::new(track);
         let cells = [&producer.tail, &producer.limit, &producer.head];
         cells.into_iter().for_each(|cell| cell.set(start));
@@ -388,7 +388,7 @@ impl<T: RingMemory> Producer<T> {
     ///
     /// A wish that the consumer has taken counts as room: it may have been taken for a head that this end had
     /// seen already, and nobody would answer it again. The next refusal makes a new wish.
-    pub fn may_have_room(&self) -> bool {
+    pub(crate) fn may_have_room(&self) -> bool {
         let credit = self.track.credit();
         // Relaxed, both: hints, ordered by the fence of the parking place; `put` reads the head again.
         credit.head.load(Ordering::Relaxed) != self.head.get() || credit.starved.load(Ordering::Relaxed) == 0
@@ -433,7 +433,7 @@ impl<T: RingMemory> Consumer<T> {
 
     /// The receiving end of a ring whose ends stand at `start`.
     #[cfg(all(test, loom))]
-    pub fn starting_at(track: T, start: u64) -> Self {
+    pub(crate) fn starting_at(track: T, start: u64) -> Self {
         Consumer { track, head: Cell::new(start), published: Cell::new(start) }
     }
 

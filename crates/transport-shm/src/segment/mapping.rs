@@ -175,7 +175,7 @@ impl Mapping {
     }
 
     /// The `count` words at `offset`; panics if they do not lie in the mapping, or not on a boundary of words.
-    pub fn words_at(&self, offset: u64, count: usize) -> &[AtomicU64] {
+    pub(crate) fn words_at(&self, offset: u64, count: usize) -> &[AtomicU64] {
         let start = self.range(offset, count * size_of::<AtomicU64>()).cast::<AtomicU64>();
         assert!(start.is_aligned());
         // NEED: a typed view of mapped memory.
@@ -195,7 +195,7 @@ impl Mapping {
     }
 
     /// Makes sure that pages stand behind a range, mapped here; `false` if the system has none.
-    pub fn populate(&self, offset: u64, len: u64) -> bool {
+    pub(crate) fn populate(&self, offset: u64, len: u64) -> bool {
         let first = offset - offset % PAGE_BYTES;
         let len = (offset + len - first).next_multiple_of(PAGE_BYTES) as usize;
         let start = self.range(first, len);

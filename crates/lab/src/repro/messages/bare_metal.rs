@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Section III and IV of the paper, sentence by sentence.
-pub const BARE_METAL: Experiment = Experiment {
+pub(crate) const BARE_METAL: Experiment = Experiment {
     name: "bare",
     about: "programs on bare cores under QEMU: RCCE bare and hosted, the device of Xipx, threads, interrupts",
     source: "Ziwisky and Brylow, BareMichael, 6th MARC symposium (2012)",

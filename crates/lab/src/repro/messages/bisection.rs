@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// V3.
-pub const BISECTION: Experiment = Experiment {
+pub(crate) const BISECTION: Experiment = Experiment {
     name: "bisection",
     about: "2,048 B over 5 hops across the middle of the mesh, alone and while 46 cores read lines across it, 533/800/800",
     source: "SCC interconnect evaluation (2011); which cores it paired is not known",

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The ping-pong of a C program.
-pub const RCCE_IN_C: Experiment = Experiment {
+pub(crate) const RCCE_IN_C: Experiment = Experiment {
     name: "rcce",
     about: "half a ping-pong of a C program over RCCE and iRCCE between the cores of a tile, at 533/800/800",
     source: "iRCCE's measurement with RCCE 1.0.13 in LPD-EPFL/tm2c-threads",

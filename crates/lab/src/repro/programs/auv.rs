@@ -14,7 +14,7 @@ use isles_app::{Failure, runs};
 use serde_json::Value;
 
 /// The evaluation of the paper.
-pub const AUV: Experiment = Experiment {
+pub(crate) const AUV: Experiment = Experiment {
     name: "auv",
     about: "an ocean model and a path planner at clocks of tiles, mesh and memory, over RCKMPI: time, power and energy",
     source: "Woithe et al., battery-operated cyber-physical systems, 6th MARC symposium (2012), paper 7",

@@ -12,7 +12,7 @@ use isles::Protocol;
 use isles_app::{Failure, runs};
 
 /// The figures of the energy of benzene, and of aspirin.
-pub const HARTREE_FOCK: Experiment = Experiment {
+pub(crate) const HARTREE_FOCK: Experiment = Experiment {
     name: "hf",
     about: "Hartree-Fock energies of benzene and aspirin: how many times faster than one core, at 533/800/800",
     source: "X10 on the SCC (2011), section 4.3.1",

@@ -13,7 +13,7 @@ use isles_app::frame::NO_FILES;
 use isles_app::{Failure, runs};
 
 /// The evaluation of paper 8, table II.
-pub const MANYMAN: Experiment = Experiment {
+pub(crate) const MANYMAN: Experiment = Experiment {
     name: "manyman",
     about: "operations in floating point and power of an estimate of π by clock, model `manyman`",
     source: "van der Woning and Bakker (ManyMan), 6th MARC symposium (2012), paper 8, table II",

@@ -15,7 +15,7 @@ use isles_app::{Failure, runs};
 use serde_json::Value;
 
 /// The speed-ups of the paper's figure 5.
-pub const PIPELINE: Experiment = Experiment {
+pub(crate) const PIPELINE: Experiment = Experiment {
     name: "pipeline",
     about: "a pipeline of 18 stages on 1 to 18 cores: how many times faster than on one, and what a resize costs, \
             at 533/800/800",

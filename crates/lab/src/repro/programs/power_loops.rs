@@ -15,7 +15,7 @@ use isles_app::{Failure, runs};
 use isles_chip::energy::Load;
 
 /// The fit of paper 9.
-pub const POWER_LOOPS: Experiment = Experiment {
+pub(crate) const POWER_LOOPS: Experiment = Experiment {
     name: "power-loops",
     about: "a power model fitted to 35 settings of mixed domains and four programs, with the chip's model `manyman`",
     source: "Cichowski, Keller, Kessler, 6th MARC symposium (2012), paper 9, section III",

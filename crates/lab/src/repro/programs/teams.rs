@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// Collectives of teams.
-pub const TEAMS: Experiment = Experiment {
+pub(crate) const TEAMS: Experiment = Experiment {
     name: "teams",
     about: "collectives of a team of 48 places, by tree and as the model chooses, at 533/800/800",
     source: "ours alone; compare with broadcast and collectives",

@@ -17,7 +17,7 @@ use isles_app::console;
 use serde_json::Value;
 
 /// The sweep of the paper's single-node evaluation, and the kernels of the suite on eight places.
-pub const AT_OPT: Experiment = Experiment {
+pub(crate) const AT_OPT: Experiment = Experiment {
     name: "at-opt",
     about: "IMSuite: calls that take along all that X10 would against minimal ones, on 2 to 16 places and on the chip",
     source: "AT-Opt, single-node evaluation, PACT'18: X10's two back ends on an Intel and an AMD host",

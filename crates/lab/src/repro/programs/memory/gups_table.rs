@@ -46,7 +46,7 @@ const PERMITTED: [&str; 3] =
     ["--places 4 --mode direct", "--places 4 --mode atomic", "--places 4 --mode roles"];
 
 /// Part a of table 2.
-pub const ERRORS_OF_RACES: Experiment = Experiment {
+pub(crate) const ERRORS_OF_RACES: Experiment = Experiment {
     name: "gups-errors",
     about: "wrong entries of a table that four places of this host change without locks, by number of updates",
     source: "Aggarwal, Sabharwal, Garg, Heidelberger, HPCC RandomAccess for Next Generation Supercomputers (2009)",

@@ -19,7 +19,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 /// The figures 6 and 7 of the paper, and its remarks about its controllers.
-pub const MODULARITY: Experiment = Experiment {
+pub(crate) const MODULARITY: Experiment = Experiment {
     name: "modularity",
     about: "clustering over shared objects, by memory: how many times faster than 1 core cached, at 800/1600/1066",
     source: "Rotta et al., Data sharing mechanisms for parallel graph algorithms, 6th MARC symposium (2012)",

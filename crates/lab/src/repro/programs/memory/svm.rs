@@ -13,7 +13,7 @@ use isles_app::console;
 use serde_json::Value;
 
 /// Tables I to III of the paper, and the least context switches of its figure 3.
-pub const SVM: Experiment = Experiment {
+pub(crate) const SVM: Experiment = Experiment {
     name: "svm",
     about: "ticks of a guest on this host: switches, page faults, getpid, threads, Jacobi",
     source: "Reble, Galowicz, Lankes, Bemmerl, the bare-metal hypervisor MetalSVM, 6th MARC symposium (2012), paper 11",

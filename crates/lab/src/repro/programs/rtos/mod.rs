@@ -21,7 +21,7 @@ use isles_chip::quantity::Picoseconds;
 use isles_chip::{Chip, ControllerId};
 
 /// The evaluation of the paper.
-pub const RTOS: Experiment = Experiment {
+pub(crate) const RTOS: Experiment = Experiment {
     name: "rtos",
     about: "the hubs of OpenComRTOS: a semaphore loop and a port, on the SCC at 533/800/800 and on the C6678",
     source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, 6th MARC symposium (2012), paper 10",
