@@ -1,5 +1,5 @@
-//! The rules about the pages of `docs/`: where links lead, how long sentences and all pages are, what tables of messages
-//! hold, where output and figures come from.
+//! The rules about the pages of `docs/`: where links lead, how long sentences and all pages are, what tables of
+//! messages hold, where output and figures come from.
 
 mod book;
 mod figure;
