@@ -375,6 +375,23 @@ fn the_server_and_the_folder_of_a_page_go_with_a_run_that_is_killed() {
 }
 
 #[test]
+fn the_interval_of_the_looks_reaches_the_server_which_keeps_looking() {
+    built("isles-dashboard");
+    for (seconds, milliseconds) in [("0.1", "100"), ("1.5", "1500")] {
+        let scratch = Scratch::new("interval");
+        let words = ["run", "uts", "--depth", "30", "--places", "2", "--ui", "--ui-every", seconds];
+        let mut child = scratch.isles(&words).spawn().unwrap();
+        let known = address(&mut child);
+        assert_eq!(snapshots(&known).take(3).count(), 3);
+        let server = server_of(&child).expect("a server was started");
+        let arguments = std::fs::read_to_string(format!("/proc/{server}/cmdline")).unwrap();
+        assert!(arguments.contains(&format!("--every\0{milliseconds}\0")), "{arguments:?}");
+        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+        child.wait().unwrap();
+    }
+}
+
+#[test]
 fn what_cannot_be_shown_is_one_line() {
     built("isles-dashboard");
     let scratch = Scratch::new("refused");
