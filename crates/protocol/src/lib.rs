@@ -20,6 +20,7 @@ mod place;
 pub mod shared;
 pub mod sharing;
 pub mod svm;
+pub mod team;
 #[cfg(test)]
 mod tests;
 pub mod window;

@@ -4,7 +4,6 @@
 //! and receive are in `sending` and `receiving`; they come here for the state that outlives a poll.
 //! Invariant: nothing is sent, woken or dropped that belongs to the program while the table is borrowed.
 
-use super::super::header::{ElementType, TeamId};
 use super::super::payload::Payload;
 use super::header::{HEAD_BYTES, LongMessage, MessageHeader, MessageKind};
 use crate::table::service::Service;
@@ -16,6 +15,7 @@ use isles_protocol::matching::{
     TooMany, UNACKNOWLEDGED_MAX,
 };
 use isles_protocol::ordered::OrderedMap;
+use isles_protocol::team::{ElementType, TeamId};
 use isles_runtime::Local;
 use isles_runtime::service::{Inquiry, NumberHasherBuilder, Refused};
 use isles_runtime::wire::{DecodeError, Reader, Writer};
