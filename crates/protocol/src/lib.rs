@@ -9,6 +9,7 @@
 pub mod aggregation;
 pub mod balance;
 pub mod channel;
+pub mod credit;
 pub mod finish;
 pub mod hub;
 pub mod job;
