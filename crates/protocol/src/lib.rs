@@ -9,6 +9,7 @@
 pub mod aggregation;
 pub mod balance;
 pub mod channel;
+pub mod credit;
 pub mod finish;
 pub mod hub;
 pub mod job;
@@ -20,6 +21,7 @@ mod place;
 pub mod shared;
 pub mod sharing;
 pub mod svm;
+pub mod team;
 #[cfg(test)]
 mod tests;
 pub mod window;

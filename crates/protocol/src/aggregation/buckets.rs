@@ -7,6 +7,7 @@
 
 use super::router::Router;
 use crate::PlaceId;
+use crate::credit::{SendCredit, TooMany};
 
 /// Limits on what a place holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +69,14 @@ struct Lane<T, K> {
     items: Vec<T>,
     /// Destination of each item; empty if all go to one place.
     to: Vec<PlaceId>,
-    in_flight: u32,
+    credit: SendCredit,
     /// True if it must leave as soon as it may, full or not.
     is_due: bool,
 }
 
 impl<T, K> Default for Lane<T, K> {
     fn default() -> Self {
-        Lane { key: None, items: Vec::new(), to: Vec::new(), in_flight: 0, is_due: false }
+        Lane { key: None, items: Vec::new(), to: Vec::new(), credit: SendCredit::default(), is_due: false }
     }
 }
 
@@ -123,7 +124,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         let Some(hop) = self.router.hop(to) else { return Err(item) };
         let lane = &mut self.lanes[hop.lane];
         let is_other = lane.key.is_some_and(|other| other != key);
-        let is_blocked = lane.in_flight >= self.limits.in_flight;
+        let is_blocked = !lane.credit.has_room(self.limits.in_flight);
         if is_blocked && (is_other || lane.items.len() >= self.limits.capacity) {
             lane.is_due = true;
             return Err(item);
@@ -167,14 +168,11 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
     /// A bucket that departed to `peer` is handed on. None if nothing is to leave now.
     ///
     /// # Errors
-    /// [`UnexpectedAcknowledgement`]: nothing that departed there is unacknowledged; the peer is wrong.
-    pub fn acknowledged(
-        &mut self,
-        peer: PlaceId,
-    ) -> Result<Option<OutgoingBucket<T, K>>, UnexpectedAcknowledgement> {
-        let index = self.router.lane_to(peer).ok_or(UnexpectedAcknowledgement)?;
+    /// [`TooMany`]: nothing that departed there is unacknowledged; the peer is wrong.
+    pub fn acknowledged(&mut self, peer: PlaceId) -> Result<Option<OutgoingBucket<T, K>>, TooMany> {
+        let index = self.router.lane_to(peer).ok_or(TooMany)?;
         let lane = &mut self.lanes[index];
-        lane.in_flight = lane.in_flight.checked_sub(1).ok_or(UnexpectedAcknowledgement)?;
+        lane.credit.acknowledge(1)?;
         let is_due = lane.is_due || lane.items.len() >= self.limits.capacity;
         Ok(if is_due { self.take_bucket(index) } else { None })
     }
@@ -182,7 +180,7 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
     /// Handles the death of `peer`: items for it no longer wait, and fail when they are sent.
     pub fn died(&mut self, peer: PlaceId) -> Option<OutgoingBucket<T, K>> {
         let index = self.router.lane_to(peer)?;
-        self.lanes[index].in_flight = 0;
+        self.lanes[index].credit.forget();
         self.take_bucket(index)
     }
 
@@ -200,14 +198,14 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
     fn take_bucket(&mut self, index: usize) -> Option<OutgoingBucket<T, K>> {
         let peer = self.peer(index)?;
         let lane = &mut self.lanes[index];
-        if lane.in_flight >= self.limits.in_flight {
+        if !lane.credit.has_room(self.limits.in_flight) {
             return None;
         }
         lane.is_due = false;
         let key = lane.key.take()?;
         self.held -= 1;
         if peer != self.router.here() {
-            lane.in_flight += 1;
+            lane.credit.take(self.limits.in_flight);
         }
         let (items, to) = (std::mem::take(&mut lane.items), std::mem::take(&mut lane.to));
         Some(OutgoingBucket { key, peer, items, to })
@@ -218,7 +216,3 @@ impl<T, K: Copy + Eq> Buckets<T, K> {
         self.router.peer_of(index)
     }
 }
-
-/// Error of an acknowledgement by a place to which nothing was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnexpectedAcknowledgement;

@@ -11,6 +11,6 @@ mod router;
 mod tests;
 mod torus;
 
-pub use buckets::{BucketLimits, Buckets, OutgoingBucket, StoreOutcome, UnexpectedAcknowledgement};
+pub use buckets::{BucketLimits, Buckets, OutgoingBucket, StoreOutcome};
 pub use router::{Hop, ItemRoute, RouteFault, Router};
 pub use torus::Torus;

@@ -1,7 +1,8 @@
 //! The credit in slots that the home of a channel gives to other places, and those who wait to receive; no value.
 //!
-//! Apart from the buffer, so that it is compiled once and not for each type of values. Invariant: the reserved slots
-//! are those that are out or kept, of all places together.
+//! It differs from [`SendCredit`](crate::credit::SendCredit) because slots of all places come from one buffer, are lent
+//! and kept, and can be recalled. Apart from the buffer, so that it is compiled once and not for each type of values.
+//! Invariant: the reserved slots are those that are out or kept, of all places together.
 
 use super::home::{OperationId, SlotViolation};
 use crate::PlaceId;

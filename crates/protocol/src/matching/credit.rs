@@ -1,46 +1,15 @@
-//! Credit for each pair of places, which bounds the unexpected messages at the receiver.
+//! The acknowledgements of a receiver, and the bound of the unexpected messages of each pair of places.
 //!
-//! Its own file because it knows nothing of envelopes. Invariant: a sender has at most [`UNACKNOWLEDGED_MAX`] messages
-//! that are not acknowledged, whatever it is told.
+//! Its own file because it knows nothing of envelopes. The sender's side is [`SendCredit`](crate::credit::SendCredit).
+//! Invariant: a receiver takes at most [`UNACKNOWLEDGED_MAX`] messages that it has not acknowledged.
+
+use crate::credit::TooMany;
 
 /// The largest number of messages from one place to another that are not acknowledged.
 pub const UNACKNOWLEDGED_MAX: u32 = 256;
 
 /// The number of messages that are acknowledged together; as many can be sent unreceived before a send waits.
 const ACKNOWLEDGEMENT_BATCH: u32 = UNACKNOWLEDGED_MAX / 2;
-
-/// The credit of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MessageCredit {
-    unacknowledged: u32,
-}
-
-impl MessageCredit {
-    /// Takes the credit for one message; returns whether there was any.
-    pub fn take(&mut self) -> bool {
-        let has_room = self.unacknowledged < UNACKNOWLEDGED_MAX;
-        self.unacknowledged += u32::from(has_room);
-        has_room
-    }
-
-    /// Gives the credit for one message back, which was not sent.
-    pub fn give_back(&mut self) {
-        self.unacknowledged = self.unacknowledged.saturating_sub(1);
-    }
-
-    /// Takes in the acknowledgement of `count` messages.
-    ///
-    /// # Errors
-    /// More than were sent: the receiver breaks the protocol. Nothing is changed.
-    pub fn acknowledge(&mut self, count: u32) -> Result<(), TooMany> {
-        self.unacknowledged = self.unacknowledged.checked_sub(count).ok_or(TooMany)?;
-        Ok(())
-    }
-}
-
-/// More messages than were sent are acknowledged, or more have come than may lie here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooMany;
 
 /// The acknowledgements that a receiver owes a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ mod credit;
 #[cfg(test)]
 mod tests;
 
-pub use credit::{Acknowledgement, MessageCredit, TooMany, UNACKNOWLEDGED_MAX};
+pub use credit::{Acknowledgement, UNACKNOWLEDGED_MAX};
 
 use crate::PlaceId;
 use std::collections::{BTreeMap, VecDeque};

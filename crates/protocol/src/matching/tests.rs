@@ -1,6 +1,7 @@
 //! The matching against a model that keeps everything in two lists, and the credit against any order of events.
 
 use super::*;
+use crate::credit::{SendCredit, TooMany};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -137,10 +138,10 @@ proptest! {
     /// Never more than the credit is under way, and when all is received a sender can always go on.
     #[test]
     fn credit_bounds_what_lies_and_never_stays_used_up(sends in prop::collection::vec(any::<bool>(), 0..2_000)) {
-        let (mut credit, mut acknowledgement) = (MessageCredit::default(), Acknowledgement::default());
+        let (mut credit, mut acknowledgement) = (SendCredit::default(), Acknowledgement::default());
         let (mut lying, mut sent_in_a_row) = (0, 0);
         for is_send in sends {
-            if is_send && credit.take() {
+            if is_send && credit.take(UNACKNOWLEDGED_MAX) {
                 lying += 1;
                 sent_in_a_row += 1;
                 prop_assert_eq!(acknowledgement.arrived(), Ok(()));
@@ -156,7 +157,7 @@ proptest! {
             }
         }
         prop_assert!(sent_in_a_row <= UNACKNOWLEDGED_MAX);
-        prop_assert_eq!(MessageCredit::default().acknowledge(1), Err(TooMany));
+        prop_assert_eq!(SendCredit::default().acknowledge(1), Err(TooMany));
     }
 
     /// Whatever a hostile sender does, no more than the credit lies there.

@@ -1,15 +1,22 @@
 //! Shared objects: which place may hold a guard, and when a place has to forget its copy.
 //!
-//! [`Holder`] is one place's side of one object, [`Home`] that of the place that made it. Both say what is to be sent,
-//! and neither knows values. `docs/design/shared.md` says why it is right.
+//! [`Holder`] is one place's side of one object, [`Home`] that of the place that made it. [`Staleness`] and
+//! [`Invalidations`] are for caches that nothing keeps coherent. All say what is to be sent, and none knows values.
+//! `docs/design/shared.md` says why it is right.
 
 mod holder;
 mod home;
+mod staleness;
+#[cfg(test)]
+mod staleness_tests;
 #[cfg(test)]
 mod tests;
 
 pub use holder::{Admission, GiveBack, Granted, Holder, NotAsked};
 pub use home::{Home, HomeStep, NotHeld, ObjectRequest};
+pub use staleness::{
+    AwaitedAnswer, Flags, InvalidationFault, InvalidationRange, Invalidations, Known, Staleness,
+};
 
 use serde::{Deserialize, Serialize};
 

@@ -278,15 +278,13 @@ impl<T: SharedValue> Object<T> {
             let mut count = [0; 8];
             state.counter.iter().for_each(|counter| memory.memory.read(counter, 0, &mut count));
             let count = u64::from_le_bytes(count);
-            if state.seen.replace(count) != count {
-                state.is_old.set(true);
-            }
+            state.staleness.borrow_mut().saw_count(count);
         }
-        let is_old = state.is_old.get();
+        let is_old = state.staleness.borrow().is_stale();
         match self.value.try_borrow_mut() {
             Ok(mut value) => {
                 let refreshed = value.refresh(memory, lines, is_old);
-                state.is_old.set(refreshed.is_err());
+                state.staleness.borrow_mut().refreshed(refreshed.is_ok());
                 Ok(refreshed.err().map(|fault| Error::undecodable("the value of a shared object", fault)))
             }
             // Another task here reads, so nothing that it sees is old, unless the program lets guards overlap.
@@ -352,8 +350,7 @@ impl<T: SharedValue> Object<T> {
         state.is_unwritten.set(false);
         value.write_back(memory, lines);
         if is_old_elsewhere && state.options.controller == Controller::Timestamp {
-            let count = state.seen.get() + 1;
-            state.seen.set(count);
+            let count = state.staleness.borrow_mut().count_write();
             state.counter.iter().for_each(|counter| memory.memory.write(counter, 0, &count.to_le_bytes()));
         }
         (is_old_elsewhere, invalidation)

@@ -3,7 +3,7 @@
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedKey;
 use isles_protocol::ordered_keys;
-use isles_protocol::shared::{GiveBack, GuardMode, Token};
+use isles_protocol::shared::{GiveBack, GuardMode, InvalidationRange, Token};
 use isles_transport::HandlerId;
 use serde::{Deserialize, Serialize};
 
@@ -47,18 +47,6 @@ impl ReturnedToken {
         let ReturnedToken { keeps, generation, had_written, is_poisoned } = self;
         GiveBack { keeps, generation, had_written, is_poisoned }
     }
-}
-
-/// A part of the tree in which places are told that their caches are old.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct InvalidationRange {
-    /// The rank of the writer, from which the others are counted.
-    pub(super) root: u32,
-    /// Counted from the root: the receiver, and the first one behind those that it tells.
-    pub(super) first: u32,
-    pub(super) end: u32,
-    /// Names the answer that the sender waits for.
-    pub(super) token: u32,
 }
 
 /// One message; the object is named before it.

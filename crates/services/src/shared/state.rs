@@ -4,13 +4,14 @@
 
 use super::SharedOptions;
 use super::memory::{MemoryRange, ObjectMemory};
-use super::message::{InvalidationRange, ObjectId, ObjectMessage, ReturnedToken};
+use super::message::{ObjectId, ObjectMessage, ReturnedToken};
 use super::table::{AnyObject, ApplyFault};
 use crate::shared::message::OBJECT;
 use crate::window::spin_until;
 use isles_protocol::PlaceId;
 use isles_protocol::shared::{
-    Admission, GiveBack, Granted, GuardMode, Holder, Home, HomeStep, ObjectRequest, Token,
+    Admission, AwaitedAnswer, Flags, GiveBack, Granted, GuardMode, Holder, Home, HomeStep, InvalidationFault,
+    InvalidationRange, Invalidations, Known, ObjectRequest, Staleness, Token,
 };
 use isles_runtime::limits::ERROR_BYTES_MAX;
 use isles_runtime::service::{Attachment, Members, Refused};
@@ -28,16 +29,6 @@ struct Wait {
     waker: Waker,
 }
 
-/// Places that are being told that their caches are old.
-struct Invalidation {
-    token: u32,
-    /// Places that have not answered.
-    missing: Vec<PlaceId>,
-    /// Place and number to notify when all have answered; `None` if it began here.
-    parent: Option<(PlaceId, u32)>,
-    waker: Option<Waker>,
-}
-
 /// State of one object at one place: its token, the waiting tasks, and on modelled chips when its caches are stale.
 pub(crate) struct ObjectState {
     pub(super) id: ObjectId,
@@ -50,8 +41,6 @@ pub(crate) struct ObjectState {
     /// Steps the home has decided and not yet done, and whether it is doing them.
     steps: RefCell<VecDeque<HomeStep>>,
     is_executing: Cell<bool>,
-    /// The generation that the home has, as far as this place knows.
-    base: Cell<u64>,
     /// Error because of which the copy here is not the value, if it is not.
     unreadable: RefCell<Option<Error>>,
     /// True if the last handle is gone, so that no token comes any more. A task that lets a mapping grow has none.
@@ -62,14 +51,13 @@ pub(crate) struct ObjectState {
     pub(super) memory: Option<ObjectMemory>,
     /// The counter of generations there.
     pub(super) counter: Option<MemoryRange>,
-    /// The last count that this place has seen.
-    pub(super) seen: Cell<u64>,
-    /// True if cached copies may be stale.
-    pub(super) is_old: Cell<bool>,
+    /// Staleness of cached copies, and the generation that the home has.
+    pub(super) staleness: RefCell<Staleness>,
     /// Something was stored that has not been written back.
     pub(super) is_unwritten: Cell<bool>,
-    invalidations: RefCell<Vec<Invalidation>>,
-    next_invalidation: Cell<u32>,
+    invalidations: RefCell<Invalidations>,
+    /// Tasks that wait until a flag of this place is known to all.
+    flag_waits: RefCell<Vec<(u32, Waker)>>,
 }
 
 impl ObjectState {
@@ -91,18 +79,16 @@ impl ObjectState {
             home: is_home.then(|| RefCell::new(Home::new(options.controller, id.home))),
             steps: RefCell::default(),
             is_executing: Cell::new(false),
-            base: Cell::new(0),
             unreadable: RefCell::default(),
             is_abandoned: Cell::new(false),
             waits: RefCell::default(),
             next_wait: Cell::new(0),
             memory,
             counter,
-            seen: Cell::new(0),
-            is_old: Cell::new(!is_home),
+            staleness: RefCell::new(Staleness::new(is_home)),
             is_unwritten: Cell::new(false),
             invalidations: RefCell::default(),
-            next_invalidation: Cell::new(0),
+            flag_waits: RefCell::default(),
         }
     }
 
@@ -218,7 +204,7 @@ impl ObjectState {
     /// Returns `true` if this place could not read the value, so that a guard which repairs makes the local copy the
     /// value.
     pub(super) fn is_unread(&self) -> bool {
-        !self.holder.borrow().is_current() || self.memory.is_some() && self.is_old.get()
+        !self.holder.borrow().is_current() || self.memory.is_some() && self.staleness.borrow().is_stale()
     }
 
     /// The guard that the task which waits first wants.
@@ -282,8 +268,9 @@ impl ObjectState {
             return self.wake_first();
         }
         let mut changes = Vec::new();
-        if back.had_written && back.generation > self.base.get() {
-            match object.changes(self.base.get()) {
+        let base = self.staleness.borrow().generation();
+        if back.had_written && back.generation > base {
+            match object.changes(base) {
                 Ok(encoded) => changes = encoded,
                 Err(_) => back = self.without_value(back),
             }
@@ -294,7 +281,7 @@ impl ObjectState {
             // If it was too long, this is not; if the home is dead, nobody hears it.
             let _ = self.send(local, self.id.home, message(back), &[]);
         }
-        self.base.set(back.generation);
+        self.staleness.borrow_mut().gave_back(back.generation);
         self.wake_first();
     }
 
@@ -361,8 +348,7 @@ impl ObjectState {
     fn granted(&self, granted: Granted, flushes: bool) -> Result<(), Refused> {
         let taken = self.holder.borrow_mut().granted(granted, self.next_wanted());
         taken.map_err(|_| Refused::of_service("it grants a guard that was not asked for"))?;
-        self.base.set(granted.generation);
-        self.is_old.set(self.is_old.get() || flushes);
+        self.staleness.borrow_mut().granted(granted.generation, flushes);
         self.wake_first();
         Ok(())
     }
@@ -414,9 +400,7 @@ impl ObjectState {
                         back = self.without_value(back);
                     }
                     self.holder.borrow_mut().copied(back.generation, back.is_poisoned);
-                    if back.generation > self.base.replace(back.generation) {
-                        self.is_old.set(true);
-                    }
+                    self.staleness.borrow_mut().received(back.generation);
                 }
                 let steps = home.borrow_mut().given_back(source, back).map_err(|_| not_held())?;
                 self.execute_steps(local, object, steps);
@@ -452,12 +436,9 @@ impl ObjectState {
             self.holder.borrow_mut().home_died();
             self.wake_all();
         }
-        let tokens: Vec<u32> =
-            self.invalidations.borrow().iter().map(|invalidation| invalidation.token).collect();
-        for token in tokens {
-            // Those that did not wait for it have nothing to forget.
-            let _ = self.receive_invalidated(local, place, token);
-        }
+        // Those that did not wait for it have nothing to forget.
+        let known = self.invalidations.borrow_mut().place_died(place);
+        known.into_iter().for_each(|known| self.flag_known(local, known));
     }
 
     /// Returns what is waited for here, in a line.
@@ -472,39 +453,32 @@ impl ObjectState {
 impl ObjectState {
     /// Tells all other places that their caches are old; returns the token of the answers.
     pub(super) fn invalidate_others(&self, local: &Local) -> u32 {
-        let root = self.members.rank_of(local.here()).unwrap_or_default() as u32;
-        self.send_invalidation(local, (root, 1..self.members.len() as u32), None)
+        let root = self.members.rank_of(local.here()).unwrap_or_default();
+        let flags = self.invalidations.borrow_mut().begin(&self.members, root);
+        self.send_flags(local, &flags);
+        flags.token
     }
 
-    fn send_invalidation(
-        &self,
-        local: &Local,
-        (root, range): (u32, std::ops::Range<u32>),
-        parent: Option<(PlaceId, u32)>,
-    ) -> u32 {
-        let token = self.next_invalidation.replace(self.next_invalidation.get().wrapping_add(1));
-        let mut missing = Vec::new();
-        let middle = range.start + (range.end.saturating_sub(range.start)) / 2;
-        let halves = [range.start..middle, middle..range.end];
-        for half in halves.into_iter().filter(|half| !half.is_empty()) {
-            let child = self.members.member((root + half.start) as usize % self.members.len());
-            let range = InvalidationRange { root, first: half.start, end: half.end, token };
-            if self.send(local, child, ObjectMessage::Invalidate(range), &[]).is_ok() {
-                missing.push(child);
+    fn send_flags(&self, local: &Local, flags: &Flags) {
+        for (place, range) in &flags.to {
+            if self.send(local, *place, ObjectMessage::Invalidate(*range), &[]).is_err() {
+                // It may have been told meanwhile that the place is dead.
+                let known = self.invalidations.borrow_mut().answered(*place, flags.token);
+                known.ok().flatten().into_iter().for_each(|known| self.flag_known(local, known));
             }
         }
-        if missing.is_empty() {
-            self.send_invalidated(local, parent);
-        } else {
-            self.invalidations.borrow_mut().push(Invalidation { token, missing, parent, waker: None });
-        }
-        token
     }
 
-    fn send_invalidated(&self, local: &Local, parent: Option<(PlaceId, u32)>) {
-        if let Some((parent, token)) = parent {
-            let _ = self.send(local, parent, ObjectMessage::Invalidated(token), &[]);
+    /// A flag is known to all to whom it went: who waits for that here or elsewhere is told.
+    fn flag_known(&self, local: &Local, Known { token, answer }: Known) {
+        if let Some(AwaitedAnswer { place, token }) = answer {
+            let _ = self.send(local, place, ObjectMessage::Invalidated(token), &[]);
         }
+        let mut waits = self.flag_waits.borrow_mut();
+        let over: Vec<Waker> =
+            waits.extract_if(.., |(flag, _)| *flag == token).map(|(_, waker)| waker).collect();
+        drop(waits);
+        over.into_iter().for_each(Waker::wake);
     }
 
     fn receive_invalidation(
@@ -513,43 +487,31 @@ impl ObjectState {
         source: PlaceId,
         range: InvalidationRange,
     ) -> Result<(), Refused> {
-        let InvalidationRange { root, first, end, token } = range;
-        let size = self.members.len() as u32;
-        if root >= size || end > size || first >= end {
-            return Err(Refused::of_service("it flags places that do not exist"));
-        }
-        self.is_old.set(true);
-        self.send_invalidation(local, (root, first + 1..end), Some((source, token)));
+        let received = self.invalidations.borrow_mut().receive(&self.members, source, range);
+        let (flags, known) = received.map_err(refused)?;
+        self.staleness.borrow_mut().flagged();
+        self.send_flags(local, &flags);
+        known.into_iter().for_each(|known| self.flag_known(local, known));
         Ok(())
     }
 
     fn receive_invalidated(&self, local: &Local, source: PlaceId, token: u32) -> Result<(), Refused> {
-        let mut invalidations = self.invalidations.borrow_mut();
-        let index = invalidations.iter().position(|invalidation| invalidation.token == token);
-        let unknown = || Refused::of_service("it answers a flag that it did not get");
-        let index = index.ok_or_else(unknown)?;
-        let missing = &mut invalidations[index].missing;
-        let place = missing.iter().position(|place| *place == source).ok_or_else(unknown)?;
-        missing.swap_remove(place);
-        if missing.is_empty() {
-            let Invalidation { parent, waker, .. } = invalidations.swap_remove(index);
-            drop(invalidations);
-            waker.into_iter().for_each(Waker::wake);
-            self.send_invalidated(local, parent);
-        }
+        let known = self.invalidations.borrow_mut().answered(source, token).map_err(refused)?;
+        known.into_iter().for_each(|known| self.flag_known(local, known));
         Ok(())
     }
 
     /// Waits until all know of a flag.
     pub(super) fn poll_invalidated(&self, token: u32, context: &mut Context<'_>) -> Poll<()> {
-        let mut all = self.invalidations.borrow_mut();
-        match all.iter_mut().find(|invalidation| invalidation.token == token) {
-            None => Poll::Ready(()),
-            Some(invalidation) => {
-                invalidation.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
+        if self.invalidations.borrow().is_known(token) {
+            return Poll::Ready(());
         }
+        let mut waits = self.flag_waits.borrow_mut();
+        match waits.iter_mut().find(|(flag, _)| *flag == token) {
+            Some((_, waker)) => waker.clone_from(context.waker()),
+            None => waits.push((token, context.waker().clone())),
+        }
+        Poll::Pending
     }
 
     /// Returns `true` if only the program keeps guards apart.
@@ -564,4 +526,11 @@ impl ObjectState {
              made with `Exclusion::Program`, so the program must keep them apart";
         Error::new(ErrorKind::Misused, text)
     }
+}
+
+fn refused(fault: InvalidationFault) -> Refused {
+    Refused::of_service(match fault {
+        InvalidationFault::NoSuchMembers => "it flags places that do not exist",
+        InvalidationFault::NotFlagged => "it answers a flag that it did not get",
+    })
 }

@@ -2,7 +2,7 @@
 //!
 //! The one place to tune. Choices depend on what all members know (the size of the team, the length that all of them
 //! pass), so that all of them choose the same. None changes a result: every reduction folds by the one tree of
-//! [`super::schedule::ReductionTree`].
+//! [`isles_protocol::team::schedule::ReductionTree`].
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
@@ -16,7 +16,7 @@
 //! | `all_to_all` | any length | pairwise | |
 //!
 //! If members are on several hosts and some of them together, collectives are hierarchical: the leader of a host talks
-//! to other hosts for all of it ([`super::schedule::TeamHosts`]):
+//! to other hosts for all of it ([`isles_protocol::team::schedule::TeamHosts`]):
 //!
 //! | collective | up to | algorithm | beyond |
 //! |---|---|---|---|
@@ -25,15 +25,15 @@
 //! | `all_reduce` of [`HIERARCHICAL_REDUCE_MIN`] | [`SWAP_BYTES_MAX`] | `reduce`, then `broadcast` | as above |
 //!
 //! Bound of the messages that wait in a place's memory, for one team and one other member, whether or not the handle
-//! has arrived: at most [`AHEAD_MAX`] + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_IN_FLIGHT`]
+//! has arrived: at most `AHEAD_MAX` + 1 collectives of at most [`EAGER_BYTES_MAX`] each, or [`CHUNKS_IN_FLIGHT`]
 //! chunks of one longer slice, or one longer value. A long transfer ends only when it was taken, so there is never a
 //! second one. In the `all_..` forms on slices it may be as much as the slice that its task takes there.
 
 use super::header::EAGER_BYTES_MAX;
 use super::ongoing::OngoingCollective;
-use super::schedule::{Shape, Tree, TreeNode};
 use crate::table::service::Service;
 use crate::team::service::Teams;
+use isles_protocol::team::schedule::{Shape, Tree, TreeNode};
 use isles_runtime::Local;
 use std::rc::Rc;
 
@@ -48,9 +48,6 @@ pub(super) const CHUNK_BYTES: usize = 128 << 10;
 
 /// Number of chunks of one transfer that are sent before the first has to be taken.
 pub(super) const CHUNKS_IN_FLIGHT: usize = 4;
-
-/// Number of collectives without a wait for all members that may follow each other before the team waits for all.
-pub(super) const AHEAD_MAX: u32 = 16;
 
 /// Longest vector that an `all_reduce` swaps whole, in bytes.
 pub(super) const SWAP_BYTES_MAX: usize = 8 << 10;
@@ -69,13 +66,6 @@ pub(super) const LOOKS_AROUND: u32 = 16;
 
 /// Number of collectives a task does before it yields to the other tasks of its place.
 pub(super) const YIELD_EVERY: u32 = 64;
-
-/// Number of teams of which a place has messages but no handle, from which on it asks their makers which of them are
-/// over.
-///
-/// A step can overtake the handle to its team, and waits for it. What is left of a team that was given up waits for a
-/// handle that never comes; its maker knows.
-pub(super) const UNKNOWN_MIN: usize = 64;
 
 const _: () = assert!(BRUCK_BYTES_MAX <= EAGER_BYTES_MAX);
 const _: () = assert!(SWAP_BYTES_MAX <= EAGER_BYTES_MAX);

@@ -5,8 +5,8 @@
 //! but that of two.
 
 use super::Team;
-use super::header::CollectiveKind;
 use super::ongoing::{BeginCollective, OngoingCollective};
+use isles_protocol::team::CollectiveKind;
 use isles_runtime::{Local, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -4,12 +4,11 @@
 //! names the step exactly; that is how a receiver sees that a member is in another collective.
 
 use super::payload::Payload;
-use isles_protocol::PlaceId;
+use isles_protocol::team::{CollectiveTag, ElementType, ROOTS, SpecialKind, TeamId};
 use isles_runtime::Error;
 use isles_runtime::wire::{DecodeError, Reader, Writer};
 use isles_transport::HandlerId;
 use std::any::TypeId;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
@@ -18,138 +17,6 @@ pub(super) const EAGER_BYTES_MAX: usize = 64 << 10;
 
 /// The number of one step of a collective, on the wire.
 pub(crate) const TEAM: HandlerId = HandlerId(5);
-
-/// The name of a team in the whole run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct TeamId(u64);
-
-impl TeamId {
-    /// All places.
-    pub(super) const WORLD: TeamId = TeamId(0);
-
-    /// The team that `maker` made as number `serial`, from 1.
-    pub(super) fn of(maker: PlaceId, serial: u64) -> TeamId {
-        TeamId(u64::from(maker.0) << Self::SERIAL_BITS | serial)
-    }
-
-    const SERIAL_BITS: u32 = 48;
-
-    /// The place that made the team; of that of all places, the first one.
-    pub(super) fn maker(self) -> PlaceId {
-        PlaceId((self.0 >> Self::SERIAL_BITS) as u32)
-    }
-
-    /// As a number.
-    pub(super) fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// Decodes the result of [`TeamId::bits`].
-    pub(super) fn of_bits(bits: u64) -> TeamId {
-        TeamId(bits)
-    }
-
-    /// Returns `true` if a run of `places` places can have such a team.
-    pub(super) fn is_of(self, places: u32) -> bool {
-        self.0 >> Self::SERIAL_BITS < u64::from(places)
-    }
-}
-
-/// The collective that a message belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum CollectiveKind {
-    Barrier,
-    Broadcast,
-    BroadcastSlice,
-    Reduce,
-    ReduceSlice,
-    AllReduce,
-    AllReduceSlice,
-    Gather,
-    GatherSlice,
-    Gatherv,
-    AllGather,
-    AllGatherSlice,
-    AllGatherv,
-    Scatter,
-    ScatterSlice,
-    Scatterv,
-    AllToAll,
-    AllToAllSlice,
-    AllToAllv,
-    Scan,
-    ScanSlice,
-    ExclusiveScan,
-    ExclusiveScanSlice,
-    Split,
-}
-
-impl CollectiveKind {
-    const NAMES: [&'static str; 24] = [
-        "barrier",
-        "broadcast",
-        "broadcast_slice",
-        "reduce",
-        "reduce_slice",
-        "all_reduce",
-        "all_reduce_slice",
-        "gather",
-        "gather_slice",
-        "gatherv",
-        "all_gather",
-        "all_gather_slice",
-        "all_gatherv",
-        "scatter",
-        "scatter_slice",
-        "scatterv",
-        "all_to_all",
-        "all_to_all_slice",
-        "all_to_allv",
-        "scan",
-        "scan_slice",
-        "exclusive_scan",
-        "exclusive_scan_slice",
-        "split",
-    ];
-
-    /// Collectives of which one member is the root.
-    const ROOTED: [CollectiveKind; 10] = [
-        CollectiveKind::Broadcast,
-        CollectiveKind::BroadcastSlice,
-        CollectiveKind::Reduce,
-        CollectiveKind::ReduceSlice,
-        CollectiveKind::Gather,
-        CollectiveKind::GatherSlice,
-        CollectiveKind::Gatherv,
-        CollectiveKind::Scatter,
-        CollectiveKind::ScatterSlice,
-        CollectiveKind::Scatterv,
-    ];
-
-    /// Its name in the interface of teams.
-    pub(super) fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
-    /// Returns `true` if no member leaves it before all have entered.
-    pub(super) fn waits_for_all(self) -> bool {
-        use CollectiveKind::*;
-        matches!(
-            self,
-            Barrier
-                | AllReduce
-                | AllReduceSlice
-                | AllGather
-                | AllGatherSlice
-                | AllGatherv
-                | AllToAll
-                | AllToAllSlice
-                | AllToAllv
-                | Split
-        )
-    }
-}
 
 /// Kind of a message that is no step of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,78 +35,70 @@ pub(super) enum TeamNotice {
 
 impl TeamNotice {
     const ALL: [TeamNotice; 4] = [TeamNotice::Asked, TeamNotice::Over, TeamNotice::Broken, TeamNotice::Waits];
+
+    /// The number of the notice beside those of collectives.
+    const fn kind(self) -> SpecialKind {
+        SpecialKind::new(self as u8)
+    }
 }
 
-/// The type of what a collective carries: the lowest bits of the compiler's own hash of it, which is the same at all
-/// places, because they run one program image. 0 stands for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct ElementType(u32);
+/// Returns the number of the type `T`: the lowest bits of the compiler's own hash of it, a constant after compilation.
+/// It is the same at all places, because they run one program image.
+#[inline]
+pub(super) fn element_of<T: ?Sized>() -> ElementType {
+    let mut bits = TypeBits(0);
+    type_id::<T>().hash(&mut bits);
+    ElementType::of_hash(bits.0)
+}
 
-impl ElementType {
-    /// Element type of a collective that carries nothing of the program's.
-    pub(super) const NONE: ElementType = ElementType(0);
-
-    /// As many as the length of a slice leaves of its word.
-    const BITS: u32 = u64::BITS - TeamHeader::LENGTH_BITS;
-
-    /// The type `T`; a constant once it is compiled.
-    #[inline]
-    pub(super) fn of<T: ?Sized>() -> ElementType {
-        let mut bits = TypeBits(0);
-        type_id::<T>().hash(&mut bits);
-        ElementType((bits.0 & ((1 << Self::BITS) - 1)) as u32 | 1)
+/// Returns the type of a value that is sent to be received as one of `T`: text is received as a string.
+#[inline]
+pub(super) fn element_of_sent<T: ?Sized>() -> ElementType {
+    let sent = element_of::<T>();
+    if sent == element_of::<str>() || sent == element_of::<&str>() {
+        return element_of::<String>();
     }
+    sent
+}
 
-    /// The type of a value that is sent to be received as one of `T`: text is received as a string.
-    #[inline]
-    pub(super) fn of_sent<T: ?Sized>() -> ElementType {
-        let sent = ElementType::of::<T>();
-        if sent == ElementType::of::<str>() || sent == ElementType::of::<&str>() {
-            return ElementType::of::<String>();
-        }
-        sent
+/// Returns the name of a type, if it is one of the usual ones.
+pub(super) fn name_of(element: ElementType) -> Option<&'static str> {
+    macro_rules! names {
+        ($($element:ty),*) => {
+            [$((element_of::<$element>(), stringify!($element)),
+                (element_of::<[$element]>(), concat!("[", stringify!($element), "]")),
+                (element_of::<Vec<$element>>(), concat!("Vec<", stringify!($element), ">"))),*]
+        };
     }
+    let known = names!(
+        u8,
+        u16,
+        u32,
+        u64,
+        u128,
+        usize,
+        i8,
+        i16,
+        i32,
+        i64,
+        i128,
+        isize,
+        f32,
+        f64,
+        bool,
+        char,
+        String,
+        ()
+    );
+    known.into_iter().find(|(known, _)| *known == element).map(|(_, name)| name)
+}
 
-    /// As a number, of [`ElementType::BITS`] bits.
-    pub(super) fn bits(self) -> u64 {
-        u64::from(self.0)
-    }
-
-    /// Decodes the result of [`ElementType::bits`].
-    pub(super) fn of_bits(bits: u64) -> ElementType {
-        ElementType(bits as u32)
-    }
-
-    /// Returns the name of the type, if it is one of the usual ones.
-    pub(super) fn name(self) -> Option<&'static str> {
-        macro_rules! names {
-            ($($element:ty),*) => {
-                [$((ElementType::of::<$element>(), stringify!($element)),
-                    (ElementType::of::<[$element]>(), concat!("[", stringify!($element), "]")),
-                    (ElementType::of::<Vec<$element>>(), concat!("Vec<", stringify!($element), ">"))),*]
-            };
-        }
-        let known = names!(
-            u8,
-            u16,
-            u32,
-            u64,
-            u128,
-            usize,
-            i8,
-            i16,
-            i32,
-            i64,
-            i128,
-            isize,
-            f32,
-            f64,
-            bool,
-            char,
-            String,
-            ()
-        );
-        known.into_iter().find(|(element, _)| *element == self).map(|(_, name)| name)
+/// Returns a description of the collective of `tag` for people; `element` is the name of its type, if known.
+pub(super) fn describe(tag: CollectiveTag, element: Option<&str>) -> String {
+    match element.or(name_of(tag.element())) {
+        _ if tag.element() == ElementType::NONE => tag.to_string(),
+        Some(element) => format!("{tag} of {element}"),
+        None => format!("{tag} of another type"),
     }
 }
 
@@ -286,99 +145,8 @@ impl Hasher for TypeBits {
     }
 }
 
-/// Collective to which a message belongs: its [`ElementType`], and in one word the sequence number of the collective
-/// since the team was made (24 bits, wrapping), its step (18), its [`CollectiveKind`] or a [`TeamNotice`] (5), and its
-/// root (17), from the lowest bit up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct CollectiveTag(u64, ElementType);
-
-/// Bits at which the step, the kind and the root begin in a [`CollectiveTag`].
-const STEP_SHIFT: u32 = 24;
-const KIND_SHIFT: u32 = 42;
-const ROOT_SHIFT: u32 = 47;
-
-/// The bits of the number of a collective, and of a kind.
-const SEQUENCE_BITS: u64 = (1 << STEP_SHIFT) - 1;
-const KIND_BITS: u64 = (1 << (ROOT_SHIFT - KIND_SHIFT)) - 1;
-
-/// Steps are below this number.
-pub(super) const STEPS: usize = 1 << (KIND_SHIFT - STEP_SHIFT);
-
-// A root is the rank of a place, and so is a step at most, beside what `ongoing` adds to it.
-const _: () = assert!(isles_runtime::limits::PLACES_MAX as u64 <= 1 << (u64::BITS - ROOT_SHIFT));
-const _: () = assert!(
-    CollectiveKind::NAMES.len() as u64 <= TeamNotice::Asked as u64 && TeamNotice::Waits as u64 <= KIND_BITS
-);
-
-impl CollectiveTag {
-    /// Tag of no collective.
-    pub(super) const NONE: CollectiveTag = CollectiveTag(u64::MAX, ElementType::NONE);
-
-    /// The first step of a collective; `root` is 0 if it has none.
-    #[inline]
-    pub(super) fn new(
-        sequence: u32,
-        kind: CollectiveKind,
-        root: usize,
-        element: ElementType,
-    ) -> CollectiveTag {
-        let word =
-            u64::from(sequence) & SEQUENCE_BITS | (kind as u64) << KIND_SHIFT | (root as u64) << ROOT_SHIFT;
-        CollectiveTag(word, element)
-    }
-
-    /// The number of its collective, modulo 2^24.
-    #[inline]
-    pub(super) fn sequence(self) -> usize {
-        (self.0 & SEQUENCE_BITS) as usize
-    }
-
-    /// The first step of its collective.
-    #[inline]
-    pub(super) fn first_step(self) -> CollectiveTag {
-        CollectiveTag(self.0 & !((STEPS as u64 - 1) << STEP_SHIFT), self.1)
-    }
-
-    /// Returns a description for people; `element` is the name of its type, if known.
-    pub(super) fn describe(self, element: Option<&str>) -> String {
-        match element.or(self.1.name()) {
-            _ if self.1 == ElementType::NONE => self.to_string(),
-            Some(element) => format!("{self} of {element}"),
-            None => format!("{self} of another type"),
-        }
-    }
-
-    /// Returns `true` if it belongs to a later collective of the team than number `sequence`.
-    pub(super) fn is_after(self, sequence: u32) -> bool {
-        // In the highest bits of a word, so that what went round is after what did not yet.
-        let [own, other] = [self.0, u64::from(sequence)].map(|number| number << (u64::BITS - STEP_SHIFT));
-        own.wrapping_sub(other) as i64 > 0
-    }
-
-    /// Step `step`, below [`STEPS`], of the same collective.
-    #[inline]
-    pub(super) fn step(self, step: usize) -> CollectiveTag {
-        debug_assert!(step < STEPS);
-        CollectiveTag(self.0 | (step as u64) << STEP_SHIFT, self.1)
-    }
-
-    /// The number of its [`CollectiveKind`] or [`TeamNotice`].
-    #[inline]
-    fn kind(self) -> u64 {
-        self.0 >> KIND_SHIFT & KIND_BITS
-    }
-}
-
-impl fmt::Display for CollectiveTag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [sequence, kind, root] = [self.0 & SEQUENCE_BITS, self.kind(), self.0 >> ROOT_SHIFT];
-        let name = CollectiveKind::NAMES.get(kind as usize).copied().unwrap_or("an unknown collective");
-        match CollectiveKind::ROOTED.iter().any(|rooted| *rooted as u64 == kind) {
-            true => write!(f, "`{name}` number {sequence} with root {root}"),
-            false => write!(f, "`{name}` number {sequence}"),
-        }
-    }
-}
+// A root is the rank of a place.
+const _: () = assert!(isles_runtime::limits::PLACES_MAX as u64 <= ROOTS);
 
 /// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -398,10 +166,20 @@ const LINE_ALIGNED_BYTES_MIN: usize = 4096;
 /// Alignment of such a payload, in bytes.
 const LINE_BYTES: usize = 64;
 
+// Notices have numbers that no collective has, and a type fits above a length.
+const _: () = {
+    let mut index = 0;
+    while index < TeamNotice::ALL.len() {
+        TeamNotice::ALL[index].kind();
+        index += 1;
+    }
+    assert!(ElementType::BITS + TeamHeader::LENGTH_BITS == u64::BITS);
+};
+
 impl TeamHeader {
     /// The head of a notice.
     pub(super) fn of_notice(team: TeamId, notice: TeamNotice) -> TeamHeader {
-        TeamHeader { team, tag: CollectiveTag((notice as u64) << KIND_SHIFT, ElementType::NONE), bytes: 0 }
+        TeamHeader { team, tag: CollectiveTag::special(notice.kind()), bytes: 0 }
     }
 
     /// Returns the notice if the message is no step of a collective.
@@ -418,18 +196,18 @@ impl TeamHeader {
     #[inline]
     fn last_word(&self) -> u64 {
         assert!(self.bytes >> Self::LENGTH_BITS == 0, "a slice of {} bytes in a collective", self.bytes);
-        self.bytes | u64::from(self.tag.1.0) << Self::LENGTH_BITS
+        self.bytes | self.tag.element().bits() << Self::LENGTH_BITS
     }
 
     #[inline]
     fn of_last_word(word: u64) -> (u64, ElementType) {
-        (word & ((1 << Self::LENGTH_BITS) - 1), ElementType((word >> Self::LENGTH_BITS) as u32))
+        (word & ((1 << Self::LENGTH_BITS) - 1), ElementType::of_bits(word >> Self::LENGTH_BITS))
     }
 
     // Written and read in one piece.
     #[inline]
     pub(super) fn encode(&self, writer: &mut Writer<'_>) {
-        let words = [self.team.0, self.tag.0, self.last_word()].map(u64::to_le);
+        let words = [self.team.bits(), self.tag.word(), self.last_word()].map(u64::to_le);
         writer.put_bytes(bytemuck::bytes_of(&words));
     }
 
@@ -441,7 +219,7 @@ impl TeamHeader {
         let word =
             |index: usize| u64::from_le_bytes(head[index..index + 8].try_into().expect("it is eight bytes"));
         let (bytes, element) = Self::of_last_word(word(16));
-        let is_it = word(8) == tag.0 && word(0) == team.0 && element == tag.1;
+        let is_it = word(8) == tag.word() && word(0) == team.bits() && element == tag.element();
         (is_it && !is_awaited(payload.len())).then_some((bytes, payload))
     }
 
@@ -449,7 +227,7 @@ impl TeamHeader {
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<TeamHeader, DecodeError> {
         let [team, tag, last] = reader.take_pod::<[u64; HEAD_BYTES / 8]>()?.map(u64::from_le);
         let (bytes, element) = Self::of_last_word(last);
-        Ok(TeamHeader { team: TeamId(team), tag: CollectiveTag(tag, element), bytes })
+        Ok(TeamHeader { team: TeamId::of_bits(team), tag: CollectiveTag::of_word(tag, element), bytes })
     }
 }
 

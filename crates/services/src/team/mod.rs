@@ -1,10 +1,10 @@
 //! Teams: ordered sets of places that do collectives.
 //!
-//! The handle, and how teams are made. The rest is cut by what changes for which reason: [`schedule`] says who sends
-//! what to whom (pure functions of ranks), [`algorithms`] which algorithm is used and every bound, [`header`] the
-//! messages, [`Members`] who they are, [`state`] and [`pending`] what has arrived at a place, [`service`] what a place
-//! is asked about all of its teams, [`ongoing`] one collective under way; [`barrier`], [`values`], [`slices`] and
-//! [`rows`] are the collectives themselves.
+//! The handle, and how teams are made. Who the members are, the order of collectives, and who sends what to whom are
+//! pure, in `isles_protocol::team`. The rest is cut by what changes for which reason: [`algorithms`] says which
+//! algorithm is used and every bound, [`header`] the messages, [`state`] and [`pending`] what has arrived at a place,
+//! [`service`] what a place is asked about all of its teams, [`ongoing`] one collective under way; [`barrier`],
+//! [`values`], [`slices`] and [`rows`] are the collectives themselves.
 //!
 //! A team costs no message to make: its handle carries the list of its members (that of all places has none).
 //! Invariants: all members do the same collectives in the same order, so that all counts agree without being sent; a
@@ -18,21 +18,20 @@ mod payload;
 mod pending;
 pub(crate) mod point_to_point;
 mod rows;
-mod schedule;
 pub(crate) mod service;
 mod slices;
 mod state;
 mod values;
 
 pub use algorithms::{BroadcastAlgorithm, Collectives, set_collectives};
+pub use isles_protocol::team::schedule::Shape;
 pub use point_to_point::Tagged;
-pub use schedule::Shape;
 pub(crate) use service::Teams;
 pub use service::{broken_teams, compare_waits_soon, teams_may_be_apart};
 pub(crate) use state::{compare_waits, receive};
 
 use crate::table::service::Service;
-use header::{CollectiveKind, TeamId};
+use isles_protocol::team::{CollectiveKind, TeamId};
 use isles_runtime::capture::Handle;
 use isles_runtime::service::{FOREIGN, Members, PartRef, PlaceGroup};
 use isles_runtime::{Local, Place, Result};

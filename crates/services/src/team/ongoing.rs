@@ -6,14 +6,15 @@
 //! business of the callers.
 
 use super::algorithms::{
-    AHEAD_MAX, BarrierAlgorithm, CHUNKS_IN_FLIGHT, YIELD_EVERY, barrier_algorithm, leaders_barrier_algorithm,
+    BarrierAlgorithm, CHUNKS_IN_FLIGHT, YIELD_EVERY, barrier_algorithm, leaders_barrier_algorithm,
 };
-use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader};
-use super::schedule::{Chunks, Shape, TeamHosts, Tree, dissemination};
+use super::header::{Arrival, TeamHeader, element_of};
 use super::state::{ElementName, TeamState};
 use super::{Team, header, payload};
 use crate::team::header::TEAM;
 use isles_protocol::PlaceId;
+use isles_protocol::team::schedule::{Chunks, Shape, TeamHosts, Tree, dissemination};
+use isles_protocol::team::{CollectiveKind, CollectiveTag, ElementType, MemberReport, Mismatch, STEPS};
 use isles_runtime::limits::{PLACES_MAX, ROOM_GUESS};
 use isles_runtime::service::coop;
 use isles_runtime::service::span::OpenSpan;
@@ -32,7 +33,7 @@ const FIRST_SYNC_STEP: usize = 0x1_0000;
 /// The steps that say that something long was taken start with this number; the others stay below.
 const TAKEN: usize = 0x2_0000;
 
-const _: () = assert!((PLACES_MAX as usize) < FIRST_SYNC_STEP && TAKEN + FIRST_SYNC_STEP <= header::STEPS);
+const _: () = assert!((PLACES_MAX as usize) < FIRST_SYNC_STEP && TAKEN + FIRST_SYNC_STEP <= STEPS);
 
 /// See the file header. One word, because it is handed on a lot; what belongs to it is in the seat.
 pub(super) struct OngoingCollective<'t> {
@@ -61,7 +62,7 @@ impl Team {
     /// Begins a collective with a root, on values or elements of type `T`.
     #[inline]
     pub(super) fn begin_at<T>(&self, kind: CollectiveKind, root: usize) -> BeginCollective<'_> {
-        let element = (ElementType::of::<T>(), std::any::type_name::<T> as ElementName);
+        let element = (element_of::<T>(), std::any::type_name::<T> as ElementName);
         BeginCollective { state: &self.state, kind, root, element, pause: None }
     }
 }
@@ -92,8 +93,10 @@ impl<'t> Future for BeginCollective<'t> {
             Ok(ongoing) => ongoing,
             Err(error) => return self.pause.insert(refuse(error)).as_mut().poll(context),
         };
-        let (is_long, needs_synchronization) =
-            (self.state.sequence.get().is_multiple_of(YIELD_EVERY), ongoing.needs_synchronization(self.kind));
+        let (is_long, needs_synchronization) = (
+            self.state.order.sequence().is_multiple_of(YIELD_EVERY),
+            ongoing.needs_synchronization(self.kind),
+        );
         if is_long || needs_synchronization {
             return self.pause.insert(ongoing.pause(is_long, needs_synchronization)).as_mut().poll(context);
         }
@@ -177,10 +180,7 @@ impl<'t> OngoingCollective<'t> {
     /// Counts the collectives that do not wait for all; whether it is time to wait for all.
     #[inline]
     fn needs_synchronization(&self, kind: CollectiveKind) -> bool {
-        let unsynchronized = if kind.waits_for_all() { 0 } else { self.state.unsynchronized.get() + 1 };
-        let is_due = unsynchronized > AHEAD_MAX;
-        self.state.unsynchronized.set(if is_due { 1 } else { unsynchronized });
-        is_due
+        self.state.order.needs_synchronization(kind)
     }
 
     /// The rank of this member.
@@ -246,7 +246,7 @@ impl<'t> OngoingCollective<'t> {
     /// The head of a message of `step`; `bytes` of a transfer of a slice in all, else 0.
     #[inline]
     fn header(&self, step: usize, bytes: u64) -> TeamHeader {
-        TeamHeader { team: self.state.id, tag: self.state.tag.get().step(step), bytes }
+        TeamHeader { team: self.state.id, tag: self.state.order.tag().step(step), bytes }
     }
 
     #[inline]
@@ -286,7 +286,7 @@ impl<'t> OngoingCollective<'t> {
     /// If not, it has to be waited for with [`OngoingCollective::take`].
     #[inline]
     pub(super) fn spin_read(&self, from: usize, step: usize, read: impl FnOnce(u64, &[u8])) -> bool {
-        let (source, tag) = (self.state.members().member(from), self.state.tag.get().step(step));
+        let (source, tag) = (self.state.members().member(from), self.state.order.tag().step(step));
         Local::with(|local| self.state.spin_read(local, source, tag, read))
     }
 
@@ -296,13 +296,16 @@ impl<'t> OngoingCollective<'t> {
         ReceiveNext {
             ongoing: self,
             source: self.state.members().member(from),
-            tag: self.state.tag.get().step(step),
+            tag: self.state.order.tag().step(step),
         }
     }
 
     #[cold]
     fn mismatch(&self, source: PlaceId, ours: CollectiveTag, theirs: CollectiveTag) -> Error {
-        Local::with(|local| self.state.mismatch(local, (local.here(), ours), (source, theirs)))
+        Local::with(|local| {
+            let known = MemberReport { place: local.here(), tag: ours };
+            self.state.mismatch(local, Mismatch { known, other: MemberReport { place: source, tag: theirs } })
+        })
     }
 
     /// Sends an empty step.

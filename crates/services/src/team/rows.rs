@@ -6,11 +6,12 @@
 
 use super::Team;
 use super::algorithms::{BRUCK_BYTES_MAX, chunk_len};
-use super::header::{Arrival, CollectiveKind};
+use super::header::Arrival;
 use super::ongoing::OngoingCollective;
-use super::schedule::{Chunks, Shape, Tree, dissemination, pairwise};
 use super::values;
 use bytemuck::NoUninit;
+use isles_protocol::team::CollectiveKind;
+use isles_protocol::team::schedule::{Chunks, Shape, Tree, dissemination, pairwise};
 use isles_runtime::Result;
 use isles_runtime::capture::Element;
 use std::ops::Range;
@@ -432,7 +433,7 @@ async fn exchange_rows<T: NoUninit>(
         }
         if into.is_none_or(|into| index < into.count()) {
             let arrival = ongoing.take_chunk(from, index).await?;
-            let len = row_len::<T>(ongoing, from, &arrival, len.or(into.map(|into| into.len())))?;
+            let len = row_len::<T>(ongoing, from, &arrival, len.or(into.map(|into| into.elements())))?;
             let into = *into.insert(chunks_of::<T>(len));
             let bytes = into.range(index).len() * size_of::<T>();
             ongoing.check_bytes(from, &arrival, len * size_of::<T>(), bytes)?;

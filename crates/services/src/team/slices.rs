@@ -12,10 +12,10 @@ use super::algorithms::{
     BroadcastAlgorithm, SWAP_BYTES_MAX, broadcast_tree, choose_broadcast, chunk_len, reduces_hierarchically,
     reduces_serially,
 };
-use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
 use super::rows;
-use super::schedule::{
+use isles_protocol::team::CollectiveKind;
+use isles_protocol::team::schedule::{
     Chunks, HalvingRound, RankSide, ReductionStep, ReductionTree, Tree, TreeNode, dissemination,
 };
 use isles_runtime::Result;
@@ -202,7 +202,7 @@ async fn fold_chunk<T: Element>(
     own: &mut [T],
     operator: &impl Fn(T, T) -> T,
 ) -> Result<()> {
-    let bytes = chunks.len() * size_of::<T>();
+    let bytes = chunks.elements() * size_of::<T>();
     match step {
         ReductionStep::Send { to } => ongoing.push(to, index, bytes, bytemuck::cast_slice(own)).await,
         ReductionStep::Merge { from, side } => {
@@ -282,7 +282,7 @@ async fn settle<T>(
 ) -> Result<()> {
     for step in steps {
         if let ReductionStep::Send { to } = step {
-            ongoing.settle(to, chunks.len() * size_of::<T>(), chunks).await?;
+            ongoing.settle(to, chunks.elements() * size_of::<T>(), chunks).await?;
         }
     }
     Ok(())

@@ -11,17 +11,21 @@
 //! It knows nothing of schedules, and sends nothing but why a team is of no use any more.
 
 use super::algorithms;
-use super::algorithms::{AHEAD_MAX, LOOKS, LOOKS_AROUND, UNKNOWN_MIN};
-use super::header::{Arrival, CollectiveKind, CollectiveTag, ElementType, TeamHeader, TeamId, TeamNotice};
+use super::algorithms::{LOOKS, LOOKS_AROUND};
+use super::header::{Arrival, TeamHeader, TeamNotice, describe};
 use super::ongoing::give_up;
 use super::ongoing::misused;
 use super::pending::PendingMessages;
 use super::point_to_point;
-use super::schedule::TeamHosts;
 use crate::table::service::Service;
 use crate::team::header::TEAM;
 use crate::team::service::Teams;
 use isles_protocol::PlaceId;
+use isles_protocol::team::schedule::TeamHosts;
+use isles_protocol::team::{
+    CollectiveKind, CollectiveOrder, CollectiveTag, ElementType, MemberReport, Mismatch,
+};
+use isles_protocol::team::{TeamId, UnclaimedTeams};
 use isles_runtime::limits::ERROR_BYTES_MAX;
 use isles_runtime::service::span::OpenSpan;
 use isles_runtime::service::{Attachment, Inquiry, Members, Refused};
@@ -34,11 +38,6 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-
-/// Number of collectives that are compared: more than a member can be ahead of another, or behind.
-const KNOWN: usize = 32;
-
-const _: () = assert!(KNOWN as u32 > AHEAD_MAX + 1 && (1 << 24) % KNOWN == 0);
 
 /// Gives the name of a type.
 pub(super) type ElementName = fn() -> &'static str;
@@ -56,20 +55,14 @@ pub(super) struct TeamState {
     rank: Cell<Option<usize>>,
     /// Messages that have arrived and are not taken.
     pending: RefCell<PendingMessages>,
-    /// Collectives begun so far.
-    pub(super) sequence: Cell<u32>,
-    /// Collectives since the last one that waited for all members.
-    pub(super) unsynchronized: Cell<u32>,
+    /// The collectives begun here, and reports of others.
+    pub(super) order: CollectiveOrder,
     /// A collective is under way.
     pub(super) busy: Cell<bool>,
     /// The span of the one under way.
     pub(super) span: Cell<OpenSpan>,
-    /// The collective that is under way, or was last, and the name of its type.
-    pub(super) tag: Cell<CollectiveTag>,
+    /// Name of the type of the collective that is under way, or was last.
     element: Cell<ElementName>,
-    /// Reports of members about the last collectives, and about those that others have begun before this one, by their
-    /// numbers: the first step, and who reported it.
-    known: [Cell<(CollectiveTag, PlaceId)>; KNOWN],
     /// Error that made the team unusable.
     broken: RefCell<Option<Error>>,
     /// True if `broken` holds something.
@@ -96,13 +89,10 @@ impl TeamState {
             hosts: OnceCell::new(),
             rank: Cell::new(None),
             pending: RefCell::new(PendingMessages::new(local.places())),
-            sequence: Cell::new(0),
-            unsynchronized: Cell::new(0),
+            order: CollectiveOrder::new(local.here()),
             busy: Cell::new(false),
             span: Cell::new(OpenSpan::NONE),
-            tag: Cell::new(CollectiveTag::new(0, CollectiveKind::Barrier, 0, ElementType::NONE)),
             element: Cell::new(|| ""),
-            known: std::array::from_fn(|_| Cell::new((CollectiveTag::NONE, PlaceId(0)))),
             broken: RefCell::new(None),
             is_broken: Cell::new(false),
             until_broken: RefCell::default(),
@@ -180,44 +170,22 @@ impl TeamState {
         root: usize,
         (element, name): (ElementType, ElementName),
     ) -> Result<(), Error> {
-        let sequence = self.sequence.get().wrapping_add(1);
-        self.sequence.set(sequence);
-        let tag = CollectiveTag::new(sequence, kind, root, element);
-        self.tag.set(tag);
         self.element.set(name);
-        let (known, by) = self.known[tag.sequence() % KNOWN].replace((tag, local.here()));
-        if known.sequence() == tag.sequence() && known != tag {
-            return Err(self.mismatch(local, (local.here(), tag), (by, known)));
-        }
-        Ok(())
+        self.order.begin(kind, root, element).map_err(|mismatch| self.mismatch(local, mismatch))
     }
 
     /// Compares the report of `source` about a collective with what is known of it.
     #[inline]
     fn compare(&self, local: &Local, source: PlaceId, tag: CollectiveTag) -> Result<(), Error> {
-        let tag = tag.first_step();
-        let entry = &self.known[tag.sequence() % KNOWN];
-        let (known, by) = entry.get();
-        if known.sequence() != tag.sequence() {
-            if tag.is_after(self.sequence.get()) {
-                entry.set((tag, source));
-            }
-            return Ok(());
-        }
-        if known == tag { Ok(()) } else { Err(self.mismatch(local, (by, known), (source, tag))) }
+        self.order.compare(source, tag).map_err(|mismatch| self.mismatch(local, mismatch))
     }
 
     /// Leaves the team because two members are in different collectives.
     #[cold]
-    pub(super) fn mismatch(
-        &self,
-        local: &Local,
-        one: (PlaceId, CollectiveTag),
-        other: (PlaceId, CollectiveTag),
-    ) -> Error {
-        let [one, other] = [one, other].map(|(place, tag)| {
-            let is_own = place == local.here() && tag.first_step() == self.tag.get();
-            format!("{place} in {}", tag.describe(is_own.then(self.element.get())))
+    pub(super) fn mismatch(&self, local: &Local, Mismatch { known, other }: Mismatch) -> Error {
+        let [one, other] = [known, other].map(|MemberReport { place, tag }| {
+            let is_own = place == local.here() && tag.first_step() == self.order.tag();
+            format!("{place} in {}", describe(tag, is_own.then(self.element.get())))
         });
         let text = format!("the members of the team are in different collectives: {one}, {other}");
         self.unreported.set(!self.busy.get() && !self.is_broken.get());
@@ -226,7 +194,7 @@ impl TeamState {
 
     /// Describes the collective this place is in, or was in last.
     pub(super) fn description(&self) -> String {
-        self.tag.get().describe(Some(self.element.get()()))
+        describe(self.order.tag(), Some(self.element.get()()))
     }
 
     /// Breaks the team up for `reason` and tells the others, unless it is broken already; returns `reason` back.
@@ -411,13 +379,13 @@ impl TeamState {
     fn explain(&self) -> Option<String> {
         let team = team_name(self.id, self.members.get());
         if let Some((source, _)) = &*self.waiting.borrow() {
-            let tag = self.tag.get();
+            let tag = self.order.tag();
             return Some(format!("in {tag} of {team}, {source} has not come as far as this place knows"));
         }
         let pending = self.pending.borrow();
         let fronts = pending.oldest_by_sender().into_iter().filter_map(|(source, arrival)| {
             let tag = arrival.header.tag;
-            tag.is_after(self.sequence.get()).then_some((source, tag))
+            self.order.is_ahead(tag).then_some((source, tag))
         });
         let (sources, mut stamps): (Vec<PlaceId>, Vec<CollectiveTag>) = fronts.unzip();
         let tag = stamps.pop().filter(|_| !self.busy.get())?;
@@ -464,18 +432,13 @@ fn listed(places: impl ExactSizeIterator<Item = PlaceId>) -> String {
 /// A team whose messages have come before a handle has a seat, too, and keeps them however many such teams there are:
 /// each of them is the program's, and what lies there of one is bounded. Such a seat is given up only if the maker of
 /// the team says that no handle to it is left; it is asked when there are many.
+#[derive(Default)]
 pub(super) struct TeamTable {
     states: Vec<Rc<TeamState>>,
     /// Number of teams this place has made.
     made: u64,
-    /// Number of teams without a handle here at which their makers are asked.
-    asks_at: usize,
-}
-
-impl Default for TeamTable {
-    fn default() -> Self {
-        TeamTable { states: Vec::new(), made: 0, asks_at: UNKNOWN_MIN }
-    }
+    /// When the makers of teams without a handle here are asked.
+    unclaimed: UnclaimedTeams,
 }
 
 impl TeamTable {
@@ -546,12 +509,11 @@ impl TeamTable {
 
     /// The teams whose makers are to be asked now: all of which no handle has come, whenever they are twice as many.
     fn due_questions(&mut self) -> Vec<TeamId> {
-        if self.states.len() < self.asks_at || self.unknown().count() < self.asks_at {
+        if !self.unclaimed.may_be_due(self.states.len()) {
             return Vec::new();
         }
         let unknown: Vec<TeamId> = self.unknown().collect();
-        self.asks_at = 2 * unknown.len();
-        unknown
+        if self.unclaimed.ask(unknown.len()) { unknown } else { Vec::new() }
     }
 
     /// Gives the seat of team `id` up, as its maker says that no handle is left; nothing if one is here.
@@ -559,7 +521,8 @@ impl TeamTable {
         let state = self.find(id).filter(|state| state.members.get().is_none())?;
         let id = state.id;
         let given_up = self.forget(id);
-        self.asks_at = (2 * self.unknown().count()).max(UNKNOWN_MIN);
+        let left = self.unknown().count();
+        self.unclaimed.given_up(left);
         given_up
     }
 
@@ -567,7 +530,7 @@ impl TeamTable {
     pub(super) fn questions(&self, place: PlaceId) -> Vec<ProgressQuery> {
         let asked = self.states.iter().filter(|state| state.waiting.borrow().is_some());
         let asked = asked.filter(|state| state.members().rank_of(place).is_some());
-        asked.map(|state| ProgressQuery { team: state.id, tag: state.tag.get() }).collect()
+        asked.map(|state| ProgressQuery { team: state.id, tag: state.order.tag() }).collect()
     }
 
     /// Describes what this place waits for in its teams, and which of the collectives of the `inquiry` it has not
@@ -578,7 +541,7 @@ impl TeamTable {
         for ProgressQuery { team, tag } in &queries {
             let state = self.find(*team);
             let explained =
-                state.is_some_and(|state| state.explain().is_some() || !tag.is_after(state.sequence.get()));
+                state.is_some_and(|state| state.explain().is_some() || !state.order.is_ahead(*tag));
             if !explained {
                 let name = team_name(*team, state.and_then(|state| state.members.get()));
                 lines.push(format!("has not begun {tag} of {name}, as {} did", inquiry.asker));
@@ -613,7 +576,7 @@ impl TeamTable {
 
     /// Returns `true` if a team has had collectives since its members last waited for each other.
     pub(super) fn may_be_apart(&self) -> bool {
-        self.states.iter().any(|state| state.unsynchronized.get() > 0)
+        self.states.iter().any(|state| state.order.may_be_apart())
     }
 
     /// Forgets team `id`: no handle to it is left anywhere.
@@ -661,7 +624,7 @@ pub(crate) fn compare_waits(local: &Local) -> usize {
     let states: Vec<Rc<TeamState>> = Teams::of(local).table.borrow().states.clone();
     let mut notified = 0;
     for state in states.iter().filter(|state| state.waiting.borrow().is_some()) {
-        let tag = postcard::to_allocvec(&state.tag.get()).expect("a tag is two numbers");
+        let tag = postcard::to_allocvec(&state.order.tag()).expect("a tag is two numbers");
         for member in state.members().iter().filter(|member| *member != local.here()) {
             notify(local, member, state.id, TeamNotice::Waits, &tag);
             notified += 1;
@@ -730,6 +693,7 @@ fn notify(local: &Local, to: PlaceId, id: TeamId, notice: TeamNotice, rest: &[u8
 mod tests {
     use super::*;
     use crate::team::Team;
+    use isles_protocol::team::UNCLAIMED_MIN;
     use isles_runtime::{Clock, Place};
     use isles_transport::loopback::{Plan, World};
     use std::pin::pin;
@@ -762,15 +726,15 @@ mod tests {
                 team
             })
         };
-        let kept: Vec<Team> = (0..UNKNOWN_MIN / 2).map(|_| begin()).collect();
+        let kept: Vec<Team> = (0..UNCLAIMED_MIN / 2).map(|_| begin()).collect();
         for _ in 0..20 {
-            let given_up: Vec<Team> = (0..UNKNOWN_MIN).map(|_| begin()).collect();
+            let given_up: Vec<Team> = (0..UNCLAIMED_MIN).map(|_| begin()).collect();
             locals[0].enter(|| drop(given_up));
             settle(&world, &locals);
         }
         let teams = Teams::of(&locals[1]).table.borrow();
         assert!(kept.iter().all(|team| teams.find(team.state.id).is_some()));
-        assert!(teams.states.len() <= 4 * UNKNOWN_MIN, "{} are left", teams.states.len());
+        assert!(teams.states.len() <= 4 * UNCLAIMED_MIN, "{} are left", teams.states.len());
         drop(teams);
         locals[0].enter(|| drop(kept));
     }

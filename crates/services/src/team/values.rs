@@ -8,9 +8,9 @@ use super::Team;
 use super::algorithms::{
     BroadcastAlgorithm, broadcast_tree, choose_broadcast, reduces_hierarchically, reduces_serially,
 };
-use super::header::CollectiveKind;
 use super::ongoing::OngoingCollective;
-use super::schedule::{
+use isles_protocol::team::CollectiveKind;
+use isles_protocol::team::schedule::{
     RankSide, ReductionStep, ReductionTree, Shape, Tree, TreeNode, dissemination, pairwise,
 };
 use isles_runtime::Result;

@@ -1,6 +1,6 @@
 //! The heads of messages between two members: 24 bytes, as those of collectives.
 
-use super::super::header::{ElementType, TeamId};
+use isles_protocol::team::{ElementType, TeamId};
 use isles_runtime::wire::{DecodeError, Reader, Writer};
 use isles_transport::{HandlerId, LentSlice};
 

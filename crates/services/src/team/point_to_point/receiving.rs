@@ -3,7 +3,7 @@
 //! Invariant: a matched message that is not received is put back at its old place in the order.
 
 use super::super::algorithms::{LOOKS, LOOKS_AROUND};
-use super::super::header::{ElementType, chunk_of};
+use super::super::header::{chunk_of, element_of, name_of};
 use super::super::ongoing::misused;
 use super::super::payload::{self, Payload};
 use super::super::state::TeamState;
@@ -13,6 +13,7 @@ use crate::team::point_to_point::header::POINT_TO_POINT;
 use crate::team::point_to_point::table::MessageTable;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::{Matched, ReceiveId, ReceivePattern};
+use isles_protocol::team::ElementType;
 use isles_runtime::capture::Element;
 use isles_runtime::service::coop::{Attempt, slow_path};
 use isles_runtime::service::span::OpenSpan;
@@ -52,7 +53,7 @@ impl<'t> ReceiveRequest<'t> {
     pub(super) async fn value<T: DeserializeOwned>(&self) -> Result<(PlaceId, T)> {
         poll_fn(coop::poll_proceed).await;
         let mut value = None;
-        let element = ElementType::of::<T>();
+        let element = element_of::<T>();
         let source = match self.unexpected(|_, _| false) {
             Unexpected::Nothing => self.spin_read(element, |bytes| {
                 value = Some(payload::decode(Reader::new(bytes), |reader| reader.take_value()));
@@ -83,7 +84,7 @@ impl<'t> ReceiveRequest<'t> {
         T: Element,
         't: 'a,
     {
-        let (element, into): (_, &mut [u8]) = (ElementType::of::<[T]>(), bytemuck::cast_slice_mut(into));
+        let (element, into): (_, &mut [u8]) = (element_of::<[T]>(), bytemuck::cast_slice_mut(into));
         match self.try_slice(element, into) {
             Some(source) => end(source).map(Attempt::Done),
             None => Ok(slow_path(|| async move {
@@ -263,7 +264,7 @@ impl MatchedMessage {
         if other == element {
             return Ok(());
         }
-        let other = other.name().map_or("another type".to_owned(), |name| format!("`{name}`"));
+        let other = name_of(other).map_or("another type".to_owned(), |name| format!("`{name}`"));
         Err(misused(format_args!("the next message of {} is of {other}, not of `{name}`", self.source())))
     }
 

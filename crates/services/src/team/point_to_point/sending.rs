@@ -3,8 +3,7 @@
 //! Invariants: credit that is not used goes back; a long message whose send is dropped is withdrawn.
 
 use super::super::algorithms::{CHUNK_BYTES, CHUNKS_IN_FLIGHT};
-use super::super::header::{ElementType, TeamId, message_bytes, put_chunk};
-use super::super::schedule::Chunks;
+use super::super::header::{element_of, element_of_sent, message_bytes, put_chunk};
 use super::header::{HEAD_BYTES, LongMessage, MessageHeader, MessageKind};
 use super::table::{self, Message};
 use crate::team::payload::Payload;
@@ -13,6 +12,8 @@ use crate::team::point_to_point::table::MessageTable;
 use bytemuck::NoUninit;
 use isles_protocol::PlaceId;
 use isles_protocol::matching::Envelope;
+use isles_protocol::team::schedule::Chunks;
+use isles_protocol::team::{ElementType, TeamId};
 use isles_runtime::service::coop::{Attempt, slow_path};
 use isles_runtime::service::span::OpenSpan;
 use isles_runtime::service::{coop, span};
@@ -80,7 +81,7 @@ impl Destination {
         let mut room = [0; SMALL_BYTES];
         let (bytes, is_written) = Local::with(|local| local.write_ahead(self.to, &mut room, &encode))
             .map_err(Error::unencodable)?;
-        let element = ElementType::of_sent::<T>();
+        let element = element_of_sent::<T>();
         if is_written {
             return self.send_at_once(element, bytes, bytes_of(&room[..bytes])).await;
         }
@@ -100,7 +101,7 @@ impl Destination {
     /// Sends `slice`; it is on its way when the attempt is over, or, if it is long, received.
     #[inline]
     pub(super) fn send_slice<T: NoUninit>(self, slice: &[T]) -> Result<Attempt<'_, ()>> {
-        let (element, all): (_, &[u8]) = (ElementType::of::<[T]>(), bytemuck::cast_slice(slice));
+        let (element, all): (_, &[u8]) = (element_of::<[T]>(), bytemuck::cast_slice(slice));
         Ok(match self.try_send(element, all)? {
             Some(EagerSendState::Gone) => Attempt::Done(()),
             Some(EagerSendState::Waits) => slow_path(|| async {

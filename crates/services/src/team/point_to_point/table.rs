@@ -4,18 +4,18 @@
 //! and receive are in `sending` and `receiving`; they come here for the state that outlives a poll.
 //! Invariant: nothing is sent, woken or dropped that belongs to the program while the table is borrowed.
 
-use super::super::header::{ElementType, TeamId};
 use super::super::payload::Payload;
 use super::header::{HEAD_BYTES, LongMessage, MessageHeader, MessageKind};
 use crate::table::service::Service;
 use crate::team::point_to_point::header::POINT_TO_POINT;
 use crate::team::service::Teams;
 use isles_protocol::PlaceId;
+use isles_protocol::credit::{SendCredit, TooMany};
 use isles_protocol::matching::{
-    Acknowledgement, Envelope, Matched, Matching, MessageCredit, ReceiveId, ReceivePattern, TakeOutcome,
-    TooMany, UNACKNOWLEDGED_MAX,
+    Acknowledgement, Envelope, Matched, Matching, ReceiveId, ReceivePattern, TakeOutcome, UNACKNOWLEDGED_MAX,
 };
 use isles_protocol::ordered::OrderedMap;
+use isles_protocol::team::{ElementType, TeamId};
 use isles_runtime::Local;
 use isles_runtime::service::{Inquiry, NumberHasherBuilder, Refused};
 use isles_runtime::wire::{DecodeError, Reader, Writer};
@@ -101,7 +101,7 @@ pub(super) enum TransferError {
 /// The credit to and from another place.
 #[derive(Default)]
 struct Peer {
-    credit: MessageCredit,
+    credit: SendCredit,
     acknowledgement: Acknowledgement,
     /// Sends that wait for credit.
     waiting: OrderedMap<u64, (Waker, &'static Location<'static>)>,
@@ -213,7 +213,7 @@ impl MessageTable {
         caller: &'static Location<'static>,
     ) -> bool {
         let peer = self.peers.entry(to).or_default();
-        if peer.credit.take() {
+        if peer.credit.take(UNACKNOWLEDGED_MAX) {
             ticket.take().map(|ticket| peer.waiting.remove(ticket));
             return true;
         }
@@ -225,7 +225,7 @@ impl MessageTable {
     /// Takes credit for one message to `to`, if there is some.
     #[inline]
     pub(super) fn take_credit_at_once(&mut self, to: PlaceId) -> bool {
-        self.peers.entry(to).or_default().credit.take()
+        self.peers.entry(to).or_default().credit.take(UNACKNOWLEDGED_MAX)
     }
 
     /// Ends the wait of `ticket` for credit to `to`.

@@ -10,7 +10,7 @@ use super::{Shape, Tree};
 
 /// Hosts of the members, as one member sees them.
 #[derive(Debug)]
-pub(in crate::team) struct TeamHosts {
+pub struct TeamHosts {
     rank: usize,
     /// Number of each member's host, by rank; hosts are counted as they appear.
     of: Vec<u32>,
@@ -23,11 +23,8 @@ pub(in crate::team) struct TeamHosts {
 impl TeamHosts {
     /// The hosts of a team as member `rank` sees them, of which `host_of` names that of each rank. None where a member
     /// has nothing of it: all are on one host, or each is on another one.
-    pub(in crate::team) fn new<H: PartialEq>(
-        size: usize,
-        rank: usize,
-        host_of: impl Fn(usize) -> H,
-    ) -> Option<TeamHosts> {
+    #[inline]
+    pub fn new<H: PartialEq>(size: usize, rank: usize, host_of: impl Fn(usize) -> H) -> Option<TeamHosts> {
         let mut names: Vec<H> = Vec::new();
         let (mut of, mut leaders) = (Vec::with_capacity(size), Vec::new());
         for member in 0..size {
@@ -44,28 +41,32 @@ impl TeamHosts {
     }
 
     /// The lowest rank on each host, in the order of these.
-    pub(in crate::team) fn leaders(&self) -> &[usize] {
+    #[inline]
+    pub fn leaders(&self) -> &[usize] {
         &self.leaders
     }
 
     /// The leader of the own host, and the others there.
-    pub(in crate::team) fn own(&self) -> (usize, &[usize]) {
+    #[inline]
+    pub fn own(&self) -> (usize, &[usize]) {
         (self.own[0], &self.own[1..])
     }
 
     /// The number of the own host.
-    pub(in crate::team) fn own_host(&self) -> usize {
+    #[inline]
+    pub fn own_host(&self) -> usize {
         self.of[self.rank] as usize
     }
 
     /// Returns the number of members on the own host.
-    pub(in crate::team) fn own_size(&self) -> usize {
+    #[inline]
+    pub fn own_size(&self) -> usize {
         self.own.len()
     }
 
     /// Returns the parent and the children of this member in a tree from `root` to all. `leaders` is the shape of the
     /// tree of the leaders, where `root` leads on its host; `members` that of the tree within each host.
-    pub(in crate::team) fn tree(&self, root: usize, leaders: Shape, members: Shape) -> HierarchicalTree {
+    pub fn tree(&self, root: usize, leaders: Shape, members: Shape) -> HierarchicalTree {
         let root_host = self.of[root] as usize;
         let leader_of = |host: usize| if host == root_host { root } else { self.leaders[host] };
         let (mut parent, mut children) = (None, Vec::new());
@@ -89,15 +90,15 @@ impl TeamHosts {
 
 /// The parent and the children of one member in a tree that goes to each host once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::team) struct HierarchicalTree {
+pub struct HierarchicalTree {
     /// Member from which it receives; `None` for the root.
-    pub(in crate::team) parent: Option<usize>,
+    pub parent: Option<usize>,
     /// Members to which it sends, in this order.
-    pub(in crate::team) children: Vec<usize>,
+    pub children: Vec<usize>,
 }
 
 /// The parent and the children of one member in a tree, flat or hierarchical.
-pub(in crate::team) enum TreeNode {
+pub enum TreeNode {
     /// A tree of [`Tree`], which disregards hosts.
     Flat(Tree),
     /// A tree of leaders, and one within each host.
@@ -107,7 +108,7 @@ pub(in crate::team) enum TreeNode {
 impl TreeNode {
     /// Returns the member from which this one receives; `None` for the root.
     #[inline]
-    pub(in crate::team) fn parent(&self) -> Option<usize> {
+    pub fn parent(&self) -> Option<usize> {
         match self {
             TreeNode::Flat(tree) => tree.parent(),
             TreeNode::Hierarchical(tree) => tree.parent,
@@ -116,7 +117,7 @@ impl TreeNode {
 
     /// Returns the members to which this one sends, in this order.
     #[inline]
-    pub(in crate::team) fn children(&self) -> impl Iterator<Item = usize> {
+    pub fn children(&self) -> impl Iterator<Item = usize> {
         let (plain, by_hosts) = match self {
             TreeNode::Flat(tree) => (Some(tree.children()), &[][..]),
             TreeNode::Hierarchical(tree) => (None, &tree.children[..]),

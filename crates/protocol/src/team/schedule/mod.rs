@@ -10,18 +10,18 @@
 
 mod hosts;
 
-pub(super) use hosts::{TeamHosts, TreeNode};
+pub use hosts::{HierarchicalTree, TeamHosts, TreeNode};
 use std::ops::Range;
 
 /// One round of a symmetric schedule: send to one member, take from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Round {
+pub struct Round {
     /// Distance from this member to `to`, in ranks.
-    pub(super) distance: usize,
+    pub distance: usize,
     /// Rank of the receiver.
-    pub(super) to: usize,
+    pub to: usize,
     /// Rank of the sender.
-    pub(super) from: usize,
+    pub from: usize,
 }
 
 impl Round {
@@ -35,16 +35,19 @@ impl Round {
 }
 
 /// Rounds with distances 1, 2, 4, ..: after the last one every member has heard of every other, directly or not.
-pub(super) fn dissemination(rank: usize, size: usize) -> impl Iterator<Item = Round> {
+#[inline]
+pub fn dissemination(rank: usize, size: usize) -> impl Iterator<Item = Round> {
     powers_of_two(size).map(move |distance| Round::at(distance, rank, size))
 }
 
 /// Rounds with distances 1, 2, 3, ..: every member meets every other once.
-pub(super) fn pairwise(rank: usize, size: usize) -> impl Iterator<Item = Round> {
+#[inline]
+pub fn pairwise(rank: usize, size: usize) -> impl Iterator<Item = Round> {
     (1..size).map(move |distance| Round::at(distance, rank, size))
 }
 
 /// The powers of two below `size`.
+#[inline]
 fn powers_of_two(size: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..size.next_power_of_two().trailing_zeros()).map(|round| 1 << round)
 }
@@ -64,7 +67,7 @@ pub enum Shape {
 
 /// The place of one member in a tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tree {
+pub struct Tree {
     shape: Shape,
     root: usize,
     size: usize,
@@ -74,7 +77,8 @@ pub(super) struct Tree {
 
 impl Tree {
     /// The place of `rank` in the tree from `root`.
-    pub(super) fn new(shape: Shape, rank: usize, root: usize, size: usize) -> Tree {
+    #[inline]
+    pub fn new(shape: Shape, rank: usize, root: usize, size: usize) -> Tree {
         Tree { shape, root, size, relative: (rank + size - root) % size }
     }
 
@@ -83,7 +87,8 @@ impl Tree {
     }
 
     /// Returns the member from which this one receives; `None` for the root.
-    pub(super) fn parent(&self) -> Option<usize> {
+    #[inline]
+    pub fn parent(&self) -> Option<usize> {
         let above = match self.shape {
             Shape::Binomial => self.relative & self.relative.wrapping_sub(1),
             Shape::Chain => self.relative.wrapping_sub(1),
@@ -94,13 +99,15 @@ impl Tree {
     }
 
     /// Returns the number of members in this subtree of a binomial tree, which are consecutive from its rank on.
-    pub(super) fn members(&self) -> usize {
+    #[inline]
+    pub fn members(&self) -> usize {
         let below = if self.relative == 0 { self.size } else { 1 << self.relative.trailing_zeros() };
         below.min(self.size - self.relative)
     }
 
     /// Returns the members to which this one sends, those with the most members below them first.
-    pub(super) fn children(&self) -> impl Iterator<Item = usize> {
+    #[inline]
+    pub fn children(&self) -> impl Iterator<Item = usize> {
         let Tree { shape, size, relative, .. } = *self;
         let lowest = if relative == 0 { size.next_power_of_two() } else { 1 << relative.trailing_zeros() };
         let below = move |distance: &usize| match shape {
@@ -130,7 +137,7 @@ impl Tree {
 
 /// Side of another value on which a value belongs: that of lower or of higher ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RankSide {
+pub enum RankSide {
     /// It belongs before: its ranks are lower.
     Before,
     /// It belongs after.
@@ -146,15 +153,31 @@ impl RankSide {
 
 /// One step of a member in a reduction. "Its value" is what it has folded so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReductionStep {
+pub enum ReductionStep {
     /// Send its value.
-    Send { to: usize },
+    Send {
+        /// The receiver.
+        to: usize,
+    },
     /// Take the value of another and fold it into its own, at that side.
-    Merge { from: usize, side: RankSide },
+    Merge {
+        /// The sender.
+        from: usize,
+        /// Side of the value.
+        side: RankSide,
+    },
     /// Both: each sends its value to the other, and folds the other's into its own.
-    Swap { with: usize, side: RankSide },
+    Swap {
+        /// The other member.
+        with: usize,
+        /// Side of the other's value.
+        side: RankSide,
+    },
     /// Take the result.
-    Receive { from: usize },
+    Receive {
+        /// The sender.
+        from: usize,
+    },
 }
 
 /// The tree by which values are reduced: the one bracketing of the ranks that all reductions of a team use.
@@ -164,7 +187,7 @@ pub(super) enum ReductionStep {
 /// operator has to be associative but need not commute. Which member computes an inner node is free, and
 /// differs between schedules.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReductionTree {
+pub struct ReductionTree {
     pairs: usize,
     width: usize,
     /// The member whose pair it stands for, even if its rank is odd.
@@ -173,19 +196,21 @@ pub(super) struct ReductionTree {
 
 impl ReductionTree {
     /// The tree of `size` members; in the pair of `root` it is `root` that stays.
-    pub(super) fn new(size: usize, root: usize) -> ReductionTree {
+    #[inline]
+    pub fn new(size: usize, root: usize) -> ReductionTree {
         let width = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
         ReductionTree { pairs: size - width, width, root }
     }
 
     /// Returns the number of members that stay after the pairs are folded.
     #[cfg(test)]
-    pub(super) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.width
     }
 
     /// The member that stays as number `leaf`.
-    pub(super) fn member(&self, leaf: usize) -> usize {
+    #[inline]
+    pub fn member(&self, leaf: usize) -> usize {
         if leaf >= self.pairs {
             leaf + self.pairs
         } else if self.root / 2 == leaf {
@@ -196,17 +221,20 @@ impl ReductionTree {
     }
 
     /// The number of `rank` among those that stay, or of the one that stays in its pair.
-    pub(super) fn leaf(&self, rank: usize) -> usize {
+    #[inline]
+    pub fn leaf(&self, rank: usize) -> usize {
         if rank < 2 * self.pairs { rank / 2 } else { rank - self.pairs }
     }
 
     /// Returns `true` if `rank` stays after the pairs are folded.
-    pub(super) fn stays(&self, rank: usize) -> bool {
+    #[inline]
+    pub fn stays(&self, rank: usize) -> bool {
         self.member(self.leaf(rank)) == rank
     }
 
     /// Folds one value of each member, by rank, at one place: the same bracketing as where they are folded on the way.
-    pub(super) fn fold<T>(&self, values: Vec<T>, operator: impl Fn(T, T) -> T) -> Option<T> {
+    #[inline]
+    pub fn fold<T>(&self, values: Vec<T>, operator: impl Fn(T, T) -> T) -> Option<T> {
         let pairs = self.pairs;
         let halve = |values: Vec<T>, up_to: usize| {
             let (mut values, mut folded) = (values.into_iter(), Vec::new());
@@ -227,7 +255,8 @@ impl ReductionTree {
     }
 
     /// The first step of `rank`, if it belongs to a pair.
-    pub(super) fn pair(&self, rank: usize) -> Option<ReductionStep> {
+    #[inline]
+    pub fn pair(&self, rank: usize) -> Option<ReductionStep> {
         if rank >= 2 * self.pairs {
             return None;
         }
@@ -240,7 +269,8 @@ impl ReductionTree {
     }
 
     /// The last step of `rank` where all members get the result, if it belongs to a pair.
-    pub(super) fn unpair(&self, rank: usize) -> Option<ReductionStep> {
+    #[inline]
+    pub fn unpair(&self, rank: usize) -> Option<ReductionStep> {
         self.pair(rank).map(|step| match step {
             ReductionStep::Send { to } => ReductionStep::Receive { from: to },
             ReductionStep::Merge { from, .. } => ReductionStep::Send { to: from },
@@ -249,7 +279,8 @@ impl ReductionTree {
     }
 
     /// The steps of `rank` where the root gets the result: merges, then one gift from all but the root.
-    pub(super) fn to_root(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
+    #[inline]
+    pub fn to_root(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
         let folding = self;
         let leaf = self.leaf(rank);
         // Counted so that the root is 0: then every member but 0 gives at its lowest bit.
@@ -267,7 +298,8 @@ impl ReductionTree {
     }
 
     /// The steps of `rank` where all members get the result, by doubled distances.
-    pub(super) fn to_all(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
+    #[inline]
+    pub fn to_all(self, rank: usize) -> impl Iterator<Item = ReductionStep> {
         let folding = self;
         let leaf = self.leaf(rank);
         let core = powers_of_two(self.width).map(move |bit| {
@@ -280,11 +312,8 @@ impl ReductionTree {
 
     /// The rounds of `rank`, which stays, in the reduction of a vector by halves: the member it swaps with, what it
     /// keeps of its range, and what it gives away. Played backwards they give everybody everything.
-    pub(super) fn halving(
-        &self,
-        rank: usize,
-        len: usize,
-    ) -> impl DoubleEndedIterator<Item = HalvingRound> + use<> {
+    #[inline]
+    pub fn halving(&self, rank: usize, len: usize) -> impl DoubleEndedIterator<Item = HalvingRound> + use<> {
         let folding = self;
         let leaf = self.leaf(rank);
         let mut range = 0..len;
@@ -304,42 +333,46 @@ impl ReductionTree {
 
 /// One round of a reduction by halves, in elements of the vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HalvingRound {
+pub struct HalvingRound {
     /// The other member.
-    pub(super) with: usize,
+    pub with: usize,
     /// Side to which its values belong.
-    pub(super) side: RankSide,
+    pub side: RankSide,
     /// Range this member keeps; the other one gives it away.
-    pub(super) kept: Range<usize>,
+    pub kept: Range<usize>,
     /// Range the other member keeps.
-    pub(super) given: Range<usize>,
+    pub given: Range<usize>,
 }
 
 /// Division of a long slice into chunks of the same number of elements, the last one shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chunks {
+pub struct Chunks {
     len: usize,
     chunk_len: usize,
 }
 
 impl Chunks {
     /// `len` elements in chunks of `chunk_len`, which is at least 1.
-    pub(super) fn new(len: usize, chunk_len: usize) -> Chunks {
+    #[inline]
+    pub fn new(len: usize, chunk_len: usize) -> Chunks {
         Chunks { len, chunk_len }
     }
 
     /// Returns the number of elements.
-    pub(super) fn len(&self) -> usize {
+    #[inline]
+    pub fn elements(&self) -> usize {
         self.len
     }
 
     /// Returns the number of chunks; an empty slice is one empty chunk, so that its receiver hears of it.
-    pub(super) fn count(&self) -> usize {
+    #[inline]
+    pub fn count(&self) -> usize {
         self.len.div_ceil(self.chunk_len).max(1)
     }
 
     /// The elements of chunk `index`, which is below the count.
-    pub(super) fn range(&self, index: usize) -> Range<usize> {
+    #[inline]
+    pub fn range(&self, index: usize) -> Range<usize> {
         index * self.chunk_len..self.len.min((index + 1) * self.chunk_len)
     }
 }

@@ -1,0 +1,232 @@
+//! Staleness of the copies of an object, where places cache memory that nothing keeps coherent.
+//!
+//! [`Staleness`] is what one place knows of its own caches. [`Invalidations`] are the flags that it sends to others and
+//! passes on: a flag goes to all members along a binary tree, and the answers come back. Neither sends, waits or knows
+//! memory. Invariant: a place is stale from the moment it hears of a newer value until its caches
+//! have been refreshed.
+
+use crate::PlaceId;
+use crate::team::Members;
+use serde::{Deserialize, Serialize};
+
+/// One place's knowledge of its own caches of one object.
+#[derive(Clone, Copy, Debug)]
+pub struct Staleness {
+    is_stale: bool,
+    /// The generation that the home has, as far as this place knows.
+    generation: u64,
+    /// The last count of writes that this place has seen in the shared memory.
+    count: u64,
+}
+
+impl Staleness {
+    /// Of a place that has cached nothing yet; only the home has made the value in its own caches.
+    pub fn new(is_home: bool) -> Staleness {
+        Staleness { is_stale: !is_home, generation: 0, count: 0 }
+    }
+
+    /// Returns `true` if cached copies may be stale.
+    pub fn is_stale(self) -> bool {
+        self.is_stale
+    }
+
+    /// The generation that the home has, as far as this place knows.
+    #[inline]
+    pub fn generation(self) -> u64 {
+        self.generation
+    }
+
+    /// Notes a granted token, with the generation of the home's copy; `flushes` says that others have written.
+    pub fn granted(&mut self, generation: u64, flushes: bool) {
+        self.generation = generation;
+        self.is_stale |= flushes;
+    }
+
+    /// Notes that this place gave back a token and the value of that generation.
+    pub fn gave_back(&mut self, generation: u64) {
+        self.generation = generation;
+    }
+
+    /// Notes, at the home, that a place gave back the value of that generation.
+    pub fn received(&mut self, generation: u64) {
+        self.is_stale |= generation > self.generation;
+        self.generation = generation;
+    }
+
+    /// Compares the count of writes in the shared memory with the last one seen.
+    pub fn saw_count(&mut self, count: u64) {
+        self.is_stale |= self.count != count;
+        self.count = count;
+    }
+
+    /// Counts a write of this place; returns the count for the shared memory.
+    pub fn count_write(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// Notes the flag of another place, which has written.
+    pub fn flagged(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Notes that all caches were refreshed, or were not because the value could not be read.
+    pub fn refreshed(&mut self, is_whole: bool) {
+        self.is_stale = !is_whole;
+    }
+}
+
+/// A part of the tree in which places are told that their caches are stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvalidationRange {
+    /// The rank of the writer, from which the others are counted.
+    pub root: u32,
+    /// The receiver, counted from the root.
+    pub first: u32,
+    /// The first one behind those that the receiver tells.
+    pub end: u32,
+    /// Names the answer that the sender waits for.
+    pub token: u32,
+}
+
+impl InvalidationRange {
+    /// Returns `true` if a sound place can send it to one of `size` members.
+    fn is_of(&self, size: usize) -> bool {
+        let size = size as u32;
+        self.root < size && self.end <= size && self.first < self.end
+    }
+}
+
+/// The flag of another place, which waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AwaitedAnswer {
+    /// The place that sent the flag.
+    pub place: PlaceId,
+    /// The token of its flag.
+    pub token: u32,
+}
+
+/// Flags to send, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flags {
+    /// Names the answers to them.
+    pub token: u32,
+    /// The receivers, each with its part of the tree.
+    pub to: Vec<(PlaceId, InvalidationRange)>,
+}
+
+/// A flag that is known to all to whom it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The token of the flags of this place.
+    pub token: u32,
+    /// The flag that has to be answered now; `None` if it began here.
+    pub answer: Option<AwaitedAnswer>,
+}
+
+/// A message about flags that no sound place sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvalidationFault {
+    /// It flags members that do not exist.
+    NoSuchMembers,
+    /// It answers a flag that its sender did not get.
+    NotFlagged,
+}
+
+/// Flags that are not known to all to whom they went.
+#[derive(Clone, Debug, Default)]
+pub struct Invalidations {
+    pending: Vec<OwedAnswers>,
+    next: u32,
+}
+
+#[derive(Clone, Debug)]
+struct OwedAnswers {
+    token: u32,
+    /// Places that have not answered.
+    missing: Vec<PlaceId>,
+    answer: Option<AwaitedAnswer>,
+}
+
+impl Invalidations {
+    /// Begins to tell all other members that the one with rank `root`, here, has written.
+    ///
+    /// The caller sends the flags, and calls [`Invalidations::answered`] for each that cannot be sent. If there are
+    /// none, the flag is known already.
+    pub fn begin(&mut self, members: &Members, root: usize) -> Flags {
+        self.pass_on(members, (root as u32, 1, members.len() as u32), None)
+    }
+
+    /// Takes in a flag of `source`: what this place passes on, and what is known at once if that is nothing.
+    ///
+    /// # Errors
+    /// No sound place sends it.
+    pub fn receive(
+        &mut self,
+        members: &Members,
+        source: PlaceId,
+        range: InvalidationRange,
+    ) -> Result<(Flags, Option<Known>), InvalidationFault> {
+        if !range.is_of(members.len()) {
+            return Err(InvalidationFault::NoSuchMembers);
+        }
+        let InvalidationRange { root, first, end, token } = range;
+        let answer = Some(AwaitedAnswer { place: source, token });
+        let flags = self.pass_on(members, (root, first + 1, end), answer);
+        let known = flags.to.is_empty().then_some(Known { token: flags.token, answer });
+        Ok((flags, known))
+    }
+
+    /// Flags for the halves of the members from `first` to before `end`.
+    fn pass_on(
+        &mut self,
+        members: &Members,
+        (root, first, end): (u32, u32, u32),
+        answer: Option<AwaitedAnswer>,
+    ) -> Flags {
+        let token = self.next;
+        self.next = self.next.wrapping_add(1);
+        let middle = first + end.saturating_sub(first) / 2;
+        let halves = [(first, middle), (middle, end)].into_iter().filter(|(first, end)| first < end);
+        let to: Vec<(PlaceId, InvalidationRange)> = halves
+            .map(|(first, end)| {
+                let place = members.member((root + first) as usize % members.len());
+                (place, InvalidationRange { root, first, end, token })
+            })
+            .collect();
+        if !to.is_empty() {
+            let missing = to.iter().map(|(place, _)| *place).collect();
+            self.pending.push(OwedAnswers { token, missing, answer });
+        }
+        Flags { token, to }
+    }
+
+    /// Notes that `source` knows of the flag with `token`, and so do all that it told, or that it is dead; returns the
+    /// flag if no other has to answer.
+    ///
+    /// # Errors
+    /// `source` does not owe that answer.
+    pub fn answered(&mut self, source: PlaceId, token: u32) -> Result<Option<Known>, InvalidationFault> {
+        let index = self.pending.iter().position(|pending| pending.token == token);
+        let index = index.ok_or(InvalidationFault::NotFlagged)?;
+        let missing = &mut self.pending[index].missing;
+        let place = missing.iter().position(|place| *place == source);
+        missing.swap_remove(place.ok_or(InvalidationFault::NotFlagged)?);
+        let is_known = missing.is_empty();
+        Ok(is_known.then(|| {
+            let OwedAnswers { token, answer, .. } = self.pending.swap_remove(index);
+            Known { token, answer }
+        }))
+    }
+
+    /// Notes the death of `place`, whose answers will not come; returns the flags that no other has to answer.
+    pub fn place_died(&mut self, place: PlaceId) -> Vec<Known> {
+        let tokens: Vec<u32> = self.pending.iter().map(|pending| pending.token).collect();
+        tokens.into_iter().filter_map(|token| self.answered(place, token).ok().flatten()).collect()
+    }
+
+    /// Returns `true` if the flag with `token` is known to all to whom it went.
+    pub fn is_known(&self, token: u32) -> bool {
+        self.pending.iter().all(|pending| pending.token != token)
+    }
+}
