@@ -1,13 +1,14 @@
-//! Halo exchange of the first and the last row of a strip with its neighbours: one-sided, two-sided, or queued.
+//! Halo exchange of the first and the last row of a strip with its neighbours: one-sided, two-sided, queued or served.
 //!
 //! Rows go before the inner ones are computed, and are waited for after. One-sided and queued, a place writes into the
 //! window of its neighbour, which has room for two steps: a neighbour that is a step ahead has heard from here already,
-//! so it is never two ahead. Queued is what RCKMPI made of a put: lock, data and unlock, each waited for.
+//! so it is never two ahead. Queued is what RCKMPI made of a put: lock, data and unlock, each waited for. Served, every
+//! second place has a strip, and the place after it takes in what its neighbours put.
 
 use crate::strip::Strip;
 use clap::ValueEnum;
 use isles::prelude::*;
-use isles::{Result, WindowOptions};
+use isles::{Result, ServedMemory, WindowOptions};
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,6 +24,10 @@ pub enum Exchange {
     TwoSided,
     /// Each place puts its edges, but puts are queued until lock, data and unlock go out, as in RCKMPI
     Queued,
+    /// As one-sided, but every second place only serves the window of the one before it, in shared memory of a chip
+    Served,
+    /// The same with the window in the message buffer
+    ServedBuffers,
 }
 
 impl Exchange {
@@ -32,6 +37,18 @@ impl Exchange {
             Exchange::OneSided => "one-sided",
             Exchange::TwoSided => "two-sided",
             Exchange::Queued => "queued",
+            Exchange::Served => "served",
+            Exchange::ServedBuffers => "served-buffers",
+        }
+    }
+
+    /// Returns the places that have strips.
+    pub fn team(self) -> Result<Team> {
+        match self {
+            Exchange::OneSided | Exchange::TwoSided | Exchange::Queued => Ok(Team::world()),
+            Exchange::Served | Exchange::ServedBuffers => {
+                Team::from_places(&places().step_by(2).collect::<Vec<_>>())
+            }
         }
     }
 }
@@ -59,13 +76,20 @@ impl Links {
         let options = match exchange {
             Exchange::Queued => WindowOptions::queued(),
             Exchange::OneSided | Exchange::TwoSided => WindowOptions::default(),
+            Exchange::Served => WindowOptions::served(ServedMemory::Shared),
+            Exchange::ServedBuffers => WindowOptions::served(ServedMemory::Buffer),
         };
         let lens = vec![4 * columns; team.size()];
         let window = match exchange {
             Exchange::TwoSided => None,
-            Exchange::OneSided | Exchange::Queued => Some(Window::with_lens(team, &lens, options).await?),
+            _ => Some(Window::with_lens(team, &lens, options).await?),
         };
         Ok(Links { exchange, team: team.clone(), columns, window })
+    }
+
+    /// Returns the places that have strips.
+    pub fn team(&self) -> &Team {
+        &self.team
     }
 
     /// Does step `step` of the strip of this place; the rows between its edges by `compute`.

@@ -115,6 +115,13 @@ struct StripRecord {
 impl StripRecord {
     /// Adds the rows below.
     fn merge(mut self, below: StripRecord) -> StripRecord {
+        // A place without a strip has no record.
+        if self.sums.is_empty() {
+            return below;
+        }
+        if below.sums.is_empty() {
+            return self;
+        }
         self.sums.iter_mut().zip(below.sums).for_each(|(one, other)| *one = one.plus(other));
         let frames = self.packed.chunks(self.packed_each.max(1));
         let others = below.packed.chunks(below.packed_each.max(1));
@@ -265,7 +272,7 @@ async fn run_place(
     links: &Links,
     meter: &isles_app::frame::RunMeter,
 ) -> isles::Result<StripRecord> {
-    let strip = Strip::new(field, rows_of(field.rows, here().index(), place_count()));
+    let strip = Strip::new(field, rows_of(field.rows, links.team().rank(), links.team().size()));
     let inner = strip.rows().saturating_sub(2);
     let (inner, edges) = (strip.work(inner), strip.work(strip.rows() - inner));
     run_strip(strip, generations, drawn, async |step, strip| {
@@ -347,13 +354,14 @@ impl Application for Automaton {
         distributor: WorkDistributor,
     ) -> isles::Result<(AutomatonFound, WorkDone)> {
         let AutomatonInput { generations, exchange, field, drawn, .. } = input;
-        let meter = distributor.meter(Some(generations * place_count() as u64)).await?;
+        let team = exchange.team()?;
+        let meter = distributor.meter(Some(generations * team.size() as u64)).await?;
         let records = PlaceLocal::new(StripRecord::default).await?;
-        let links = Links::new(&Team::world(), exchange, field.columns).await?;
+        let links = Links::new(&team, exchange, field.columns).await?;
         let started = now();
         finish(async {
-            for place in places() {
-                spawn_at!(place, {
+            for rank in 0..team.size() {
+                spawn_at!(team.place_of(rank), {
                     let record = run_place(&field, generations, &drawn, &links, &meter).await?;
                     *records.lock() = record;
                 });

@@ -1,6 +1,6 @@
 //! What a job is to its place: a state, and a step that is done again and again.
 
-use crate::runner::process;
+use crate::runner::{criu, process};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
@@ -149,9 +149,11 @@ fn open<J: Job>(words: &[String], state: Option<&[u8]>) -> Result<Box<dyn AnyJob
 static OFFERED: OnceLock<&'static [JobKind]> = OnceLock::new();
 
 /// Says which kinds of jobs this program offers, once and first of all: before [`isles::serve_if_joined`], so that all
-/// places know. A process that a place has started to become a command does so here, and does not return.
+/// places know. A process that a place has started to become a command, or to wait for a restored one, does so here and
+/// does not return.
 pub fn offer(kinds: &'static [JobKind]) {
     process::exec_if_requested();
+    criu::wait_if_requested();
     OFFERED.get_or_init(|| kinds);
 }
 

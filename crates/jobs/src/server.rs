@@ -67,6 +67,7 @@ pub struct JobServerOptions {
 /// The run could not be started, or has failed: a line.
 pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>) -> Result<(), String> {
     runner::process::exec_if_requested();
+    runner::criu::wait_if_requested();
     runner::set_modelled(options.is_modelled);
     let (ended, _) = launch.run(move || manage(options, is_over)).map_err(|error| error.to_string())?;
     ended.map_err(|error| error.to_string())
@@ -462,6 +463,7 @@ impl JobServer {
             caller: job.spec.caller.clone(),
             state: from,
             output: state.table.store().output(start.job),
+            images: state.table.store().images(start.job),
             mark: state.table.store().mark(start),
         };
         let Some(target) = Place::new(place) else { return };

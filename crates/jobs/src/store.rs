@@ -194,6 +194,13 @@ impl Store {
         self.directory.join(format!("job-{id}.out"))
     }
 
+    /// The folder of the image of a command.
+    pub(crate) fn images(&self, id: u64) -> PathBuf {
+        let folder = self.directory.join(format!("job-{id}.images"));
+        // Who dumps and restores may be in another folder.
+        std::path::absolute(&folder).unwrap_or(folder)
+    }
+
     /// Returns the mark by which the processes of a start are recognised, also by a later job server of this directory.
     pub(crate) fn mark(&self, start: StartId) -> String {
         let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
@@ -349,12 +356,15 @@ impl Store {
                 _ => {}
             }
         }
+        let _ = fs::remove_dir_all(self.images(id)); // it need not be there
         Ok(())
     }
 
     /// Forgets the state of a job that begins again.
     pub(crate) fn remove_state(&self, id: u64) {
-        let _ = fs::remove_file(self.state(id)); // it need not be there
+        // They need not be there.
+        let _ = fs::remove_file(self.state(id));
+        let _ = fs::remove_dir_all(self.images(id));
     }
 
     fn replace(&self, path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {

@@ -6,11 +6,13 @@
 
 use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{OrderInfo, Refusal, RefusalKind};
+use crate::runner::criu;
 use crate::runner::process::kill_marked;
 use crate::runner::{Control, JobEvent, JobEventKind, Runnable, StartId};
 use crate::store::{JobSpec, Store, StoreError, StoredJob};
 use isles_protocol::job::{JobReport, JobState, JobStep, JobVerb};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 /// A job.
@@ -131,7 +133,8 @@ impl JobTable {
             self.store.save_state(self.next, kind, &bytes).map_err(unwritten)?;
         }
         let copy = self.create(spec);
-        if state == JobState::Checkpointed {
+        // Two copies of a command would be the same processes.
+        if state == JobState::Checkpointed && !self.is_command(id) {
             self.jobs.get_mut(&copy).expect("it was made just now").state = JobState::Checkpointed;
         }
         Ok(copy)
@@ -144,9 +147,14 @@ impl JobTable {
     pub(crate) fn apply_verb(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
         self.job(id)?;
         let is_for_commands = OrderInfo::of_verb(verb).is_none_or(|order| order.is_for_commands);
-        if self.is_command(id) && !is_for_commands {
+        if self.is_command(id)
+            && !is_for_commands
+            && let Some(lack) = criu::lack()
+        {
             let verb = verb.name();
-            let text = format!("job {id} is a command, which cannot {verb}; allowed: pause, resume, kill");
+            let text = format!(
+                "job {id} is a command, which can {verb} only with CRIU, and {lack}; allowed: pause, resume, kill"
+            );
             return Err(Refusal::of(RefusalKind::NotForCommands, text));
         }
         let job = self.jobs.get_mut(&id).expect("it was found above");
@@ -221,8 +229,8 @@ impl JobTable {
     pub(crate) fn start(&mut self, id: u64, place: usize) -> Result<(StartId, Option<Vec<u8>>), Refusal> {
         let job = self.job(id)?;
         let state = match (&job.spec.what, job.state) {
-            (Runnable::Task(kind, _), JobState::Checkpointed) => {
-                let loaded = self.store.load_state(id, kind);
+            (what, JobState::Checkpointed) => {
+                let loaded = self.store.load_state(id, state_kind(what));
                 Some(loaded.map_err(|error| Refusal::of(RefusalKind::BadCheckpoint, error.to_string()))?)
             }
             _ => None,
@@ -307,8 +315,21 @@ impl JobTable {
                 }
                 return Followup::Nothing;
             }
-            JobEventKind::Started => JobReport::Started,
+            JobEventKind::Started => {
+                // The image of a command is of its past: its files have changed since.
+                if self.is_command(id) {
+                    self.store.remove_state(id);
+                }
+                JobReport::Started
+            }
             JobEventKind::Saved(state) => return self.saved(id, state),
+            JobEventKind::Unsaved(fault) => {
+                let job = self.jobs.get(&id);
+                let is_due =
+                    |job: &&ManagedJob| matches!(job.state, JobState::Checkpointing | JobState::Moving);
+                let was_paused = job.filter(is_due).map(|job| job.was_paused);
+                return was_paused.map_or(Followup::Nothing, |paused| self.unsaved(id, paused, &fault));
+            }
             JobEventKind::Killed => JobReport::Killed,
             JobEventKind::Ended(result) => self.set_reason(id, result, JobReport::Ended),
             JobEventKind::Faulted(fault) => self.set_reason(id, fault, JobReport::Faulted),
@@ -337,21 +358,12 @@ impl JobTable {
     /// cannot be written, the job goes on where it is.
     fn saved(&mut self, id: u64, state: Vec<u8>) -> Followup {
         let Some(job) = self.jobs.get(&id) else { return Followup::Nothing };
-        let Runnable::Task(kind, _) = &job.spec.what else { return Followup::Nothing };
         if !matches!(job.state, JobState::Checkpointing | JobState::Moving) {
             return Followup::Nothing; // it is to stop, and its place will know
         }
         let (target, was_paused) = (job.target.filter(|_| job.state == JobState::Moving), job.was_paused);
-        if let Err(error) = self.store.save_state(id, kind, &state) {
-            let reason = format!("it continues where it is, because its state cannot be written: {error}");
-            let report = self.set_reason(id, reason, JobReport::Unsaved { was_paused });
-            self.step(id, report);
-            self.command(id, if was_paused { Control::Pause } else { Control::Run });
-            let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
-            return job.map_or(Followup::Nothing, |job| {
-                job.is_unsaved = true;
-                Followup::Unsaved
-            });
+        if let Err(error) = self.store.save_state(id, state_kind(&job.spec.what), &state) {
+            return self.unsaved(id, was_paused, &error);
         }
         self.jobs.entry(id).and_modify(|job| {
             job.is_unsaved = false;
@@ -362,13 +374,27 @@ impl JobTable {
         target.map_or(Followup::Nothing, |place| Followup::Start(place, Some(state)))
     }
 
+    /// The state of a job cannot be written; the job goes on where it is.
+    fn unsaved(&mut self, id: u64, was_paused: bool, fault: &dyn fmt::Display) -> Followup {
+        let reason = format!("it continues where it is, because its state cannot be written: {fault}");
+        let report = self.set_reason(id, reason, JobReport::Unsaved { was_paused });
+        self.step(id, report);
+        self.command(id, if was_paused { Control::Pause } else { Control::Run });
+        let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
+        job.map_or(Followup::Nothing, |job| {
+            job.is_unsaved = true;
+            Followup::Unsaved
+        })
+    }
+
     /// A job's place is dead, or its job server was.
     pub(crate) fn mark_lost(&mut self, id: u64, why: &str) {
         let is_saved = self.store.has_state(id);
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
         why.clone_into(&mut job.reason);
         if matches!(job.spec.what, Runnable::Command(_)) {
-            kill_marked(&self.store.mark(StartId { job: id, start: job.starts }));
+            // A restored command has the mark of an earlier start.
+            (1..=job.starts).for_each(|start| kill_marked(&self.store.mark(StartId { job: id, start })));
         }
         self.is_changed = true;
         self.step(id, JobReport::Lost { is_saved });
@@ -436,6 +462,14 @@ impl ManagedJob {
             memory: 0,
             share: 0.0,
         }
+    }
+}
+
+/// The kind of a job's state, as its file names it.
+fn state_kind(what: &Runnable) -> &str {
+    match what {
+        Runnable::Task(kind, _) => kind,
+        Runnable::Command(_) => "a command of the system",
     }
 }
 

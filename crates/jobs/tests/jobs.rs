@@ -25,6 +25,31 @@ impl JobServer {
         server
     }
 
+    /// A job server that finds this `criu` first; none, if that is no text.
+    fn with_criu(name: &str, criu: Option<&str>) -> JobServer {
+        let folder = std::env::temp_dir().join(format!("isles-jobs-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder); // it need not be there
+        std::fs::create_dir(&folder).unwrap();
+        let programs = folder.join("programs");
+        std::fs::create_dir(&programs).unwrap();
+        // No other folder has a CRIU then.
+        for shared in ["sh", "sleep", "kill", "cat", "mkdir", "env"] {
+            let found = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(shared));
+            if let Some(found) = found.iter().find(|path| path.exists()) {
+                std::os::unix::fs::symlink(found, programs.join(shared)).unwrap();
+            }
+        }
+        if let Some(text) = criu {
+            let criu = programs.join("criu");
+            std::fs::write(&criu, text).unwrap();
+            std::fs::set_permissions(&criu, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut server = JobServer { process: None, folder };
+        let mut command = program(&server.folder, "serve");
+        server.listen(command.args(["--machine", "processes", "--places", "2"]).env("PATH", &programs));
+        server
+    }
+
     /// Starts it, and waits until it listens: until it says so. What it says later comes with its end.
     fn start(&mut self, words: &[&str]) -> JoinHandle<String> {
         let mut command = program(&self.folder, "serve");
@@ -274,6 +299,101 @@ fn a_program_has_jobs_of_its_own_and_only_those() {
     server.end();
 }
 
+/// A CRIU for tests. A dump ends the command; a restore starts another one that says so, and becomes what waits for it.
+/// A program cannot choose the number of a process, so it says the old one and keeps the new one beside the images.
+const FAKE_CRIU: &str = r#"#!/bin/sh
+verb=$1
+while [ $# -gt 0 ]; do
+    case $1 in
+    --tree) tree=$2; shift ;;
+    --images-dir) images=$2; shift ;;
+    --pidfile) pidfile=$2; shift ;;
+    --) shift; break ;;
+    esac
+    shift
+done
+case $verb in
+check) exit 0 ;;
+dump)
+    [ -e "${images%/*}/refuse" ] && { echo "Error (dump): refused" > "$images/dump.log"; exit 1; }
+    echo "$tree" > "$images/tree"
+    [ -e "${images%/*}/restored" ] && tree=$(cat "${images%/*}/restored")
+    kill -KILL "$tree" ;;
+restore)
+    [ -e "${images%/*}/refuse" ] && { echo "Error (restore): refused" > "$images/restore.log"; exit 1; }
+    sh -c 'echo restored; while [ ! -e "$0" ]; do sleep 0.01; done; exit 7' "${images%/*}/finish" &
+    echo $! > "${images%/*}/restored"
+    cat "$images/tree" > "$pidfile"
+    exec "$@" ;;
+esac
+"#;
+
+#[test]
+fn a_command_moves_and_is_checkpointed_by_criu() {
+    let mut server = JobServer::with_criu("criu", Some(FAKE_CRIU));
+    let (refuse, finish) = (server.folder.join("refuse"), server.folder.join("finish"));
+    let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+    server.wait(&job, "running");
+
+    // A dump that fails changes nothing.
+    std::fs::write(&refuse, "").unwrap();
+    server.json(&["checkpoint", &job]);
+    until(|| {
+        let reason = server.json(&["list"])["jobs"][0]["reason"].as_str().unwrap_or_default().to_owned();
+        reason.contains("its state cannot be written: criu dump: Error (dump): refused")
+    });
+    server.wait(&job, "running");
+    std::fs::remove_file(&refuse).unwrap();
+
+    server.json(&["move", &job, "--to", "1"]);
+    until(|| server.json(&["output", &job])["lines"] == Value::from(vec!["restored"]));
+    let moved = server.wait(&job, "running");
+    assert_eq!(moved["place"], 1, "{moved}");
+    server.json(&["checkpoint", &job]);
+    server.wait(&job, "checkpointed");
+    let images = server.folder.join(format!("job-{job}.images"));
+    assert!(images.join("tree").exists());
+
+    // A copy begins anew, because two commands cannot be one process.
+    let copy = server.json(&["duplicate", &job])["job"].clone();
+    assert_eq!(copy["state"], "new", "{copy}");
+
+    // Its exit code is that of the restored process.
+    server.json(&["start", &job]);
+    server.wait(&job, "running");
+    std::fs::write(&finish, "").unwrap();
+    let ended = server.wait(&job, "failed");
+    assert_eq!(ended["reason"], "exit code 7", "{ended}");
+    assert!(!images.exists(), "the image is of the past of a command that runs");
+    server.end();
+}
+
+#[test]
+fn without_criu_a_command_stays_where_it_is_and_says_why() {
+    let check = "#!/bin/sh\necho 'Error (criu/vdso.c:1): not on this kernel' >&2\nexit 1\n";
+    let cases = [
+        (None, "CRIU is not installed"),
+        (Some(check), "criu check fails: Error (criu/vdso.c:1): not on this kernel"),
+    ];
+    for (number, (criu, reason)) in cases.into_iter().enumerate() {
+        let mut server = JobServer::with_criu(&format!("no-criu-{number}"), criu);
+        let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+        server.wait(&job, "running");
+        for (words, verb) in
+            [(&["checkpoint", &job][..], "checkpoint"), (&["move", &job, "--to", "1"], "move")]
+        {
+            let line = server.refused(words);
+            let expected = format!(
+                "job {job} is a command, which can {verb} only with CRIU, and {reason}; allowed: pause, resume, kill"
+            );
+            assert!(line.contains(&expected), "{line}");
+        }
+        server.json(&["kill", &job]);
+        server.wait(&job, "stopped");
+        server.end();
+    }
+}
+
 #[test]
 fn a_command_is_stopped_and_killed_and_runs_no_shell() {
     let mut server = JobServer::new("command", &["--machine", "processes", "--places", "2"]);
@@ -284,7 +404,6 @@ fn a_command_is_stopped_and_killed_and_runs_no_shell() {
     until(|| state_of(&process).as_deref() == Some("T"));
     server.json(&["resume", &job]);
     until(|| state_of(&process).as_deref() != Some("T"));
-    assert!(server.refused(&["checkpoint", &job]).contains("is a command, which cannot checkpoint"));
     server.json(&["kill", &job]);
     server.wait(&job, "stopped");
     assert_eq!(state_of(&process), None, "the command is gone");

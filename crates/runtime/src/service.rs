@@ -33,7 +33,7 @@ pub use crate::time::earlier;
 pub mod coop {
     pub use crate::task::coop::{
         Attempt, CALL, FastPath, LOOK, OPERATION, PIECE, cooperate, must_yield, poll_proceed,
-        poll_until_sent, slow_path, spend_budget, spend_budget_of, wait_until_sent,
+        poll_until_sent, slow_path, spend_budget, spend_budget_of, spin_until, wait_until_sent,
     };
 }
 

@@ -37,5 +37,5 @@ pub use team::{
     teams_may_be_apart,
 };
 pub use window::{
-    ClosedWindow, Combine, NumberKind, OpenWindow, OwnPart, Window, WindowNumber, WindowOptions,
+    ClosedWindow, Combine, NumberKind, OpenWindow, OwnPart, ServedMemory, Window, WindowNumber, WindowOptions,
 };

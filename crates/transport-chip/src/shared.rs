@@ -1,7 +1,8 @@
 //! The memory that all cores share, as places reach it: what its accesses cost, and which reads were stale.
 //!
-//! What a read finds is the business of `isles_chip::shared`; here are addresses, the controllers behind which they
-//! lie, and time. Invariant: an access counts as of when it begins, so of two of one place the earlier is earlier.
+//! What a read finds is the business of `isles_chip::shared`; here are addresses, the controllers or message buffers in
+//! which they lie, and time. Invariant: an access counts as of when it begins, so of two of one place the earlier is
+//! earlier.
 
 use crate::cores::Cores;
 use crate::report::TimeCategory;
@@ -12,6 +13,7 @@ use isles_chip::shared::{AccessTraffic, CachePolicy, LINE_BYTES, SharedMemory, S
 use isles_chip::topology::{CoreId, TileId};
 use isles_chip::{Caches, Chip, ControllerId};
 use isles_transport::PlaceId;
+use isles_transport::ordered::OrderedMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,6 +83,34 @@ impl SharedMemoryCosts {
     }
 }
 
+/// Location of a region: what serves its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MemoryHome {
+    /// The controller with this number.
+    Controller(u32),
+    /// Lines of the message buffer of this place's core.
+    Buffer(PlaceId),
+}
+
+/// The number from which on the home of a region, as a number, is the message buffer of a place.
+const BUFFERS: u32 = 1 << 31;
+
+impl MemoryHome {
+    fn of_number(number: u32) -> MemoryHome {
+        match number.checked_sub(BUFFERS) {
+            Some(place) => MemoryHome::Buffer(PlaceId(place)),
+            None => MemoryHome::Controller(number),
+        }
+    }
+
+    fn number(self) -> u32 {
+        match self {
+            MemoryHome::Controller(number) => number,
+            MemoryHome::Buffer(place) => BUFFERS | place.0,
+        }
+    }
+}
+
 /// A region of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRegion {
@@ -90,19 +120,18 @@ pub struct MemoryRegion {
     pub bytes: u64,
     /// Cache policy of the cores.
     pub kind: CachePolicy,
-    /// Number of the controller that serves it.
-    controller: u32,
+    home: MemoryHome,
 }
 
 impl MemoryRegion {
     /// A region by its parts, as [`MemoryRegion::parts`] gave them: for who sends one to another place.
-    pub fn from_parts((start, bytes, kind, controller): (u64, u64, CachePolicy, u32)) -> MemoryRegion {
-        MemoryRegion { start, bytes, kind, controller }
+    pub fn from_parts((start, bytes, kind, home): (u64, u64, CachePolicy, u32)) -> MemoryRegion {
+        MemoryRegion { start, bytes, kind, home: MemoryHome::of_number(home) }
     }
 
-    /// Its parts.
+    /// Its parts; the last is the number of its controller, or one of a message buffer.
     pub fn parts(&self) -> (u64, u64, CachePolicy, u32) {
-        (self.start, self.bytes, self.kind, self.controller)
+        (self.start, self.bytes, self.kind, self.home.number())
     }
 
     fn range(&self, offset: u64, len: usize) -> Range<u64> {
@@ -125,6 +154,8 @@ pub(crate) struct SharedMemoryState {
     plan: Arc<SharedMemoryCosts>,
     /// The first byte that nobody has asked for.
     free: u64,
+    /// Lines of message buffers that are taken, by the place of their core.
+    buffers: OrderedMap<PlaceId, u32>,
 }
 
 /// Reads of shared memory that missed a write.
@@ -138,14 +169,45 @@ pub struct Stale {
 
 impl SharedMemoryState {
     pub(crate) fn new(plan: Arc<SharedMemoryCosts>) -> SharedMemoryState {
-        SharedMemoryState { memory: SharedMemory::new(&plan.caches, plan.own.len() as u32), plan, free: 0 }
+        SharedMemoryState {
+            memory: SharedMemory::new(&plan.caches, plan.own.len() as u32),
+            plan,
+            free: 0,
+            buffers: OrderedMap::new(),
+        }
     }
 
     /// Takes a region of zeros behind the controller of the core of that number, from a line of its own on.
     pub(crate) fn take(&mut self, core: usize, kind: CachePolicy, bytes: u64) -> MemoryRegion {
+        let home = MemoryHome::Controller(self.plan.own[core]);
+        MemoryRegion { start: self.take_lines(bytes), bytes, kind, home }
+    }
+
+    /// Takes addresses for `bytes` bytes, from a line of their own on.
+    fn take_lines(&mut self, bytes: u64) -> u64 {
         let start = self.free;
         self.free += bytes.max(1).next_multiple_of(LINE_BYTES as u64);
-        MemoryRegion { start, bytes, kind, controller: self.plan.own[core] }
+        start
+    }
+
+    /// Takes a region of zeros in the message buffer of the core of `place`, of whose lines `lines_max` are for such
+    /// regions; none if there is no room.
+    pub(crate) fn take_buffer(&mut self, place: PlaceId, lines_max: u32, bytes: u64) -> Option<MemoryRegion> {
+        let needed = u32::try_from(bytes.max(1).div_ceil(LINE_BYTES as u64)).ok()?;
+        let taken = self.buffers.get(place).copied().unwrap_or_default();
+        let taken = taken.checked_add(needed).filter(|taken| *taken <= lines_max)?;
+        self.buffers.insert(place, taken);
+        let home = MemoryHome::Buffer(place);
+        Some(MemoryRegion { start: self.take_lines(bytes), bytes, kind: CachePolicy::Through, home })
+    }
+
+    /// Gives the lines of a region in a message buffer back. Other memory stays taken.
+    pub(crate) fn give_back(&mut self, region: &MemoryRegion) {
+        if let MemoryHome::Buffer(place) = region.home {
+            let lines = region.bytes.max(1).div_ceil(LINE_BYTES as u64) as u32;
+            let taken = self.buffers.get(place).copied().unwrap_or_default();
+            self.buffers.insert(place, taken.saturating_sub(lines));
+        }
     }
 
     pub(crate) fn stale(&self) -> Stale {
@@ -217,6 +279,19 @@ impl SharedMemoryState {
         if cached > Picoseconds::ZERO {
             cores.spend(place, cached, TimeCategory::Copying);
         }
+        let controller = match region.home {
+            MemoryHome::Controller(controller) => controller,
+            MemoryHome::Buffer(owner) => {
+                // Only lines that are written through lie in buffers.
+                if fetched > 0 {
+                    cores.read_lines(place, owner, fetched, TimeCategory::Copying);
+                }
+                if drained > 0 {
+                    cores.write_lines(place, owner, drained);
+                }
+                return;
+            }
+        };
         let line = if region.kind == CachePolicy::Through { costs.through } else { costs.cached };
         // A word keeps the controller busy as a line does: what it is busy with is the access.
         let trips = [
@@ -226,7 +301,7 @@ impl SharedMemoryState {
             (costs.word.read, words_read),
             (costs.word.gap, words_written),
         ];
-        let controller = (region.controller, self.plan.controllers[region.controller as usize]);
+        let controller = (controller, self.plan.controllers[controller as usize]);
         for (span, count) in trips.into_iter().filter(|(_, count)| *count > 0) {
             cores.reach(place, controller, span, count);
         }

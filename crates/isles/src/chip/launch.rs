@@ -74,6 +74,12 @@ impl Launch {
         self
     }
 
+    /// Sets how many lines of each message buffer of a modelled chip are kept for windows; ignored on other machines.
+    pub fn window_lines(mut self, lines: u32) -> Launch {
+        self.chip.window_lines = Setting::new("the window-lines", lines);
+        self
+    }
+
     /// Returns the placement of the run on the cores of a modelled chip.
     pub fn chosen_placement(&self) -> &Placement {
         &self.chip.placement.value
@@ -257,7 +263,8 @@ fn run(
     let settings = &launch.chip;
     let core_map = settings.core_map(chip, launch.places)?;
     settings.notice_protocol(chip, launch.places);
-    let (costs, protocol) = (chip.costs().clone(), launch.chip.protocol_on(chip, launch.places));
+    let costs = chip.costs().clone().with_window_lines(settings.window_lines.value);
+    let protocol = settings.protocol_on(chip, launch.places);
     let protocol_config = settings.broadcast.value.protocol_config(protocol);
     let world = ChipWorld::with_core_map(core_map, costs, protocol_config, launch.seed).map_err(unable)?;
     let Setting { value: policy, source } = &settings.governor;

@@ -26,6 +26,7 @@ pub use isles_transport_chip::{
 };
 pub use modelled::{ModelledChip, ProtocolRoom};
 pub(crate) use settings::{
-    ChipSettings, read_governor, read_name, read_placement, read_protocol, read_rest, read_work,
+    ChipSettings, read_governor, read_name, read_placement, read_protocol, read_rest, read_window_lines,
+    read_work,
 };
 pub use work::CodeTime;

@@ -32,6 +32,8 @@ pub(crate) struct ChipSettings {
     pub(crate) rest: IdlePolicy,
     pub(crate) broadcast: Setting<Broadcast>,
     pub(crate) reduce: Reduce,
+    /// Lines of each message buffer that are kept for windows.
+    pub(crate) window_lines: Setting<u32>,
     /// Source of the time of the program's code.
     pub(crate) work: Setting<CodeTime>,
     /// Arguments of the process that are no flags of the run, as a tape keeps them.
@@ -51,6 +53,7 @@ impl Default for ChipSettings {
             rest: IdlePolicy::default(),
             broadcast: Setting::new("the broadcast", Broadcast::default()),
             reduce: Reduce::default(),
+            window_lines: Setting::new("the window-lines", 0),
             work: Setting::new("the work", CodeTime::default()),
             own_arguments: Vec::new(),
         }
@@ -115,6 +118,7 @@ impl ChipSettings {
         let core_map = self.core_map(chip, places)?;
         let protocol = self.protocol_on(chip, places);
         chip.check_protocol(&self.protocol.source, protocol, places)?;
+        chip.check_window_lines(&self.window_lines, protocol, places)?;
         chip.check_broadcast(&self.broadcast, protocol, places)?;
         chip.check_policy(&self.governor, &core_map)
     }
@@ -193,6 +197,12 @@ pub(crate) fn read_governor(source: &str, value: &str) -> Result<Setting<Policy>
     Ok(Setting::new(source, value.parse().map_err(refused)?))
 }
 
+/// Reads how many lines of each message buffer are kept for windows.
+pub(crate) fn read_window_lines(source: &str, value: &str) -> Result<Setting<u32>, ConfigError> {
+    let refused = |_| ConfigError::new(source, value, "a number of lines, such as 64");
+    Ok(Setting::new(source, value.parse().map_err(refused)?))
+}
+
 /// Reads what places do while they wait.
 pub(crate) fn read_rest(source: &str, value: &str) -> Result<IdlePolicy, ConfigError> {
     value.parse().map_err(|allowed: &str| ConfigError::new(source, value, allowed))
@@ -242,6 +252,10 @@ mod tests {
             r#"ISLES_CHIP_PLACEMENT is "0,2,2"; allowed: each core once (2 is repeated)"#
         );
         assert!(
+            error("ISLES_CHIP_WINDOW_LINES", "-1").ends_with("allowed: a number of lines, such as 64"),
+            "a negative number"
+        );
+        assert!(
             error("ISLES_CHIP_PLACEMENT", "near").ends_with("cores separated by commas, such as 0,2,10-13")
         );
     }
@@ -262,6 +276,9 @@ mod tests {
         };
         let settings = Environment::read_from(&SettingSources::new(&[], &get)).unwrap().chip;
         let chip = ModelledChip::new("scc").unwrap();
+        let all_lines = read("ISLES_CHIP_WINDOW_LINES", "256").unwrap().check(chip, 48).unwrap_err();
+        assert_eq!(all_lines.source, "ISLES_CHIP_WINDOW_LINES", "{all_lines}");
+        read("ISLES_CHIP_WINDOW_LINES", "64").unwrap().check(chip, 48).unwrap();
         assert_eq!(settings.check(chip, 2).unwrap_err().source, "--protocol");
         assert_eq!(ChipSettings::default().check(chip, 49).unwrap_err().source, "the placement");
     }

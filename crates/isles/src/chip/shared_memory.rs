@@ -33,6 +33,7 @@ use super::clocks::ask;
 use isles_chip::shared::CachePolicy;
 pub use isles_services::MemoryKind;
 use isles_services::{IncoherentMemory, MemoryRange};
+use isles_transport::PlaceId;
 use isles_transport_chip::MemoryRegion;
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +146,20 @@ impl IncoherentMemory for ChipMemory {
         let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
         let (start, bytes, _, controller) = region.parts();
         Some(MemoryRange { start, bytes, kind, controller })
+    }
+
+    fn take_buffer(&self, bytes: u64) -> Option<MemoryRange> {
+        let region = ask(None, |world, place| world.take_buffer(place, bytes))?;
+        let (start, bytes, _, controller) = region.parts();
+        Some(MemoryRange { start, bytes, kind: MemoryKind::Through, controller })
+    }
+
+    fn give_back_buffer(&self, range: &MemoryRange) {
+        ask((), |world, _| world.give_back_buffer(&ChipMemory::region(range)));
+    }
+
+    fn tile(&self, place: PlaceId) -> u32 {
+        ask(0, |world, _| world.tile(place))
     }
 
     fn controllers(&self) -> u32 {

@@ -585,6 +585,21 @@ pub const SETTINGS: &[SettingRow] = &[
         read: of_chip!(read reduce by chip::Reduce::read),
     },
     SettingRow {
+        name: "window-lines",
+        variable: "ISLES_CHIP_WINDOW_LINES",
+        flag: flag_of_chip("--window-lines", "N"),
+        about: "Lines of each message buffer that are kept for [served windows](windows.md) on a modelled \
+             chip; messages have the rest",
+        default: SettingDefault::Value("0"),
+        machines: CHIP,
+        stored: Stored::TapeAndSummary(of_chip!(
+            format | settings,
+            _,
+            _ | settings.window_lines.value.to_string()
+        )),
+        read: of_chip!(read window_lines by chip::read_window_lines),
+    },
+    SettingRow {
         name: "work",
         variable: "ISLES_CHIP_WORK",
         flag: flag_of_chip("--work", "HOW"),

@@ -55,6 +55,8 @@ mod rendezvous;
 mod roots;
 mod serialise;
 #[cfg(feature = "chip")]
+mod served_windows;
+#[cfg(feature = "chip")]
 mod shared;
 #[cfg(feature = "chip")]
 mod shared_memory;

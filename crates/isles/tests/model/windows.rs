@@ -1,7 +1,7 @@
 //! Windows: random programs against a sequential model, epochs, misuse that is named, memory that is none.
 
 #[path = "../windows/round.rs"]
-mod round;
+pub(crate) mod round;
 
 use isles::prelude::*;
 use isles::{Combine, ErrorKind, Result, WindowOptions};

@@ -195,7 +195,7 @@ async fn phase<T: Element>(
     shape: &Shape,
     number: u64,
     kind: Phase,
-    window: &Window<T>,
+    (window, team): (&Window<T>, &Team),
     parts: &mut [Vec<T>],
     notices: &mut [u64],
 ) -> Result<()> {
@@ -238,7 +238,7 @@ async fn phase<T: Element>(
             window.complete().await?;
             window.wait().await?;
         }
-        Phase::Lock => Team::world().barrier().await?,
+        Phase::Lock => team.barrier().await?,
     }
     for (from, count) in notices.iter().enumerate() {
         window.notified(from, *count).await?;
@@ -248,15 +248,11 @@ async fn phase<T: Element>(
     let seed = shape.seed;
     assert_eq!(own, parts[here], "seed {seed}, the part of rank {here} after phase {number} ({kind:?})");
     // Nobody writes before all have looked.
-    if matches!(kind, Phase::Start | Phase::Lock) {
-        Team::world().barrier().await
-    } else {
-        window.fence().await
-    }
+    if matches!(kind, Phase::Start | Phase::Lock) { team.barrier().await } else { window.fence().await }
 }
 
 /// Runs one place's share of a program.
-async fn member<T: Element>(shape: &Shape, window: &Window<T>) -> Result<()> {
+async fn member<T: Element>(shape: &Shape, window: &Window<T>, team: &Team) -> Result<()> {
     let mut parts: Vec<Vec<T>> = shape.lens.iter().map(|len| vec![T::of(0); *len]).collect();
     let mut notices = vec![0; shape.places()];
     for number in 0..shape.phases {
@@ -265,23 +261,23 @@ async fn member<T: Element>(shape: &Shape, window: &Window<T>) -> Result<()> {
         if matches!(kind, Phase::Fence | Phase::Notify) {
             window.fence().await?;
         }
-        phase(shape, number, kind, window, &mut parts, &mut notices).await?;
+        phase(shape, number, kind, (window, team), &mut parts, &mut notices).await?;
     }
     Ok(())
 }
 
-async fn program<T: Element>(seed: u64, options: WindowOptions) -> Result<()> {
+async fn program<T: Element>(seed: u64, team: &Team, options: WindowOptions) -> Result<()> {
     let mut random = Random::stream(seed, 0);
-    let lens: Vec<usize> = (0..place_count())
+    let lens: Vec<usize> = (0..team.size())
         .map(|_| [0, 3, 40, 150][random.below(4) as usize] + random.below(5) as usize)
         .collect();
     let phases = 1 + random.below(4);
-    let window = Window::<T>::with_lens(&Team::world(), &lens, options).await?;
+    let window = Window::<T>::with_lens(team, &lens, options).await?;
     finish(async {
-        for place in places() {
-            spawn_at!(place, {
+        for rank in 0..team.size() {
+            spawn_at!(window.place_of(rank), [lens, window, team = team.clone(), phases, seed] {
                 let shape = Shape { seed, lens: lens.clone(), phases };
-                member(&shape, &window).await?;
+                member(&shape, &window, &team).await?;
             });
         }
     })
@@ -295,11 +291,16 @@ pub async fn round(seed: u64) -> Result<()> {
         2 => WindowOptions::checked(),
         _ => WindowOptions::default(),
     };
+    round_on(seed, &Team::world(), options).await
+}
+
+/// As [`round`], at the members of `team`, with a window of these options.
+pub async fn round_on(seed: u64, team: &Team, options: WindowOptions) -> Result<()> {
     match seed / 6 % 5 {
-        0 => program::<u64>(seed, options).await,
-        1 => program::<u16>(seed, options).await,
-        2 => program::<f64>(seed, options).await,
-        3 => program::<u32>(seed, options).await,
-        _ => program::<u8>(seed, options).await,
+        0 => program::<u64>(seed, team, options).await,
+        1 => program::<u16>(seed, team, options).await,
+        2 => program::<f64>(seed, team, options).await,
+        3 => program::<u32>(seed, team, options).await,
+        _ => program::<u8>(seed, team, options).await,
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! A command is a process group of its own, with its words as they are: no shell reads them. Its output goes straight
 //! into its file. It is paused by SIGSTOP and killed by SIGKILL, as is all that it has started; it ends with its place.
+//! It is checkpointed by CRIU, if at all.
 
 use crate::command_queue::NumberedCommand;
+use crate::runner::criu::{CommandImage, process_id};
 use crate::runner::process::{kill_marked, spawn_command};
-use crate::runner::{Control, JobEvent, JobEventKind, JobRunner, StartOrder, send_event};
+use crate::runner::{Caller, Control, JobEvent, JobEventKind, JobRunner, StartOrder, send_event};
 use isles::prelude::*;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Signal, kill_process_group};
 use std::fmt::Display;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -26,7 +28,7 @@ const TICKS: u64 = 100;
 /// Bytes of a page in the system's accounts of memory.
 const PAGE_BYTES: u64 = 4096;
 
-/// Runs a command to one of its ends.
+/// Runs a command to one of its ends; returns `None` if the job server has its state.
 ///
 /// # Errors
 /// The job server is dead; the command is killed.
@@ -36,54 +38,128 @@ pub(crate) async fn run(
     words: &[String],
     wanted: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
-) -> isles::Result<JobEventKind> {
+) -> isles::Result<Option<JobEventKind>> {
     if wanted.atomic(|command| command.control) == Control::Kill {
-        return Ok(JobEventKind::Killed);
+        return Ok(Some(JobEventKind::Killed));
     }
-    let mut command = match start(words, order).await {
-        Ok(command) => command,
-        Err(fault) => return Ok(JobEventKind::Faulted(fault)),
+    let begun = match order.state.as_deref().map(CommandImage::of_state) {
+        None => start(words, order, order.caller.as_ref()).await,
+        Some(Ok(image)) => restore(&image, order).await,
+        Some(Err(fault)) => Err(fault),
     };
-    let number = command.child.id();
+    let mut command = match begun {
+        Ok(command) => command,
+        Err(fault) => return Ok(Some(JobEventKind::Faulted(fault))),
+    };
     send_event(events, order.id, JobEventKind::Started).await?;
-    let mut is_paused = false;
     loop {
         match command.child.try_wait() {
-            Ok(Some(status)) => return Ok(ended(status)),
+            Ok(Some(status)) => return Ok(Some(ended(status))),
             Ok(None) => {}
-            Err(fault) => return Ok(JobEventKind::Faulted(format!("cannot wait for it: {fault}"))),
+            Err(fault) => return Ok(Some(JobEventKind::Faulted(format!("cannot wait for it: {fault}")))),
         }
-        if let Some(usage) = usage(number) {
+        if let Some(usage) = usage(command.process) {
             runners.lock().record_usage(order.id, usage.busy, usage.memory);
         }
-        let control = wanted.atomic(|command| command.control);
+        let NumberedCommand { number, control } = wanted.atomic(|command| *command);
         match control {
             Control::Kill => {
                 drop(command);
-                return Ok(JobEventKind::Killed);
+                return Ok(Some(JobEventKind::Killed));
             }
-            Control::Pause | Control::Run | Control::Save | Control::Leave => {
-                let pauses = control == Control::Pause;
-                if pauses != is_paused {
-                    command.signal(if pauses { Signal::STOP } else { Signal::CONT });
-                    is_paused = pauses;
-                }
+            Control::Save => {
+                let image = match dump(&mut command, order).await {
+                    Ok(image) => image,
+                    Err(fault) => {
+                        send_event(events, order.id, JobEventKind::Unsaved(fault)).await?;
+                        wanted.when(|command| command.number > number, |_| ()).await;
+                        continue;
+                    }
+                };
+                drop(command);
+                send_event(events, order.id, JobEventKind::Saved(image.to_state())).await?;
+                // Only the job server knows whether that is written, and what the command is to do then.
+                let told = wanted.when(|command| command.number > number, |command| command.control).await;
+                command = match told {
+                    Control::Leave => return Ok(None),
+                    Control::Kill => return Ok(Some(JobEventKind::Killed)),
+                    Control::Run | Control::Pause | Control::Save => match restore(&image, order).await {
+                        Ok(command) => command,
+                        Err(fault) => return Ok(Some(JobEventKind::Faulted(fault))),
+                    },
+                };
             }
+            Control::Pause | Control::Run | Control::Leave => command.pause(control == Control::Pause),
         }
         isles::sleep(LOOK_EVERY).await;
     }
 }
 
+/// Dumps a command, which has ended then.
+///
+/// # Errors
+/// Why it cannot; the command is as it was.
+async fn dump(command: &mut RunningCommand, order: &StartOrder) -> Result<CommandImage, String> {
+    let image =
+        CommandImage { process: command.process, mark: command.mark.clone(), folder: order.images.clone() };
+    let mut dumping = image.begin_dump().map_err(|fault| format!("criu dump: {fault}"))?;
+    loop {
+        match dumping.try_wait() {
+            Ok(Some(status)) if status.success() => break,
+            Ok(Some(_)) => return Err(format!("criu dump: {}", image.dump_fault())),
+            Ok(None) => isles::sleep(LOOK_EVERY).await,
+            Err(fault) => return Err(format!("cannot wait for criu dump: {fault}")),
+        }
+    }
+    // Its number is free for the restored process when nobody can ask for its end any more.
+    while matches!(command.child.try_wait(), Ok(None)) {
+        isles::sleep(BEGIN_LOOK_EVERY).await;
+    }
+    Ok(image)
+}
+
+/// Restores a command, and lets it run.
+async fn restore(image: &CommandImage, order: &StartOrder) -> Result<RunningCommand, String> {
+    // CRIU is that of the place: the restored processes have the environment that they had.
+    let words = image.restore_words().map_err(|fault| format!("cannot restore it: {fault}"))?;
+    let mut command = start(&words, order, None).await?;
+    command.mark.clone_from(&image.mark);
+    while !image.is_restored() {
+        match command.child.try_wait() {
+            Ok(None) => isles::sleep(BEGIN_LOOK_EVERY).await,
+            Ok(Some(_)) => return Err(format!("criu restore: {}", image.restore_fault())),
+            Err(fault) => return Err(format!("cannot wait for criu restore: {fault}")),
+        }
+    }
+    command.process = image.process;
+    // It may have been dumped while it was paused.
+    command.is_paused = true;
+    command.pause(false);
+    Ok(command)
+}
+
 /// A command that is killed if its job is dropped, with all that it has started.
 struct RunningCommand {
+    /// The command; a process that waits for it, if it was restored.
     child: Child,
+    /// Number of the command and of its process group.
+    process: u32,
     mark: String,
+    is_paused: bool,
 }
 
 impl RunningCommand {
     fn signal(&self, signal: Signal) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(group) = process_id(self.process) {
             let _ = kill_process_group(group, signal); // it may have ended
+        }
+    }
+
+    /// Pauses the command, or lets it go on.
+    fn pause(&mut self, pauses: bool) {
+        if pauses != self.is_paused {
+            self.signal(if pauses { Signal::STOP } else { Signal::CONT });
+            self.is_paused = pauses;
         }
     }
 }
@@ -92,25 +168,32 @@ impl Drop for RunningCommand {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal(Signal::KILL);
+            if self.process != self.child.id() {
+                let _ = self.child.kill(); // its restore may not have begun
+            }
             let _ = self.child.wait(); // it has been killed
             kill_marked(&self.mark);
         }
     }
 }
 
-/// Starts a command, and waits until it has begun.
-async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, String> {
+/// Starts a command where `caller` is, and waits until it has begun.
+async fn start(
+    words: &[String],
+    order: &StartOrder,
+    caller: Option<&Caller>,
+) -> Result<RunningCommand, String> {
     let [program, ..] = words else { return Err("there is no command".to_owned()) };
     let output = File::options().create(true).append(true).open(&order.output);
     let output = output.map_err(|fault| format!("{} cannot be written: {fault}", order.output.display()))?;
     let unable = |fault: &dyn Display| format!("cannot start {program:?}: {fault}");
-    let caller = order.caller.as_ref();
     if let Some(folder) = caller.map(|caller| &caller.folder).filter(|folder| !folder.is_dir()) {
         return Err(unable(&format!("the folder {}, where it was typed, does not exist", folder.display())));
     }
     let begun = spawn_command(words, caller, &order.mark, output);
     let (child, mut starting) = begun.map_err(|fault| unable(&fault))?;
-    let command = RunningCommand { child, mark: order.mark.clone() };
+    let process = child.id();
+    let command = RunningCommand { child, process, mark: order.mark.clone(), is_paused: false };
     loop {
         match starting.outcome() {
             Some(Ok(())) => return Ok(command),

@@ -7,6 +7,7 @@
 mod caller;
 pub(crate) mod clocks;
 pub(crate) mod command;
+pub(crate) mod criu;
 pub(crate) mod process;
 
 pub use caller::{Caller, Environment};
@@ -77,6 +78,8 @@ pub(crate) struct StartOrder {
     pub(crate) state: Option<Vec<u8>>,
     /// File for the output of a command.
     pub(crate) output: PathBuf,
+    /// Folder for the image of a command that is checkpointed.
+    pub(crate) images: PathBuf,
     /// Mark by which the processes of a command are recognised.
     pub(crate) mark: String,
 }
@@ -88,6 +91,8 @@ pub(crate) enum JobEventKind {
     Started,
     Output(Vec<String>),
     Saved(Vec<u8>),
+    /// Its state could not be written; it is as it was.
+    Unsaved(String),
     Killed,
     Ended(String),
     Faulted(String),
@@ -201,7 +206,7 @@ pub(crate) async fn run(
     let id = order.id;
     let command = runners.lock().add(id);
     let kind = match &order.what {
-        Runnable::Command(words) => Some(command::run(&runners, &order, words, &command, &events).await?),
+        Runnable::Command(words) => command::run(&runners, &order, words, &command, &events).await?,
         Runnable::Task(name, words) => {
             match job::kind(name).and_then(|kind| (kind.open)(words, order.state.as_deref())) {
                 Ok(job) => steps(&runners, id, job, &command, &events).await?,

@@ -11,6 +11,7 @@
 
 use crate::error::{Error, Result};
 use crate::local::{Clock, Local};
+use isles_transport::Inbound;
 use std::future::poll_fn;
 use std::panic::Location;
 use std::pin::{Pin, pin};
@@ -34,6 +35,9 @@ pub const CALL: u32 = 1;
 
 /// Effort of an operation that has waited for another host by looking: tens of microseconds at most.
 pub const LOOK: u32 = 4;
+
+/// Number of times a waiting task looks for messages itself before it gives way: some 4 µs in all.
+const LOOKS_MAX: u32 = 64;
 
 /// Effort of a piece of a long message that is read from its sender's memory: a turn.
 pub const PIECE: u32 = BUDGET;
@@ -81,6 +85,27 @@ pub async fn flush_sends() {
 #[inline]
 pub async fn wait_until_sent() {
     poll_fn(poll_until_sent).await;
+}
+
+/// Polls for messages while nothing else is ready to run here, until `condition` returns a value.
+///
+/// A message that comes soon is seen sooner than through the place's queue.
+pub fn spin_until<R>(condition: &mut impl FnMut() -> Option<R>) -> Option<R> {
+    Local::with(|local| {
+        let is_on_host = matches!(local.clock(), Clock::Host(_));
+        let looks = if local.shares_processors() || !is_on_host { 0 } else { LOOKS_MAX };
+        for _ in 0..looks {
+            if local.has_ready() {
+                return None;
+            }
+            if local.poll_messages(Inbound::All) > 0
+                && let Some(result) = condition()
+            {
+                return Some(result);
+            }
+        }
+        None
+    })
 }
 
 /// Polls until what this place has sent is on its way; if its send could not wait, the task goes on when it is.

@@ -1,15 +1,17 @@
 //! Memory that cores share and nothing keeps coherent, as the machine offers it, and the lines of an object there.
 
+use isles_protocol::PlaceId;
 use isles_protocol::shared::MemoryKind;
 use isles_runtime::Local;
 use isles_telemetry::CounterId;
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 /// Bytes of a line.
 pub(super) const LINE_BYTES: u64 = 32;
 
 /// A range of such memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryRange {
     /// Its first byte.
     pub start: u64,
@@ -17,7 +19,7 @@ pub struct MemoryRange {
     pub bytes: u64,
     /// Kind of memory, as cores see it.
     pub kind: MemoryKind,
-    /// The memory controller behind which it lies.
+    /// The memory controller behind which it lies, or the number of the message buffer in which it lies.
     pub controller: u32,
 }
 
@@ -44,6 +46,16 @@ impl MemoryRange {
 pub trait IncoherentMemory {
     /// Takes a range of zeros, on a line of its own, until the run ends; none if the chip has no such memory.
     fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryRange>;
+
+    /// Takes a range of zeros, of the kind [`MemoryKind::Through`], in the message buffer of this place's core; none if
+    /// there is no room.
+    fn take_buffer(&self, bytes: u64) -> Option<MemoryRange>;
+
+    /// Gives back a range of [`IncoherentMemory::take_buffer`], of any place; ignores others.
+    fn give_back_buffer(&self, range: &MemoryRange);
+
+    /// Returns the number of the tile on which the core of `place` lies.
+    fn tile(&self, place: PlaceId) -> u32;
 
     /// Returns the number of memory controllers; controllers are numbered below it.
     fn controllers(&self) -> u32;

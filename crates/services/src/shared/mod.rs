@@ -39,7 +39,8 @@ use state::ObjectState;
 use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
-use table::{AnyObject, ApplyFault, GrowFuture, Line, incoherent_memory};
+pub(crate) use table::incoherent_memory;
+use table::{AnyObject, ApplyFault, GrowFuture, Line};
 use value::ValueLines;
 
 /// A value that tasks of all places read and write under guards: many readers, or one writer. A handle that can be sent

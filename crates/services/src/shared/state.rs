@@ -7,13 +7,13 @@ use super::memory::{MemoryRange, ObjectMemory};
 use super::message::{ObjectId, ObjectMessage, ReturnedToken};
 use super::table::{AnyObject, ApplyFault};
 use crate::shared::message::OBJECT;
-use crate::window::spin_until;
 use isles_protocol::PlaceId;
 use isles_protocol::shared::{
     Admission, AwaitedAnswer, Flags, GiveBack, Granted, GuardMode, Holder, Home, HomeStep, InvalidationFault,
     InvalidationRange, Invalidations, Known, ObjectRequest, Staleness, Token,
 };
 use isles_runtime::limits::ERROR_BYTES_MAX;
+use isles_runtime::service::coop::spin_until;
 use isles_runtime::service::{Attachment, Members, Refused};
 use isles_runtime::{Error, ErrorKind, Local, Result};
 use isles_telemetry::CounterId;

@@ -201,7 +201,7 @@ pub fn set_incoherent_memory(local: &Local, memory: Rc<dyn IncoherentMemory>) {
 }
 
 /// Returns the memory that all places share and nothing keeps coherent, where the machine of `local` models it.
-pub(super) fn incoherent_memory(local: &Local) -> Option<&Rc<dyn IncoherentMemory>> {
+pub(crate) fn incoherent_memory(local: &Local) -> Option<&Rc<dyn IncoherentMemory>> {
     ObjectTable::of(local).incoherent_memory.get()
 }
 

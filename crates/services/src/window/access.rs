@@ -3,11 +3,11 @@
 //! Each is checked first, then done at once where the part is mapped, else by message (`transfer`). The code that
 //! depends on the type of elements is thin.
 
-use super::check::{AccessRecord, GET, PUT, UPDATE};
+use super::forms::check::{AccessRecord, GET, PUT, UPDATE};
+use super::forms::queue::{NotSent, QueuedOperationKind};
 use super::header::{MessageHeader, MessageKind};
 use super::memory::{self, Pieces};
 use super::number::{Combine, NumberKind, WindowNumber};
-use super::queue::{NotSent, QueuedOperationKind};
 use super::state::{Line, WindowState};
 use super::{Window, describe, table, transfer};
 use isles_protocol::window::EpochKind;
@@ -159,7 +159,7 @@ impl WindowState {
         let fences = self.fences.get();
         let claim = AccessRecord { kind: access.kind, epoch, fences, first, block, stride, count, line };
         let fault = if access.target == self.rank {
-            super::check::note(self, self.place(self.rank), claim).unwrap_or_default()
+            super::forms::check::note(self, self.place(self.rank), claim).unwrap_or_default()
         } else {
             let head = MessageHeader::new(self.id, MessageKind::Check);
             let put = |writer: &mut Writer<'_>| writer.put_serde(&claim);

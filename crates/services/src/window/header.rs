@@ -66,10 +66,18 @@ pub(super) enum MessageKind {
     Check,
     /// The answer to the request of this token; what was asked for follows.
     Reply,
+    /// A request to serve the part that follows.
+    Serve,
+    /// The part is served no more.
+    EndServe,
+    /// A notice of the member with the rank `offset`, from the server of the part.
+    ServedNotice,
+    /// The same of a complete.
+    ServedComplete,
 }
 
 impl MessageKind {
-    const ALL: [MessageKind; 17] = [
+    const ALL: [MessageKind; 21] = [
         MessageKind::Put,
         MessageKind::PutNotify,
         MessageKind::Notice,
@@ -87,6 +95,10 @@ impl MessageKind {
         MessageKind::Complete,
         MessageKind::Check,
         MessageKind::Reply,
+        MessageKind::Serve,
+        MessageKind::EndServe,
+        MessageKind::ServedNotice,
+        MessageKind::ServedComplete,
     ];
 }
 
@@ -97,7 +109,7 @@ pub(super) struct MessageHeader {
     pub(super) kind: MessageKind,
     /// Names the request of the sender that is to be answered; 0 is none.
     pub(super) token: u32,
-    /// The first byte that is accessed.
+    /// The first byte that is accessed; a rank, in what a server forwards.
     pub(super) offset: u64,
 }
 

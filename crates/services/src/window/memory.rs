@@ -59,7 +59,7 @@ impl Pieces {
     }
 
     /// Returns where each piece begins.
-    fn offsets(self) -> impl Iterator<Item = usize> {
+    pub(super) fn offsets(self) -> impl Iterator<Item = usize> {
         (0..self.count).map(move |index| self.offset + index * self.stride)
     }
 }

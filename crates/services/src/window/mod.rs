@@ -2,30 +2,37 @@
 //!
 //! The handle, and how windows are made. The rest is cut by what changes for which reason: [`memory`] is words and
 //! bytes, [`number`] what is done to elements, [`access`] the accesses and [`sync`] the epochs of a program, [`own`] a
-//! part that is a slice of its place in between, [`transfer`] what goes by message, [`header`] how, [`queue`] the form
-//! that keeps everything back, [`check`] the one that looks for conflicts, [`state`] one window at one place, [`table`]
-//! all of them. `docs/design/windows.md` says why it is right.
+//! part that is a slice of its place in between, [`transfer`] what goes by message, [`header`] how, [`forms`] the
+//! other forms: [`forms::queue`] keeps everything back, [`forms::check`] looks for conflicts, [`forms::served`] lies
+//! in memory of a modelled chip; [`state`] is one window at one place, [`table`] all of them. `docs/design/windows.md`
+//! says why it is right.
 
 mod access;
-mod check;
+/// Forms of a window beside the default one.
+mod forms {
+    pub(super) mod check;
+    pub(super) mod queue;
+    pub(super) mod served;
+}
 pub(crate) mod header;
 mod memory;
 mod number;
 mod own;
-mod queue;
 mod state;
 mod sync;
 pub(crate) mod table;
 mod transfer;
 
+pub use forms::served::ServedMemory;
 pub use number::{Combine, NumberKind, WindowNumber};
 pub use own::{ClosedWindow, OpenWindow, OwnPart};
-pub(crate) use state::spin_until;
 pub(crate) use table::{WindowTable, receive};
 
+use crate::shared::MemoryRange;
 use crate::table::service::Service;
 use crate::team::Team;
 use header::WindowId;
+use isles_protocol::PlaceId;
 use isles_protocol::window::{EpochFault, EpochKind};
 use isles_runtime::capture::Element;
 use isles_runtime::service::{
@@ -99,6 +106,9 @@ pub struct WindowOptions {
     pub queued: bool,
     /// Each access asks the owner first whether it conflicts with another one of the epoch. For tests of a program.
     pub checked: bool,
+    /// On a modelled chip, parts lie in this memory, and a place on the other core of each member's tile serves the
+    /// accesses to them. Without effect on other machines. Excludes the other options.
+    pub served: Option<ServedMemory>,
 }
 
 impl WindowOptions {
@@ -110,6 +120,11 @@ impl WindowOptions {
     /// As the default, and looks for conflicts.
     pub fn checked() -> WindowOptions {
         WindowOptions { checked: true, ..WindowOptions::default() }
+    }
+
+    /// As the default, and served on a modelled chip.
+    pub fn served(memory: ServedMemory) -> WindowOptions {
+        WindowOptions { served: Some(memory), ..WindowOptions::default() }
     }
 }
 
@@ -145,6 +160,8 @@ pub(crate) struct Seed {
     lens: PartLengths,
     element_bytes: usize,
     options: WindowOptions,
+    /// The server of each rank; `None` if each member serves its own part.
+    servers: Option<Vec<PlaceId>>,
 }
 
 // The bound stands at each function, so that the compiler says what an element must be.
@@ -182,7 +199,8 @@ impl<T: 'static> Window<T> {
     /// with `options`.
     ///
     /// # Errors
-    /// As [`Window::new_on`]; [`Misused`](ErrorKind::Misused): there are not as many lengths as members.
+    /// As [`Window::new_on`]; [`Misused`](ErrorKind::Misused): there are not as many lengths as members, or a member of
+    /// a served window has no place on its tile that could serve it.
     #[track_caller]
     pub fn with_lens(
         team: &Team,
@@ -233,9 +251,10 @@ impl<T: Element> Window<T> {
                 );
                 return Err(Error::new(ErrorKind::Misused, text));
             }
+            let servers = find_servers(&members, options)?;
             let id = Local::with(|local| WindowTable::of(local).next_id(local.here()));
             let team = Team::of_members(members.clone());
-            let seed = Seed { id, team, lens, element_bytes, options };
+            let seed = Seed { id, team, lens, element_bytes, options, servers };
             let there = move |seed: Seed| WindowPart::<T>::new(seed);
             let value = Rc::new(WindowPart::<T>::new(seed.clone()));
             let share = replicate(line, members, &seed, Rc::clone(&value), there).await?;
@@ -244,9 +263,31 @@ impl<T: Element> Window<T> {
                 Ok(Local::with(|local| part.state.is_near(local)))
             };
             let is_near = fold::<WindowPart<T>, bool, _>(&share, check, |one, other| one && other).await?;
+            if value.state.servers.is_some() {
+                let range = |part: &WindowPart<T>| Ok(part.state.served_range().into_iter().collect());
+                let ranges = fold::<WindowPart<T>, Vec<MemoryRange>, _>(&share, range, |one, other| {
+                    one.into_iter().chain(other).collect()
+                });
+                value.state.begin_service(ranges.await?).await?;
+            }
             Ok((Window { value, share }, is_near))
         })
     }
+}
+
+/// Returns the servers of a window with these options, if it has some.
+///
+/// # Errors
+/// A member cannot be served, or the options exclude each other.
+fn find_servers(members: &Members, options: WindowOptions) -> Result<Option<Vec<PlaceId>>> {
+    if options.served.is_none() {
+        return Ok(None);
+    }
+    if options.queued || options.checked {
+        let text = "a served window that is queued or checked; allowed: one of the three";
+        return Err(Error::new(ErrorKind::Misused, text));
+    }
+    Local::with(|local| forms::served::servers(local, members))
 }
 
 impl<T> WindowPart<T> {
@@ -304,7 +345,7 @@ impl<T: Element> Window<T> {
     #[track_caller]
     pub fn read(&self, at: usize, into: &mut [T]) -> Result<()> {
         let layout = self.own_layout("a read", at, into.len())?;
-        Local::with(|local| memory::load(self.state().own(local), layout, bytemuck::cast_slice_mut(into)));
+        Local::with(|local| self.state().load_own(local, layout, bytemuck::cast_slice_mut(into)));
         Ok(())
     }
 
@@ -315,7 +356,7 @@ impl<T: Element> Window<T> {
     #[track_caller]
     pub fn write(&self, at: usize, data: &[T]) -> Result<()> {
         let layout = self.own_layout("a write", at, data.len())?;
-        Local::with(|local| memory::store(self.state().own(local), layout, bytemuck::cast_slice(data)));
+        Local::with(|local| self.state().store_own(local, layout, bytemuck::cast_slice(data)));
         Ok(())
     }
 

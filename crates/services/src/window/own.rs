@@ -190,7 +190,7 @@ pub struct OpenWindow<T: 'static> {
 impl<T: 'static> Drop for OpenWindow<T> {
     fn drop(&mut self) {
         if !self.is_closed {
-            self.window.state().team.give_up();
+            self.window.state().team.iter().for_each(Team::give_up);
         }
     }
 }

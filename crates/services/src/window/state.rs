@@ -2,19 +2,24 @@
 //!
 //! Invariant: nothing of it is borrowed while a task is woken or a message sent.
 
+use super::forms::queue::QueuedOperation;
+use super::forms::served::{ServeRequest, ServedMemory, ServedPart};
 use super::header::{MessageHeader, MessageKind, WindowId};
+use super::memory::Pieces;
 use super::memory::words_of;
-use super::queue::QueuedOperation;
 use super::{PartLengths, WindowOptions};
+use super::{memory, transfer};
+use crate::shared::MemoryRange;
 use crate::team::Team;
 use crate::window::header::WINDOW;
 use isles_protocol::PlaceId;
 use isles_protocol::window::{AccessEpoch, AccessLog, Exposure, LockQueue};
 use isles_runtime::memory::free_bytes;
+use isles_runtime::service::coop::spin_until;
 use isles_runtime::service::{Attachment, Encode, Members, PlaceGroup};
 use isles_runtime::wire::Writer;
-use isles_runtime::{Clock, Error, ErrorKind, Local, Result};
-use isles_transport::{Class, Inbound, MappedMemory, Region};
+use isles_runtime::{Error, ErrorKind, Local, Result};
+use isles_transport::{Class, MappedMemory, Region};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -23,9 +28,6 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Poll, Waker};
-
-/// Number of times a waiting task looks for messages itself before it gives way: some 4 µs in all.
-const LOOKS_MAX: u32 = 64;
 
 /// A line of the program.
 pub(super) type Line = &'static Location<'static>;
@@ -36,6 +38,8 @@ enum Memory {
     Region(Region),
     /// In memory of this place alone.
     Heap(Box<[AtomicU64]>),
+    /// In memory of a modelled chip; at the owner of the part and at its server.
+    Served(ServedPart),
     /// Nowhere: the system has no memory for it.
     None,
 }
@@ -100,8 +104,10 @@ pub(crate) struct WindowState {
     pub(super) lens: PartLengths,
     pub(super) element_bytes: usize,
     pub(super) options: WindowOptions,
-    /// A team that only fences use.
-    pub(super) team: Team,
+    /// A team that only fences use; none at a server.
+    pub(super) team: Option<Team>,
+    /// The server of each rank; `None` if each member serves its own part.
+    pub(super) servers: Option<Vec<PlaceId>>,
     memory: Memory,
     /// True if the part here is lent as a slice, so that nobody may look at its words.
     is_lent: Cell<bool>,
@@ -120,29 +126,85 @@ pub(crate) struct WindowState {
     next_wait: Cell<u64>,
 }
 
+/// The parts of a state that differ between members and servers.
+struct WindowSetup {
+    id: WindowId,
+    members: Members,
+    rank: u32,
+    lens: PartLengths,
+    element_bytes: usize,
+    options: WindowOptions,
+    team: Option<Team>,
+    servers: Option<Vec<PlaceId>>,
+    memory: Memory,
+}
+
 impl WindowState {
+    /// The state of a member.
     pub(super) fn new(local: &Local, seed: super::Seed) -> WindowState {
         let members = seed.team.members().unwrap_or(Members::All(local.places()));
         let rank = members.rank_of(local.here()).unwrap_or_default();
         let bytes = seed.lens.of(rank).saturating_mul(seed.element_bytes as u64);
-        let is_shared = !seed.options.queued;
+        let memory = match seed.options.served.filter(|_| seed.servers.is_some()) {
+            Some(kind) => ServedPart::take(local, kind, bytes).map_or(Memory::None, Memory::Served),
+            None => Memory::new(local, words_of(bytes), !seed.options.queued),
+        };
+        let setup = WindowSetup {
+            id: seed.id,
+            members,
+            rank: rank as u32,
+            lens: seed.lens,
+            element_bytes: seed.element_bytes,
+            options: seed.options,
+            team: Some(seed.team),
+            servers: seed.servers,
+            memory,
+        };
+        WindowState::of_setup(local, setup)
+    }
+
+    /// The state of the server of a part.
+    pub(super) fn server(
+        local: &Local,
+        id: WindowId,
+        request: ServeRequest,
+        part: ServedPart,
+    ) -> WindowState {
+        let ServeRequest { members, lens, element_bytes, servers, rank, .. } = request;
+        let setup = WindowSetup {
+            id,
+            members,
+            rank,
+            lens,
+            element_bytes,
+            options: WindowOptions::default(),
+            team: None,
+            servers: Some(servers),
+            memory: Memory::Served(part),
+        };
+        WindowState::of_setup(local, setup)
+    }
+
+    fn of_setup(local: &Local, setup: WindowSetup) -> WindowState {
+        let is_shared = !setup.options.queued && setup.servers.is_none();
         let peer = |_| Peer {
             location: Cell::new(if is_shared { PartLocation::Unknown } else { PartLocation::Remote }),
             is_touched: Cell::new(false),
             notices: Cell::new(0),
         };
         WindowState {
-            id: seed.id,
+            id: setup.id,
             attachment: local.attachment(),
-            rank: rank as u32,
-            memory: Memory::new(local, words_of(bytes), is_shared),
+            rank: setup.rank,
+            memory: setup.memory,
             is_lent: Cell::new(false),
-            peers: (0..members.len()).map(peer).collect(),
-            members,
-            lens: seed.lens,
-            element_bytes: seed.element_bytes,
-            options: seed.options,
-            team: seed.team,
+            peers: (0..setup.members.len()).map(peer).collect(),
+            members: setup.members,
+            lens: setup.lens,
+            element_bytes: setup.element_bytes,
+            options: setup.options,
+            team: setup.team,
+            servers: setup.servers,
             epoch: RefCell::new(AccessEpoch::new(None)),
             fences: Cell::new(0),
             exposure: RefCell::default(),
@@ -158,10 +220,14 @@ impl WindowState {
     /// There was no memory for the part here.
     pub(super) fn check_memory(&self) -> Result<()> {
         match self.memory {
-            Memory::Region(_) | Memory::Heap(_) => Ok(()),
+            Memory::Region(_) | Memory::Heap(_) | Memory::Served(_) => Ok(()),
             Memory::None => {
                 let (len, size) = (self.lens.of(self.rank as usize), self.element_bytes);
-                let text = format!("no memory for a window of {len} elements of {size} bytes each");
+                let memory = match self.options.served {
+                    Some(ServedMemory::Buffer) => "room in the message buffer (see --window-lines)",
+                    _ => "memory",
+                };
+                let text = format!("no {memory} for a window of {len} elements of {size} bytes each");
                 Err(Error::new(ErrorKind::Misused, text))
             }
         }
@@ -180,8 +246,78 @@ impl WindowState {
             _ if self.is_lent.get() => &[],
             Memory::Region(region) => self.view(local, *region).unwrap_or_default(),
             Memory::Heap(words) => words,
-            Memory::None => &[],
+            Memory::Served(_) | Memory::None => &[],
         }
+    }
+
+    /// Returns the part in memory of a modelled chip, at its owner and its server.
+    pub(super) fn served(&self) -> Option<&ServedPart> {
+        match &self.memory {
+            Memory::Served(part) => Some(part),
+            Memory::Region(_) | Memory::Heap(_) | Memory::None => None,
+        }
+    }
+
+    /// Returns the range of the part of this member, if a server serves it.
+    pub(super) fn served_range(&self) -> Option<MemoryRange> {
+        self.served().map(|part| part.range)
+    }
+
+    /// Reads bytes of the part here, which are within it.
+    pub(super) fn load_own(&self, local: &Local, layout: Pieces, into: &mut [u8]) {
+        match self.served() {
+            Some(part) => part.load(layout, into),
+            None => memory::load(self.own(local), layout, into),
+        }
+    }
+
+    /// Writes bytes of the part here, which are within it.
+    pub(super) fn store_own(&self, local: &Local, layout: Pieces, data: &[u8]) {
+        match self.served() {
+            Some(part) => part.store(layout, data),
+            None => memory::store(self.own(local), layout, data),
+        }
+    }
+
+    /// Returns `true` at the server of a part.
+    pub(super) fn is_server(&self) -> bool {
+        self.team.is_none()
+    }
+
+    /// Returns `true` if this place itself serves the part of `target`.
+    #[inline]
+    pub(super) fn is_own(&self, target: u32) -> bool {
+        target == self.rank && self.servers.is_none()
+    }
+
+    /// Returns the place that serves accesses to the part of `rank`.
+    #[inline]
+    pub(super) fn server_of(&self, rank: u32) -> PlaceId {
+        match &self.servers {
+            Some(servers) => servers[rank as usize],
+            None => self.place(rank),
+        }
+    }
+
+    /// Asks the servers to serve the parts, whose ranges are in the order of the ranks.
+    ///
+    /// # Errors
+    /// A server is dead.
+    pub(super) async fn begin_service(self: &Rc<Self>, ranges: Vec<MemoryRange>) -> Result<()> {
+        for (rank, range) in (0..).zip(ranges) {
+            let request = ServeRequest {
+                members: self.members.clone(),
+                lens: self.lens.clone(),
+                element_bytes: self.element_bytes,
+                servers: self.servers.clone().unwrap_or_default(),
+                rank,
+                range,
+            };
+            let head = MessageHeader::new(self.id, MessageKind::Serve);
+            let put = |writer: &mut Writer<'_>| writer.put_serde(&request);
+            transfer::request(self, rank, "the service of", head, &put).await?;
+        }
+        Ok(())
     }
 
     /// Lends the words of the part here, of which [`WindowState::own`] shows nothing until [`WindowState::end_loan`];
@@ -205,7 +341,7 @@ impl WindowState {
     pub(super) fn region(&self) -> Option<Region> {
         match self.memory {
             Memory::Region(region) => Some(region),
-            Memory::Heap(_) | Memory::None => None,
+            Memory::Heap(_) | Memory::Served(_) | Memory::None => None,
         }
     }
 
@@ -217,7 +353,7 @@ impl WindowState {
     /// Returns the words of the part of `target`, if they can be reached from here.
     #[inline]
     pub(super) fn mapped<'a>(&'a self, local: &'a Local, target: u32) -> Option<&'a [AtomicU64]> {
-        if target == self.rank {
+        if self.is_own(target) {
             return Some(self.own(local));
         }
         match self.peers[target as usize].location.get() {
@@ -237,7 +373,7 @@ impl WindowState {
         self.members.member(rank as usize)
     }
 
-    /// Sends a message of this window to member `to`, which is another one.
+    /// Sends a message of this window to member `to`, which is another one, or to its server.
     ///
     /// # Errors
     /// Nothing was sent: it is dead.
@@ -250,7 +386,8 @@ impl WindowState {
             head.encode(writer);
             body(writer)
         };
-        local.send(self.place(to), class, WINDOW, encode)?;
+        let place = if head.kind == MessageKind::Post { self.place(to) } else { self.server_of(to) };
+        local.send(place, class, WINDOW, encode)?;
         Ok(())
     }
 
@@ -286,27 +423,6 @@ impl WindowState {
     }
 }
 
-/// Polls for messages while nothing else is ready to run here, until `condition` returns a value.
-///
-/// A message that comes soon is seen sooner than through the place's queue.
-pub(crate) fn spin_until<R>(condition: &mut impl FnMut() -> Option<R>) -> Option<R> {
-    Local::with(|local| {
-        let is_on_host = matches!(local.clock(), Clock::Host(_));
-        let looks = if local.shares_processors() || !is_on_host { 0 } else { LOOKS_MAX };
-        for _ in 0..looks {
-            if local.has_ready() {
-                return None;
-            }
-            if local.poll_messages(Inbound::All) > 0
-                && let Some(result) = condition()
-            {
-                return Some(result);
-            }
-        }
-        None
-    })
-}
-
 /// A wait, until it is over or given up.
 struct WaitGuard<'a> {
     state: &'a WindowState,
@@ -340,12 +456,20 @@ impl Drop for WaitGuard<'_> {
 
 impl Drop for WindowState {
     fn drop(&mut self) {
-        if let Memory::Region(region) = self.memory {
-            self.attachment.try_with(|local| {
+        let _ = self.attachment.try_with(|local| match &self.memory {
+            Memory::Region(region) => {
                 if let Some(memory) = local.endpoint().shared_memory() {
-                    memory.free(region);
+                    memory.free(*region);
                 }
-            });
-        }
+            }
+            // The owner is gone by now.
+            Memory::Served(part) if self.is_server() => part.give_back(),
+            Memory::Served(_) => {
+                let head = MessageHeader::new(self.id, MessageKind::EndServe);
+                // A dead server serves nothing.
+                let _ = self.send(local, self.rank, head, &|_| Ok(()));
+            }
+            Memory::Heap(_) | Memory::None => {}
+        });
     }
 }

@@ -3,8 +3,8 @@
 //! The rules of the epochs are in `isles_protocol::window`; here are the messages and the waits.
 
 use super::access::named;
+use super::forms::queue::{NotSent, QueuedOperationKind};
 use super::header::{MessageHeader, MessageKind};
-use super::queue::{NotSent, QueuedOperationKind};
 use super::state::{Line, PartLocation, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::table::service::Service;
@@ -170,8 +170,9 @@ impl WindowState {
     /// Returns the error of a member that has died, if it has.
     #[inline]
     fn death<R>(&self, rank: u32) -> Option<Result<R>> {
-        let place = self.place(rank);
-        Local::with(|local| local.is_dead(place)).then(|| Err(Error::dead(place)))
+        let places = [self.place(rank), self.server_of(rank)];
+        let dead = Local::with(|local| places.into_iter().find(|place| local.is_dead(*place)));
+        dead.map(|place| Err(Error::dead(place)))
     }
 }
 
@@ -188,7 +189,8 @@ async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
         flushed.await?;
     }
     order_memory();
-    state.team.barrier().await?;
+    let team = state.team.as_ref().expect("a member has the team of its fences");
+    team.barrier().await?;
     state.fences.set(state.fences.get() + 1);
     if state.options.checked {
         state.log.borrow_mut().fenced(state.fences.get());
@@ -303,7 +305,7 @@ async fn complete(state: &Rc<WindowState>, line: Line) -> Result<()> {
 }
 
 async fn complete_at(state: &Rc<WindowState>, target: u32) -> Result<()> {
-    if target == state.rank {
+    if state.is_own(target) {
         state.exposure.borrow_mut().completed(target).expect("this place has posted for itself");
         state.wake();
         return Ok(());
@@ -358,7 +360,7 @@ impl<'a> LockRequest<'a> {
     pub(super) async fn granted(mut self, mode: LockMode) -> Result<()> {
         let (state, target) = (self.state, self.target);
         self.is_asked = true;
-        if target == state.rank {
+        if state.is_own(target) {
             let open = Local::with(|local| {
                 let open = WindowTable::of(local).open(local.here(), "the lock of");
                 let granted = state.lock.borrow_mut().request(local.here(), mode, open.token);
@@ -393,7 +395,7 @@ impl Drop for LockRequest<'_> {
         }
         state.attachment.try_with(|local| {
             // The owner takes the request out of its queue, or the lock back; a dead one has neither.
-            if target == state.rank {
+            if state.is_own(target) {
                 let _ = table::unlock(local, state, local.here());
             } else {
                 let _ =
@@ -424,7 +426,7 @@ async fn unlock(state: &Rc<WindowState>, target: usize, line: Line) -> Result<()
     let ended = state.attachment.with(|_| state.epoch.borrow_mut().unlock(target, Some(line)))?;
     ended.map_err(|fault| misused("an unlock without a lock", fault))?;
     order_memory();
-    if target == state.rank {
+    if state.is_own(target) {
         return Local::with(|local| table::unlock(local, state, local.here()))
             .map_err(|refused| Error::new(ErrorKind::Misused, refused.to_string()));
     }

@@ -3,7 +3,7 @@
 //! A message of a window that this place does not know any more is dropped: its last handle is gone, so nobody waits
 //! for what it did. Invariant: a request has an entry from when it is sent until its answer is taken or given up.
 
-use super::check;
+use super::forms::{check, served};
 use super::header::{MessageHeader, MessageKind, WindowId, size_of_number, take_pieces};
 use super::memory::{self, Pieces};
 use super::number::{Combine, NumberKind};
@@ -21,6 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
+use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct WindowTable {
     windows: RefCell<OrderedMap<WindowId, Weak<WindowState>>>,
     /// Number of windows this place has made.
     made: Cell<u64>,
+    /// Windows of which this place serves the part of a member.
+    served: RefCell<OrderedMap<WindowId, Rc<WindowState>>>,
     requests: RefCell<HashMap<u32, PendingRequest, NumberHasherBuilder>>,
     last_token: Cell<u32>,
 }
@@ -58,11 +61,24 @@ impl WindowTable {
     }
 
     fn find(&self, id: WindowId) -> Option<Rc<WindowState>> {
-        self.windows.borrow().get(id)?.upgrade()
+        let served = || self.served.borrow().get(id).cloned();
+        self.windows.borrow().get(id).and_then(Weak::upgrade).or_else(served)
+    }
+
+    /// Begins to serve a part of another place, until that ends it.
+    pub(super) fn serve(&self, state: Rc<WindowState>) {
+        let before = self.served.borrow_mut().insert(state.id, state);
+        drop(before);
+    }
+
+    fn end_service(&self, id: WindowId) {
+        let ended = self.served.borrow_mut().remove(id);
+        drop(ended);
     }
 
     fn states(&self) -> Vec<Rc<WindowState>> {
-        self.windows.borrow().values().filter_map(Weak::upgrade).collect()
+        let windows = self.windows.borrow();
+        windows.values().filter_map(Weak::upgrade).chain(self.served.borrow().values().cloned()).collect()
     }
 
     /// Opens a request to `to`; its token goes with the message.
@@ -206,7 +222,15 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         let is_asked = WindowTable::of(local).answer(source, head.token, Ok(reader.rest().to_vec()));
         return if is_asked { Ok(()) } else { Err(Refused::UnknownCall) };
     }
+    if head.kind == MessageKind::Serve {
+        served::serve(local, head.window, reader)?;
+        reply(local, head.window, (source, head.token), &[]);
+        return Ok(());
+    }
     let Some(state) = WindowTable::of(local).find(head.window) else { return Ok(()) };
+    if state.servers.is_some() && !state.is_server() {
+        return receive_as_owner(&state, source, head);
+    }
     let rank = state.members.rank_of(source);
     let rank =
         rank.ok_or_else(|| Refused::of_service("it accesses a window of which it is not a member"))? as u32;
@@ -224,16 +248,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             let region = state.region().map(|region| [region.start, region.words].map(u64::to_le));
             reply(local, state.id, (source, head.token), bytemuck::cast_slice(region.as_slice()));
         }
-        MessageKind::LockExclusive | MessageKind::LockShared => {
-            let mode =
-                if head.kind == MessageKind::LockShared { LockMode::Shared } else { LockMode::Exclusive };
-            // A place that asked again and again would fill the memory here.
-            if state.lock.borrow().knows(source) {
-                return Err(Refused::of_service("it asks for a lock that it has or waits for"));
-            }
-            let granted = state.lock.borrow_mut().request(source, mode, head.token);
-            grant(local, &state, granted);
-        }
+        MessageKind::LockExclusive | MessageKind::LockShared => lock(local, &state, source, head)?,
         MessageKind::Unlock => {
             unlock(local, &state, source)?;
             if head.token != 0 {
@@ -241,6 +256,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             }
         }
         MessageKind::Post => state.exposure.borrow_mut().posted(rank),
+        MessageKind::Complete if state.is_server() => {}
         MessageKind::Complete => {
             let completed = state.exposure.borrow_mut().completed(rank);
             completed.map_err(|_| Refused::of_service("it completes an epoch that was not posted for it"))?;
@@ -249,16 +265,71 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
             let fault = check::note(&state, source, reader.take_serde()?);
             reply(local, state.id, (source, head.token), fault.unwrap_or_default().as_bytes());
         }
+        MessageKind::EndServe if state.is_server() && rank == state.rank => {
+            WindowTable::of(local).end_service(state.id);
+        }
         MessageKind::Notice | MessageKind::Reply => {}
+        MessageKind::Serve
+        | MessageKind::EndServe
+        | MessageKind::ServedNotice
+        | MessageKind::ServedComplete => return Err(Refused::of_service("it serves no part here")),
     }
-    if matches!(head.kind, MessageKind::Notice | MessageKind::PutNotify) {
+    announce(local, &state, head.kind, rank);
+    Ok(())
+}
+
+/// Tells the tasks of the owner what a message has announced, behind its data.
+fn announce(local: &Local, state: &WindowState, kind: MessageKind, rank: u32) {
+    let is_heard = [MessageKind::Notice, MessageKind::PutNotify, MessageKind::Post, MessageKind::Complete];
+    if !is_heard.contains(&kind) {
+        return;
+    }
+    if state.is_server() {
+        served::forward(local, state, kind, rank);
+        return;
+    }
+    if matches!(kind, MessageKind::Notice | MessageKind::PutNotify) {
         let notices = &state.peers[rank as usize].notices;
         notices.set(notices.get() + 1);
     }
-    let is_heard = [MessageKind::Notice, MessageKind::PutNotify, MessageKind::Post, MessageKind::Complete];
-    if is_heard.contains(&head.kind) {
-        state.wake();
+    state.wake();
+}
+
+/// Receives a message at the owner of a part that another place serves.
+fn receive_as_owner(state: &WindowState, source: PlaceId, head: MessageHeader) -> Result<(), Refused> {
+    let from_server = source == state.server_of(state.rank);
+    let rank = match head.kind {
+        MessageKind::Post => state.members.rank_of(source),
+        MessageKind::ServedNotice | MessageKind::ServedComplete if from_server => {
+            usize::try_from(head.offset).ok().filter(|rank| *rank < state.peers.len())
+        }
+        _ => None,
+    };
+    let rank = rank.ok_or_else(|| Refused::of_service("it accesses a window that another place serves"))?;
+    match head.kind {
+        MessageKind::Post => state.exposure.borrow_mut().posted(rank as u32),
+        MessageKind::ServedComplete => {
+            let completed = state.exposure.borrow_mut().completed(rank as u32);
+            completed.map_err(|_| Refused::of_service("it completes an epoch that was not posted for it"))?;
+        }
+        _ => {
+            let notices = &state.peers[rank].notices;
+            notices.set(notices.get() + 1);
+        }
     }
+    state.wake();
+    Ok(())
+}
+
+/// Notes that `source` asks for the lock of the part here.
+fn lock(local: &Local, state: &WindowState, source: PlaceId, head: MessageHeader) -> Result<(), Refused> {
+    let mode = if head.kind == MessageKind::LockShared { LockMode::Shared } else { LockMode::Exclusive };
+    // A place that asked again and again would fill the memory here.
+    if state.lock.borrow().knows(source) {
+        return Err(Refused::of_service("it asks for a lock that it has or waits for"));
+    }
+    let granted = state.lock.borrow_mut().request(source, mode, head.token);
+    grant(local, state, granted);
     Ok(())
 }
 
@@ -299,7 +370,7 @@ fn put(
     if layout.bytes() != Some(data.len()) {
         return Err(Refused::of_service("its data do not have the announced length"));
     }
-    memory::store(state.own(local), layout, data);
+    state.store_own(local, layout, data);
     Ok(())
 }
 
@@ -330,13 +401,16 @@ fn accumulate(
     let operands = reader.rest();
     let layout = Pieces::contiguous(size_of_number(head.offset)?, operands.len());
     check_range(state, layout)?;
-    accumulate_bytes(state.own(local), layout.offset, (kind, how), operands);
+    match state.served() {
+        Some(part) => part.accumulate(layout.offset, (kind, how), operands),
+        None => accumulate_bytes(state.own(local), layout.offset, (kind, how), operands),
+    }
     Ok(())
 }
 
 /// Combines the numbers from byte `offset` on with operands.
 pub(super) fn accumulate_bytes(
-    words: &[std::sync::atomic::AtomicU64],
+    words: &[AtomicU64],
     offset: usize,
     (kind, how): (NumberKind, Combine),
     operands: &[u8],
@@ -356,17 +430,22 @@ fn fetch(
         let layout = take_pieces(head.offset, reader)?;
         check_range(state, layout)?;
         let mut answer = vec![0; layout.bytes().unwrap_or_default()];
-        memory::load(state.own(local), layout, &mut answer);
+        state.load_own(local, layout, &mut answer);
         return Ok(answer);
     }
     let (kind, _) = take_kinds(state, head, reader)?;
     let layout = Pieces::contiguous(size_of_number(head.offset)?, kind.bytes());
     check_range(state, layout)?;
     let mut operand = || -> Result<u64, DecodeError> { Ok(reader.take_u64()? & kind.mask()) };
-    let words = state.own(local);
-    let before = match head.kind {
-        MessageKind::FetchAdd => memory::accumulate(words, layout.offset, kind, Combine::Sum, operand()?),
-        _ => memory::compare_exchange(words, layout.offset, kind, operand()?, operand()?),
+    let one = operand()?;
+    let other = if head.kind == MessageKind::CompareExchange { operand()? } else { 0 };
+    let change = |words: &[AtomicU64], offset| match head.kind {
+        MessageKind::FetchAdd => memory::accumulate(words, offset, kind, Combine::Sum, one),
+        _ => memory::compare_exchange(words, offset, kind, one, other),
+    };
+    let before = match state.served() {
+        Some(part) => part.update(layout.offset, kind.bytes(), change),
+        None => change(state.own(local), layout.offset),
     };
     Ok(before.to_le_bytes().to_vec())
 }

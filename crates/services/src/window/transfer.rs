@@ -115,7 +115,11 @@ pub(super) fn request(
     body: &Encode<'_>,
 ) -> impl Future<Output = Result<Vec<u8>>> + use<> {
     let sent = Local::with(|local| {
-        let open = WindowTable::of(local).open(state.place(target), what);
+        // A server goes on when the owner is dead.
+        if state.servers.is_some() && local.is_dead(state.place(target)) {
+            return Err(Error::dead(state.place(target)));
+        }
+        let open = WindowTable::of(local).open(state.server_of(target), what);
         let head = MessageHeader { token: open.token, ..head };
         state.send(local, target, head, body).map(|()| open)
     });

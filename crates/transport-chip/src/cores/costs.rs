@@ -39,6 +39,8 @@ pub struct Costs {
     pub(super) topology: Topology,
     pub(super) line_bytes: u32,
     pub(super) buffer_lines: u32,
+    /// Lines of each core's buffer that messages do not use, for regions of windows.
+    pub(super) window_lines: u32,
     /// Times a core takes for a line, by its gear.
     pub(super) lines: Vec<LineTimes>,
     /// All times of a core, by its gear.
@@ -86,6 +88,7 @@ impl Costs {
             topology: *chip.topology(),
             line_bytes: line_bytes as u32,
             buffer_lines: u32::try_from(buffer_bytes / line_bytes).unwrap_or(u32::MAX),
+            window_lines: 0,
             packets,
             interrupts: chip.interrupts().copied(),
             files: FileTimes::of(chip),
@@ -114,6 +117,12 @@ impl Costs {
     /// The same with buffers of another size.
     pub fn with_buffer_lines(self, buffer_lines: u32) -> Costs {
         Costs { buffer_lines, ..self }
+    }
+
+    /// The same with `window_lines` lines of each buffer kept for windows; messages have the rest.
+    pub fn with_window_lines(self, window_lines: u32) -> Costs {
+        let buffer_lines = self.buffer_lines.saturating_sub(window_lines);
+        Costs { buffer_lines, window_lines, ..self }
     }
 
     /// Checks that `policy` can govern the places of a core map on the chip.

@@ -204,6 +204,11 @@ impl Cores {
         &self.costs.topology
     }
 
+    /// Returns the number of lines of each message buffer that are kept for windows.
+    pub(crate) fn window_lines(&self) -> u32 {
+        self.costs.window_lines
+    }
+
     /// Returns the map from places to cores.
     pub(crate) fn core_map(&self) -> &CoreMap {
         &self.core_map

@@ -410,6 +410,28 @@ impl ChipWorld {
         Some(state.shared.as_mut()?.take(core, kind, bytes))
     }
 
+    /// Takes memory of zeros in the message buffer of the core of `place`, as lines that are written through. None if
+    /// the chip's file does not say what memory costs, or the lines kept for this ([`Costs::with_window_lines`]) are
+    /// taken.
+    pub fn take_buffer(&self, place: PlaceId, bytes: u64) -> Option<MemoryRegion> {
+        let state = &mut *self.shared.state.borrow_mut();
+        if state.shared.is_none() {
+            state.shared = state.cores.memory().map(SharedMemoryState::new);
+        }
+        let lines = state.cores.window_lines();
+        state.shared.as_mut()?.take_buffer(place, lines, bytes)
+    }
+
+    /// Gives memory of [`ChipWorld::take_buffer`] back.
+    pub fn give_back_buffer(&self, region: &MemoryRegion) {
+        self.reach_shared(|shared, _| shared.give_back(region));
+    }
+
+    /// Returns the number of the tile of the core of `place`.
+    pub fn tile(&self, place: PlaceId) -> u32 {
+        self.shared.state.borrow().cores.tile(place).0
+    }
+
     /// Returns the number of controllers of shared memory; zero if the chip's file does not state its cost.
     pub fn memory_controllers(&self) -> u32 {
         let state = self.shared.state.borrow();

@@ -50,6 +50,18 @@ const DIRECT: Variant = Variant { name: "direct", machine: SCC, exchange: "one-s
 const INFINIBAND: Variant = Variant { name: "InfiniBand, direct", machine: CLUSTER, exchange: "one-sided" };
 const VARIANTS: [Variant; 4] = [TWO_SIDED, QUEUED, DIRECT, INFINIBAND];
 
+/// The form that the paper proposes: windows in memory that cores share, and a core of each tile for accesses.
+const SERVED: Variant = Variant { name: "served", machine: SCC, exchange: "served" };
+const SERVED_BUFFERS: Variant =
+    Variant { name: "served in buffers", machine: SCC, exchange: "served-buffers" };
+
+/// Cores that compute in the proposed form: the SCC has 24 tiles.
+const SERVED_PROCESSES: [u32; 9] = [1, 2, 4, 7, 8, 12, 14, 16, 21];
+
+/// Columns of a field whose windows, two pairs of rows, fit the message buffers, and the lines that they take.
+const NARROW: u32 = 512;
+const NARROW_LINES: u32 = 4 * NARROW / 32;
+
 /// Family of the paper's remarks in words.
 const SAID: Family = Family {
     deck: "",
@@ -89,6 +101,41 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let of_edge: Vec<f64> =
         last.zip(short).map(|(long, short)| (long.messages - short.messages) / edges).collect();
     rows.extend(messages(&of_edge));
+    rows.extend(served_rows(&curves[0])?);
+    Ok(rows)
+}
+
+/// Returns the rows on windows that a core of each tile serves, beside the two-sided form. The paper proposes them, and
+/// has no figure.
+fn served_rows(two_sided: &[f64]) -> Result<Vec<Row>, Failure> {
+    let narrow = format!("--columns {NARROW} --window-lines {NARROW_LINES}");
+    let forms = [
+        ("served", SERVED, "--columns 8192".to_owned()),
+        ("served, rows of 512 B", SERVED, narrow.clone()),
+        ("served in buffers, rows of 512 B", SERVED_BUFFERS, narrow),
+    ];
+    let all: Vec<_> = forms.iter().flat_map(|form| SERVED_PROCESSES.map(|cores| (form, cores))).collect();
+    let seconds = runs::all(all.len(), "runs", |number| {
+        let ((_, variant, field), cores) = all[number];
+        Ok(run_field(*variant, 2 * cores, STEPS, field)?.seconds)
+    })?;
+    let mut rows = Vec::new();
+    let mut speeds = Vec::new();
+    for ((name, ..), seconds) in forms.iter().zip(seconds.chunks(SERVED_PROCESSES.len())) {
+        let speed = seconds.iter().map(|time| seconds[0] / time);
+        speeds.extend(SERVED_PROCESSES.into_iter().zip(speed).map(|(cores, speed)| (*name, cores, speed)));
+    }
+    rows.extend(
+        speeds.iter().map(|(name, cores, speed)| UNPUBLISHED.row(title(name, *cores), f64::NAN, *speed)),
+    );
+    let unpublished = Family { band: Band::Unpublished, ..SAID };
+    for (_, cores, speed) in speeds.iter().filter(|(name, cores, _)| *name == "served" && *cores >= 4) {
+        let linear = f64::from(*cores);
+        rows.push(unpublished.row(title("served against linear", *cores), 0.0, speed / linear));
+        let index = PROCESSES.iter().position(|other| other == cores).expect("it was run");
+        let ratio = speed / two_sided[index];
+        rows.push(unpublished.row(title("served against two-sided", *cores), 0.0, ratio));
+    }
     Ok(rows)
 }
 
@@ -159,11 +206,16 @@ fn messages(of_edge: &[f64]) -> Vec<Row> {
 
 /// Runs the automaton.
 fn run((variant, cores, steps): (Variant, u32, u32)) -> Result<Automaton, Failure> {
+    run_field(variant, cores, steps, "--columns 8192")
+}
+
+/// Runs the automaton at `places` places; `field` has further words.
+fn run_field(variant: Variant, places: u32, steps: u32, field: &str) -> Result<Automaton, Failure> {
     let Variant { machine, exchange, .. } = variant;
     let protocol = if machine == SCC { " --protocol sections" } else { "" };
     let words = format!(
-        "--pattern random --rows {FIELD_ROWS} --columns 8192 --generations {steps} --exchange {exchange} \
-         --machine {machine} --places {cores}{protocol}"
+        "--pattern random --rows {FIELD_ROWS} {field} --generations {steps} --exchange {exchange} \
+         --machine {machine} --places {places}{protocol}"
     );
     let document = document("automaton", &words)?;
     let messages = document["run"]["messages"].as_f64();

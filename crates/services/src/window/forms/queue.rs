@@ -3,24 +3,24 @@
 //! Lock, data and unlock then go one after the other, each lock and unlock with its answer. It exists to be compared
 //! with the direct form. Invariant: what was queued for one member is sent in its order.
 
-use super::header::{MessageHeader, MessageKind};
-use super::memory::Pieces;
-use super::state::WindowState;
-use super::sync::LockRequest;
-use super::transfer;
+use crate::window::header::{MessageHeader, MessageKind};
+use crate::window::memory::Pieces;
+use crate::window::state::WindowState;
+use crate::window::sync::LockRequest;
+use crate::window::transfer;
 use isles_protocol::window::LockMode;
 use isles_runtime::Result;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Something to be sent.
-pub(super) struct QueuedOperation {
-    pub(super) target: u32,
-    pub(super) kind: QueuedOperationKind,
+pub(in crate::window) struct QueuedOperation {
+    pub(in crate::window) target: u32,
+    pub(in crate::window) kind: QueuedOperationKind,
 }
 
 /// Operation of a note.
-pub(super) enum QueuedOperationKind {
+pub(in crate::window) enum QueuedOperationKind {
     Lock(LockMode),
     Put { layout: Pieces, data: Vec<u8>, notifies: bool },
     Accumulate { offset: usize, kinds: [u8; 8], operands: Vec<u8> },
@@ -28,7 +28,7 @@ pub(super) enum QueuedOperationKind {
 
 /// Fate of operations that could not be sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotSent {
+pub(in crate::window) enum NotSent {
     /// The operations stay, before those that were added since.
     Kept,
     /// The operations are dropped: their epoch has ended.
@@ -56,16 +56,16 @@ impl Drop for UnsentGuard<'_> {
 impl WindowState {
     /// Returns `true` if operations of this place on the part of `target` are only queued.
     #[inline]
-    pub(super) fn is_queued(&self, target: u32) -> bool {
+    pub(in crate::window) fn is_queued(&self, target: u32) -> bool {
         self.options.queued && target != self.rank
     }
 
-    pub(super) fn enqueue(&self, target: u32, kind: QueuedOperationKind) {
+    pub(in crate::window) fn enqueue(&self, target: u32, kind: QueuedOperationKind) {
         self.queued.borrow_mut().push(QueuedOperation { target, kind });
     }
 
     /// Returns the members for which something is queued.
-    pub(super) fn queued_targets(&self) -> Vec<u32> {
+    pub(in crate::window) fn queued_targets(&self) -> Vec<u32> {
         let mut targets: Vec<u32> = self.queued.borrow().iter().map(|queued| queued.target).collect();
         targets.sort_unstable();
         targets.dedup();
@@ -76,7 +76,11 @@ impl WindowState {
     ///
     /// # Errors
     /// It is dead.
-    pub(super) async fn send_queued(self: &Rc<Self>, target: u32, not_sent: NotSent) -> Result<()> {
+    pub(in crate::window) async fn send_queued(
+        self: &Rc<Self>,
+        target: u32,
+        not_sent: NotSent,
+    ) -> Result<()> {
         let mut unsent = UnsentGuard { state: self, target, operations: self.take_queued(target), not_sent };
         while let Some(kind) = unsent.operations.front() {
             match kind {
@@ -105,7 +109,7 @@ impl WindowState {
     ///
     /// # Errors
     /// It is dead.
-    pub(super) async fn ask_for_lock(self: &Rc<Self>, target: u32, mode: LockMode) -> Result<()> {
+    pub(in crate::window) async fn ask_for_lock(self: &Rc<Self>, target: u32, mode: LockMode) -> Result<()> {
         let kind = match mode {
             LockMode::Shared => MessageKind::LockShared,
             LockMode::Exclusive => MessageKind::LockExclusive,

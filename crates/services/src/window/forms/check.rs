@@ -1,37 +1,37 @@
 //! Checks of accesses to a window: what is asked of the owner before each access, and how a conflict is reported.
 
-use super::state::WindowState;
+use crate::window::state::WindowState;
 use isles_protocol::PlaceId;
 use isles_protocol::window::{AccessKind, Conflict, EpochTag, WindowAccess};
 use serde::{Deserialize, Serialize};
 
 /// Values of [`AccessRecord::kind`], as they travel.
-pub(super) const GET: u8 = 0;
-pub(super) const PUT: u8 = 1;
-pub(super) const UPDATE: u8 = 2;
+pub(in crate::window) const GET: u8 = 0;
+pub(in crate::window) const PUT: u8 = 1;
+pub(in crate::window) const UPDATE: u8 = 2;
 
 /// An access, as its owner is told of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct AccessRecord {
+pub(in crate::window) struct AccessRecord {
     /// [`GET`], [`PUT`] or [`UPDATE`].
-    pub(super) kind: u8,
+    pub(in crate::window) kind: u8,
     /// 0 started, 1 locked, 2 between fences.
-    pub(super) epoch: u8,
+    pub(in crate::window) epoch: u8,
     /// Number of fences before the access.
-    pub(super) fences: u64,
+    pub(in crate::window) fences: u64,
     /// The first element, how many a piece has, from one to the next, and how many pieces there are.
-    pub(super) first: u64,
-    pub(super) block: u64,
-    pub(super) stride: u64,
-    pub(super) count: u64,
-    pub(super) line: String,
+    pub(in crate::window) first: u64,
+    pub(in crate::window) block: u64,
+    pub(in crate::window) stride: u64,
+    pub(in crate::window) count: u64,
+    pub(in crate::window) line: String,
 }
 
 /// Most pieces that an owner looks at one by one; more of them count as one from the first to the last.
 const PIECES_MAX: u64 = 1 << 16;
 
 /// Notes an access of `origin` to the part here; returns the conflict with an earlier one, in words.
-pub(super) fn note(state: &WindowState, origin: PlaceId, claim: AccessRecord) -> Option<String> {
+pub(in crate::window) fn note(state: &WindowState, origin: PlaceId, claim: AccessRecord) -> Option<String> {
     let kind = match claim.kind {
         GET => AccessKind::Get,
         PUT => AccessKind::Put,

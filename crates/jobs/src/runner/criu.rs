@@ -1,0 +1,177 @@
+//! Checkpoints of commands by CRIU, where the system has it.
+//!
+//! A dump writes the processes of a command into a folder and ends them; a restore makes them again, with the same
+//! numbers, also at another place of the host. CRIU leaves a restored process to the program that it becomes, which is
+//! [`wait_if_requested`]: the place sees its exit code as that of the command. Invariant: of an image and its processes
+//! one exists, or both until the job server has heard that the command runs.
+
+use crate::job::{from_bytes, to_bytes};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+use serde::{Deserialize, Serialize};
+use std::env::{args_os, current_exe};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio, exit};
+use std::sync::OnceLock;
+
+/// The program.
+const CRIU: &str = "criu";
+
+/// The first argument of a process that waits for a restored one.
+const WAIT: &str = "isles-wait-for-a-restored-command";
+
+/// Signal numbers from here on are exit codes of a shell for a process that a signal has ended.
+const SIGNAL_CODES: i32 = 128;
+
+/// Names of files in the folder of an image.
+const DUMP_LOG: &str = "dump.log";
+const RESTORE_LOG: &str = "restore.log";
+const PROCESS_FILE: &str = "process";
+
+/// Returns why commands cannot be checkpointed here, or `None` if `criu check` passes. Asks once.
+pub(crate) fn lack() -> Option<&'static str> {
+    static LACK: OnceLock<Option<String>> = OnceLock::new();
+    LACK.get_or_init(|| {
+        let checked = Command::new(CRIU).arg("check").stdin(Stdio::null()).output();
+        let output = match checked {
+            Err(fault) if fault.kind() == ErrorKind::NotFound => {
+                return Some("CRIU is not installed".to_owned());
+            }
+            Err(fault) => return Some(format!("criu cannot be started: {fault}")),
+            Ok(output) => output,
+        };
+        let text = String::from_utf8_lossy(&output.stderr);
+        (!output.status.success()).then(|| format!("criu check fails: {}", last_error(&text)))
+    })
+    .as_deref()
+}
+
+/// Returns the last line of CRIU's output that reports an error.
+fn last_error(text: &str) -> &str {
+    let is_error = |line: &&str| line.contains("Error") || line.contains("error");
+    let line = text.lines().rfind(is_error).or_else(|| text.lines().last());
+    line.map_or("it gives no reason", str::trim)
+}
+
+/// The state of a command that was dumped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CommandImage {
+    /// The process that was the command, and its process group.
+    pub(crate) process: u32,
+    /// The mark of the start in which the command began, which its environment keeps.
+    pub(crate) mark: String,
+    /// The folder.
+    pub(crate) folder: PathBuf,
+}
+
+impl CommandImage {
+    pub(crate) fn to_state(&self) -> Vec<u8> {
+        to_bytes(self)
+    }
+
+    /// # Errors
+    /// `state` is none of a command.
+    pub(crate) fn of_state(state: &[u8]) -> Result<CommandImage, String> {
+        from_bytes(state)
+    }
+
+    /// Begins to dump the processes, which end if that succeeds and go on as before if it fails.
+    ///
+    /// # Errors
+    /// The folder cannot be made, or CRIU cannot be started.
+    pub(crate) fn begin_dump(&self) -> io::Result<Child> {
+        let _ = fs::remove_dir_all(&self.folder); // it need not be there
+        fs::create_dir(&self.folder)?;
+        let mut command = Command::new(CRIU);
+        command.args(["dump", "--shell-job", "--log-file", DUMP_LOG, "--tree", &self.process.to_string()]);
+        command.arg("--images-dir").arg(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    }
+
+    /// Returns the words of the command that restores the processes and then waits for the first of them.
+    ///
+    /// # Errors
+    /// This program has no path.
+    pub(crate) fn restore_words(&self) -> io::Result<Vec<String>> {
+        let _ = fs::remove_file(self.folder.join(PROCESS_FILE)); // it need not be there
+        let text = |path: &Path| path.display().to_string();
+        let words = ["criu", "restore", "--shell-job", "--restore-detached", "--log-file", RESTORE_LOG];
+        let mut words: Vec<String> = words.map(str::to_owned).into();
+        words.extend(["--images-dir".to_owned(), text(&self.folder)]);
+        words.extend(["--pidfile".to_owned(), text(&self.folder.join(PROCESS_FILE))]);
+        words.extend(["--exec-cmd", "--"].map(str::to_owned));
+        words.extend([text(&current_exe()?), WAIT.to_owned()]);
+        Ok(words)
+    }
+
+    /// Returns `true` if the processes are there again.
+    pub(crate) fn is_restored(&self) -> bool {
+        let text = fs::read_to_string(self.folder.join(PROCESS_FILE)).unwrap_or_default();
+        text.trim().parse() == Ok(self.process)
+    }
+
+    /// Returns why a dump or a restore has failed, as its log says.
+    pub(crate) fn dump_fault(&self) -> String {
+        self.fault(DUMP_LOG)
+    }
+
+    /// Returns why a restore has failed, as its log says.
+    pub(crate) fn restore_fault(&self) -> String {
+        self.fault(RESTORE_LOG)
+    }
+
+    fn fault(&self, log: &str) -> String {
+        let text = fs::read_to_string(self.folder.join(log)).unwrap_or_default();
+        last_error(&text).to_owned()
+    }
+}
+
+/// Waits for the restored process and ends as it has ended, if this process was started for that; else does nothing.
+pub(crate) fn wait_if_requested() {
+    if args_os().nth(1).is_none_or(|first| first != WAIT) {
+        return;
+    }
+    let status = loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((_, status))) => break status,
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(_) => exit(SIGNAL_CODES - 1),
+        }
+    };
+    if let Some(code) = status.exit_status() {
+        exit(code);
+    }
+    let number = status.terminating_signal().unwrap_or_default();
+    if let Some(signal) = Signal::from_named_raw(number) {
+        let _ = kill_process(getpid(), signal); // some are ignored
+    }
+    exit(SIGNAL_CODES + number);
+}
+
+/// Returns the process as the system's calls take it.
+pub(crate) fn process_id(number: u32) -> Option<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CommandImage, last_error};
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_last_error_of_a_log_is_found() {
+        let log = "(00.01) Warn  (a.c:1): slow\n(00.02) Error (criu/cr-dump.c:9): no tree\nbye\n";
+        assert_eq!(last_error(log), "(00.02) Error (criu/cr-dump.c:9): no tree");
+        assert_eq!(last_error("one\ntwo\n"), "two");
+        assert_eq!(last_error(""), "it gives no reason");
+    }
+
+    #[test]
+    fn an_image_is_read_as_it_was_written() {
+        let image = CommandImage { process: 7, mark: "3.1".to_owned(), folder: PathBuf::from("/f/g") };
+        assert_eq!(CommandImage::of_state(&image.to_state()), Ok(image));
+        assert!(CommandImage::of_state(&[1]).is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! Parts of windows in memory of a modelled chip, and the places that serve them.
+//!
+//! A part lies in a message buffer or in memory behind a controller. The server, a place on the other core of the
+//! owner's tile, takes in all accesses, locks and flushes; the owner reads and writes its part itself. Invariant: the
+//! server alone changes a part for others, so two updates of one element never meet.
+
+use crate::shared::{IncoherentMemory, MemoryKind, MemoryRange, incoherent_memory};
+use crate::table::service::Service;
+use crate::window::PartLengths;
+use crate::window::header::WINDOW;
+use crate::window::header::{MessageHeader, MessageKind, WindowId};
+use crate::window::memory::{self, Pieces, WORD_BYTES, words_of};
+use crate::window::number::{Combine, NumberKind};
+use crate::window::state::WindowState;
+use crate::window::table::{WindowTable, accumulate_bytes};
+use isles_protocol::PlaceId;
+use isles_runtime::service::{Members, Refused};
+use isles_runtime::wire::Reader;
+use isles_runtime::{Error, ErrorKind, Local, Result};
+use isles_transport::Class;
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
+
+/// Memory of the parts of a served window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServedMemory {
+    /// Memory that all cores share, behind the controller of the owner.
+    Shared,
+    /// Lines of the owner's message buffer that are kept for windows (`--window-lines`).
+    Buffer,
+}
+
+/// The part of one member in such memory.
+pub(in crate::window) struct ServedPart {
+    memory: Rc<dyn IncoherentMemory>,
+    pub(in crate::window) range: MemoryRange,
+}
+
+impl ServedPart {
+    /// Takes zeroed memory for a part of this place; `None` if there is no room.
+    pub(in crate::window) fn take(local: &Local, kind: ServedMemory, bytes: u64) -> Option<ServedPart> {
+        let memory = Rc::clone(incoherent_memory(local)?);
+        let bytes = words_of(bytes).max(1) * WORD_BYTES as u64;
+        let range = match kind {
+            ServedMemory::Shared => memory.take(MemoryKind::Through, bytes)?,
+            ServedMemory::Buffer => memory.take_buffer(bytes)?,
+        };
+        Some(ServedPart { memory, range })
+    }
+
+    /// Writes the pieces of `layout`, which lies within the part, and lets them go to memory.
+    pub(in crate::window) fn store(&self, layout: Pieces, data: &[u8]) {
+        for (offset, piece) in layout.offsets().zip(data.chunks_exact(layout.block.max(1))) {
+            self.memory.write(&self.range, offset as u64, piece);
+        }
+        self.memory.drain(&self.range);
+    }
+
+    /// Reads the pieces of `layout`, which lies within the part, out of memory.
+    pub(in crate::window) fn load(&self, layout: Pieces, into: &mut [u8]) {
+        self.memory.invalidate();
+        for (offset, piece) in layout.offsets().zip(into.chunks_exact_mut(layout.block.max(1))) {
+            self.memory.read(&self.range, offset as u64, piece);
+        }
+    }
+
+    /// Changes the words around the `len` bytes from `offset` on by `change`, which is told where these bytes begin.
+    pub(in crate::window) fn update<R>(
+        &self,
+        offset: usize,
+        len: usize,
+        change: impl FnOnce(&[AtomicU64], usize) -> R,
+    ) -> R {
+        let first = offset / WORD_BYTES * WORD_BYTES;
+        let mut bytes = vec![0; (offset + len).next_multiple_of(WORD_BYTES) - first];
+        self.load(Pieces::contiguous(first, bytes.len()), &mut bytes);
+        let words: Vec<AtomicU64> = (0..bytes.len() / WORD_BYTES).map(|_| AtomicU64::default()).collect();
+        memory::store(&words, Pieces::contiguous(0, bytes.len()), &bytes);
+        let result = change(&words, offset - first);
+        let changed = Pieces::contiguous(offset - first, len);
+        memory::load(&words, changed, &mut bytes[..len]);
+        self.store(Pieces::contiguous(offset, len), &bytes[..len]);
+        result
+    }
+
+    /// Combines the numbers from byte `offset` on with operands.
+    pub(in crate::window) fn accumulate(&self, offset: usize, kinds: (NumberKind, Combine), operands: &[u8]) {
+        self.update(offset, operands.len(), |words, within| accumulate_bytes(words, within, kinds, operands));
+    }
+
+    pub(in crate::window) fn give_back(&self) {
+        self.memory.give_back_buffer(&self.range);
+    }
+}
+
+/// Returns the server of each rank: a place on the tile of the member that is not a member itself, each serving one.
+/// `None` if the machine models no such memory.
+///
+/// # Errors
+/// A member has no such place.
+pub(in crate::window) fn servers(local: &Local, members: &Members) -> Result<Option<Vec<PlaceId>>> {
+    let Some(memory) = incoherent_memory(local) else { return Ok(None) };
+    let others = (0..local.places()).map(PlaceId).filter(|place| members.rank_of(*place).is_none());
+    let mut free: Vec<(u32, PlaceId)> = others.map(|place| (memory.tile(place), place)).collect();
+    let server = |rank| {
+        let (place, tile) = (members.member(rank), memory.tile(members.member(rank)));
+        let found = free.iter().position(|(other, _)| *other == tile);
+        found.map(|index| free.remove(index).1).ok_or_else(|| {
+            let text = format!(
+                "a served window with {place}, but no place on its tile could serve it; allowed: members \
+                 that each share a tile with a place outside the team"
+            );
+            Error::new(ErrorKind::Misused, text)
+        })
+    };
+    (0..members.len()).map(server).collect::<Result<_>>().map(Some)
+}
+
+/// A request to serve a part, with all that a server has to know of it.
+#[derive(Serialize, Deserialize)]
+pub(in crate::window) struct ServeRequest {
+    pub(in crate::window) members: Members,
+    pub(in crate::window) lens: PartLengths,
+    pub(in crate::window) element_bytes: usize,
+    pub(in crate::window) servers: Vec<PlaceId>,
+    pub(in crate::window) rank: u32,
+    pub(in crate::window) range: MemoryRange,
+}
+
+impl ServeRequest {
+    /// Returns the state of the window at its server.
+    fn open(self, local: &Local, id: WindowId) -> Option<WindowState> {
+        let memory = Rc::clone(incoherent_memory(local)?);
+        let part = ServedPart { memory, range: self.range };
+        Some(WindowState::server(local, id, self, part))
+    }
+}
+
+/// Begins to serve the part that `reader` describes.
+///
+/// # Errors
+/// This place is not the server of the part.
+pub(in crate::window) fn serve(local: &Local, id: WindowId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+    let request: ServeRequest = reader.take_serde()?;
+    let is_server = request.servers.get(request.rank as usize) == Some(&local.here());
+    let has_ranks = request.servers.len() == request.members.len();
+    let state = (is_server && has_ranks).then(|| request.open(local, id)).flatten();
+    let state = state.ok_or_else(|| Refused::of_service("it asks a place to serve a window that cannot"))?;
+    WindowTable::of(local).serve(Rc::new(state));
+    Ok(())
+}
+
+/// Tells the owner of a served part what the member with `rank` has sent with its data or behind them.
+pub(in crate::window) fn forward(local: &Local, state: &WindowState, kind: MessageKind, rank: u32) {
+    let kind = match kind {
+        MessageKind::Complete => MessageKind::ServedComplete,
+        _ => MessageKind::ServedNotice,
+    };
+    let head = MessageHeader { offset: u64::from(rank), ..MessageHeader::new(state.id, kind) };
+    // A dead owner hears nothing.
+    let _ = local.send(state.place(state.rank), Class::Control, WINDOW, |writer| {
+        head.encode(writer);
+        Ok(())
+    });
+}
