@@ -203,9 +203,9 @@ impl Companion {
         let mut command = Command::new(file);
         command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
         command.envs(env::vars_os().filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH"));
-        let said = command.output().map(|output| output.stdout).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        self.needed().all(|machine| said.contains(&format!(" with {}", machine.name)))
+        let version = command.output().map(|output| output.stdout).unwrap_or_default();
+        let version = String::from_utf8_lossy(&version);
+        self.needed().all(|machine| version.contains(&format!(" with {}", machine.name)))
     }
 
     /// The program's files beside this program and on `PATH`.

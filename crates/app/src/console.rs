@@ -58,9 +58,9 @@ pub fn redraw(line: &str) {
 /// Returns the number of columns of `terminal`: from `COLUMNS`, else from the terminal itself; `None` if it is no
 /// terminal.
 pub fn columns(terminal: impl AsFd) -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let own = || tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(own).filter(|columns| *columns > 0)
+    columns.or_else(own).filter(|columns| *columns > 0)
 }
 
 /// Returns the value of the line `name` in `/proc/cpuinfo`, for the first processor.

@@ -32,22 +32,22 @@ impl GivenSettings {
     fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> GivenSettings {
         let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
         // A flag of all commands is none of an application that is asked for its arguments alone.
-        let said = |row: &'static SettingRow| {
+        let given = |row: &'static SettingRow| {
             let values: Vec<&str> =
                 matches.try_get_many::<String>(row.variable).ok()??.map(String::as_str).collect();
             Some((row, values.join(";")))
         };
-        GivenSettings(rows.filter_map(said).collect())
+        GivenSettings(rows.filter_map(given).collect())
     }
 
     fn get(&self, row: &SettingRow) -> Option<&str> {
-        let said = self.0.iter().find(|(other, _)| other.variable == row.variable);
-        said.map(|(_, value)| value.as_str())
+        let given = self.0.iter().find(|(other, _)| other.variable == row.variable);
+        given.map(|(_, value)| value.as_str())
     }
 
     fn flags(&self) -> Vec<Flag<'_>> {
-        let said = self.0.iter().filter_map(|(row, value)| Some((row, row.flag?, value)));
-        said.map(|(row, flag, value)| Flag { variable: row.variable, name: flag.name, value }).collect()
+        let given = self.0.iter().filter_map(|(row, value)| Some((row, row.flag?, value)));
+        given.map(|(row, flag, value)| Flag { variable: row.variable, name: flag.name, value }).collect()
     }
 }
 
@@ -140,8 +140,8 @@ impl PlaceArguments {
 
     /// Says a setting in the place of what was said of it.
     pub fn set(&mut self, row: &'static SettingRow, value: String) {
-        let GivenSettings(said) = &mut self.0;
-        said.retain(|(other, _)| other.variable != row.variable);
-        said.push((row, value));
+        let GivenSettings(given) = &mut self.0;
+        given.retain(|(other, _)| other.variable != row.variable);
+        given.push((row, value));
     }
 }

@@ -20,9 +20,9 @@ pub fn draw(program: &str, text: &str, out: Destination) -> Result<(), Failure> 
     }
     let ended = child.wait_with_output().map_err(|cause| spawn_failure(&command, &cause))?;
     if !ended.status.success() {
-        let said = String::from_utf8_lossy(&ended.stderr);
+        let stderr = String::from_utf8_lossy(&ended.stderr);
         let line =
-            said.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or("nothing was drawn");
+            stderr.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or("nothing was drawn");
         return Err(Failure::Usage(line.to_owned()));
     }
     out.write(|out| out.write_all(&ended.stdout)).map(drop).map_err(Failure::from)
@@ -30,7 +30,7 @@ pub fn draw(program: &str, text: &str, out: Destination) -> Result<(), Failure> 
 
 /// The words of this command, as they can be typed again.
 pub fn command_line(program: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./,:=+@%".contains(letter);
+    let plain = |character: char| character.is_alphanumeric() || "-_./,:=+@%".contains(character);
     let word = |word: std::ffi::OsString| {
         let word = word.to_string_lossy().into_owned();
         match !word.is_empty() && word.chars().all(plain) {

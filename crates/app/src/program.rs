@@ -11,7 +11,7 @@ use isles::{Claim, SWEEP_VARIABLE};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::process::ExitCode;
 
-/// The hidden flag by which a sweep has the arguments checked, and asks which files will be read.
+/// The hidden flag with which a sweep checks the arguments and asks which files will be read.
 pub(crate) const CHECK: &str = "check";
 
 /// The `main` of an application's program.
@@ -93,7 +93,7 @@ fn execute<A: RunResult>(matches: &ArgMatches) -> Result<(Result<(), Failure>, O
 /// Prints the files that will be read, a line each.
 fn print_reads(reads: Vec<Claim>) -> Result<(), Failure> {
     let lines = reads.into_iter().map(|claim| match claim {
-        Claim::Read { path, what } => format!("{what}\t{}\n", path.display()),
+        Claim::Read { path, what: role } => format!("{role}\t{}\n", path.display()),
         Claim::Written { .. } => String::new(),
     });
     console::print(lines.collect::<String>()).map_err(Failure::stdout)

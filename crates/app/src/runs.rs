@@ -25,27 +25,27 @@ use std::thread;
 /// The first that failed; the others are not begun any more.
 pub fn all<T: Send>(
     number: usize,
-    what: &'static str,
+    unit: &'static str,
     one: impl Fn(usize) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
     // The first alone: what is wrong with the application's arguments is said once.
     let mut results: Vec<Mutex<Option<Result<T, Failure>>>> = Vec::new();
     results.resize_with(number, Mutex::default);
     let next = AtomicUsize::new(1);
-    let progress = Mutex::new((Progress::new(number as u64, what), 0));
-    let tell = |more: u64| {
+    let progress = Mutex::new((Progress::new(number as u64, unit), 0));
+    let report = |more: u64| {
         let (progress, done) = &mut *progress.lock().unwrap_or_else(|poison| poison.into_inner());
         *done += more;
         if more == 0 || progress.is_due() {
             progress.report(*done);
         }
     };
-    tell(0); // the first run may be long
+    report(0); // the first run may be long
     let one = |this: usize| -> bool {
         let result = one(this);
         let good = result.is_ok();
         *results[this].lock().unwrap_or_else(|poison| poison.into_inner()) = Some(result);
-        tell(1);
+        report(1);
         good
     };
     if number > 0 && one(0) {
@@ -70,7 +70,7 @@ pub fn all<T: Send>(
     results.collect()
 }
 
-/// The summary of a run of `app` with its own arguments and with what it is told of places and chip.
+/// Runs `app` with its own arguments and the flags of places and chip; returns the summary.
 ///
 /// # Errors
 /// The run failed.
@@ -102,8 +102,8 @@ pub fn result<'a>(app: &str, words: impl IntoIterator<Item = &'a str>) -> Result
     parsed(&ended.stdout)
 }
 
-/// The summary of a run of a program of somebody's with its own arguments, which is told of places and chip by `flags`,
-/// as a variable's value each. The program writes it to `file`, which is removed.
+/// Runs a user's program with its own arguments and `flags` for places and chip, passed as environment variables;
+/// returns the summary. The program writes it to `file`, which is removed.
 ///
 /// # Errors
 /// The run failed, or the program is none of Isles.
@@ -153,8 +153,8 @@ fn refused(ended: Output) -> Result<Output, Failure> {
     if ended.status.success() {
         return Ok(ended);
     }
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let line = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let line = stderr.lines().rev().find_map(|line| line.strip_prefix("error: "));
     let silent = || match ended.status.code() {
         Some(code) => format!("a run ended with exit code {code}, without a line that begins with `error: `"),
         None => "a run was ended by a signal".to_owned(),
@@ -175,7 +175,7 @@ pub fn reads(app: &str, words: &[String]) -> Result<Vec<Claim>, Failure> {
     let paths = String::from_utf8_lossy(&refused(ended)?.stdout).into_owned();
     let claims = paths.lines().filter_map(|line| line.split_once('\t'));
     // A sweep has a handful, once.
-    Ok(claims.map(|(what, path)| Claim::read(path, String::leak(what.to_owned()))).collect())
+    Ok(claims.map(|(role, path)| Claim::read(path, String::leak(role.to_owned()))).collect())
 }
 
 /// Returns the arguments of an application for another process, which writes nothing; `arguments` are those of it

@@ -26,7 +26,7 @@ const ADDRESS_LIMIT: Duration = Duration::from_secs(60);
 const ADDRESS: &str = "ui-address";
 
 /// Time between two looks whether it has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Setting of the run directory, which the page reads.
 const RECORD: &SettingRow = setting("record");
@@ -64,7 +64,7 @@ pub struct UiPlan {
     is_kept: bool,
     port: u16,
     /// Time between two looks at the run; the server's own if none.
-    look_every: Option<Duration>,
+    poll_interval: Option<Duration>,
 }
 
 /// A server that shows a run.
@@ -101,13 +101,13 @@ impl UiArguments {
             return Err(Failure::Usage(format!("--ui does not support machine {machine} yet")));
         }
         let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
-        let look_every = self.ui_every.as_deref().map(look_interval).transpose()?;
-        let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());
-        let said = places.value_of(RECORD).map(str::to_owned).or_else(by_variable);
-        let is_scratch = said.is_none();
-        let directory = said.map_or_else(scratch, PathBuf::from);
+        let poll_interval = self.ui_every.as_deref().map(parse_interval).transpose()?;
+        let by_variable = || std::env::var(RECORD.variable).ok().filter(|value| !value.is_empty());
+        let value = places.value_of(RECORD).map(str::to_owned).or_else(by_variable);
+        let is_scratch = value.is_none();
+        let directory = value.map_or_else(scratch, PathBuf::from);
         places.set(RECORD, directory.to_string_lossy().into_owned());
-        Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port, look_every }))
+        Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port, poll_interval }))
     }
 }
 
@@ -115,18 +115,18 @@ impl UiArguments {
 ///
 /// # Errors
 /// It is none, or is not free.
-pub fn free_port(flag: &str, said: &str) -> Result<u16, Failure> {
-    let port = said.parse().map_err(|_| refusal(flag, said, "a port from 0 (any free port) to 65535"))?;
+pub fn free_port(flag: &str, value: &str) -> Result<u16, Failure> {
+    let port = value.parse().map_err(|_| refusal(flag, value, "a port from 0 (any free port) to 65535"))?;
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(port),
-        Err(cause) => Err(refusal(flag, said, &format!("a free port ({cause})"))),
+        Err(cause) => Err(refusal(flag, value, &format!("a free port ({cause})"))),
     }
 }
 
 /// The interval that `--ui-every` says.
-fn look_interval(said: &str) -> Result<Duration, Failure> {
-    let seconds = said.parse().ok().filter(|seconds| (0.1..=60.0).contains(seconds));
-    let seconds = seconds.ok_or_else(|| refusal("--ui-every", said, "seconds from 0.1 to 60"))?;
+fn parse_interval(value: &str) -> Result<Duration, Failure> {
+    let seconds = value.parse().ok().filter(|seconds| (0.1..=60.0).contains(seconds));
+    let seconds = seconds.ok_or_else(|| refusal("--ui-every", value, "seconds from 0.1 to 60"))?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
@@ -152,7 +152,7 @@ impl UiPlan {
         if self.is_kept {
             command.arg("--keep");
         }
-        if let Some(every) = self.look_every {
+        if let Some(every) = self.poll_interval {
             command.args(["--every", &every.as_millis().to_string()]);
         }
         if self.is_scratch {
@@ -183,7 +183,7 @@ impl UiServer {
             // A short run may be over before its server has begun.
             let (address, until) = (self.plan.directory.join(ADDRESS), Instant::now() + ADDRESS_LIMIT);
             while Instant::now() < until && !address.is_file() && self.is_running() {
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_INTERVAL);
             }
             if self.is_running() {
                 console::notice("the run has ended; its page stays until Ctrl-C");
@@ -192,7 +192,7 @@ impl UiServer {
         }
         let until = Instant::now() + END_LIMIT;
         while Instant::now() < until && self.plan.directory.is_dir() && self.is_running() {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

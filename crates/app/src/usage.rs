@@ -134,11 +134,11 @@ fn bad_value(error: &clap::Error) -> Option<String> {
 fn first_sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let advice = ["Usage:", "For more information"];
-    let said =
+    let notes =
         text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
     // A flag that is not known is hardly ever meant as a value.
     let is_of_use = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass ");
-    let said: Vec<&str> = said.filter(is_of_use).collect();
+    let notes: Vec<&str> = notes.filter(is_of_use).collect();
     let is_word = |argument: String| !argument.starts_with('-');
     let is_about_words = match error.kind() {
         ErrorKind::MissingRequiredArgument => true,
@@ -147,5 +147,5 @@ fn first_sentence(error: &clap::Error) -> String {
     };
     let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).filter(|_| is_about_words);
     let usage = usage.map(|usage| format!("; usage: {usage}")).unwrap_or_default();
-    said.join(" ").replace(" tip: ", "; tip: ") + &usage
+    notes.join(" ").replace(" tip: ", "; tip: ") + &usage
 }

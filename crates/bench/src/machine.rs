@@ -35,7 +35,7 @@ impl Machine {
             cores: cores(),
             kernel: file("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
             load_average: file("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
-            date: said(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
+            date: first_line(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
                 .unwrap_or_else(|| "unknown".to_owned()),
             commit: commit(),
         }
@@ -54,7 +54,7 @@ fn cpu() -> Option<String> {
 }
 
 fn commit() -> Option<String> {
-    said(Command::new("git").args([
+    first_line(Command::new("git").args([
         "-C",
         env!("CARGO_MANIFEST_DIR"),
         "describe",
@@ -69,7 +69,7 @@ fn file(path: &str) -> Option<String> {
 }
 
 /// Returns the output of a command, if it succeeds and prints something.
-fn said(command: &mut Command) -> Option<String> {
+fn first_line(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     (!text.is_empty()).then_some(text)

@@ -113,7 +113,7 @@ impl Options {
     }
 
     /// Returns `true` if this row of this group was asked for; by default all but, with `--quick`, the slow groups.
-    pub fn wants(&self, group: &Group, row: &Row) -> bool {
+    pub fn selects(&self, group: &Group, row: &Row) -> bool {
         let by_default = self.only.is_empty() && !(self.quick && group.slow);
         by_default || self.only.iter().any(|name| name == group.name || name == row.name)
     }
@@ -186,7 +186,7 @@ mod tests {
     fn wanted(options: &Options) -> Vec<&'static str> {
         let all =
             options.suite.groups().iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)));
-        all.filter(|(group, row)| options.wants(group, row)).map(|(_, row)| row.name).collect()
+        all.filter(|(group, row)| options.selects(group, row)).map(|(_, row)| row.name).collect()
     }
 
     #[test]

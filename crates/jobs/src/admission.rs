@@ -1,9 +1,9 @@
 //! What may become a job, and what of it a page may ask for.
 //!
-//! Who has the token of a page has it from an address, which is copied, shown and forwarded more easily than a login.
-//! So pages make no jobs of commands unless the user has allowed that when the job server began. The check stands here,
-//! behind the reading of a request: a second reader in front of it could be told another thing than this one.
-//! Invariant: no request that was refused here has changed anything.
+//! The token of a page is part of an address, which is copied, shown and forwarded more easily than a login. So pages
+//! cannot create command jobs unless the user allowed that when starting the job server. The check stands here, behind
+//! the reading of a request: a second reader in front of it could be told another thing than this one. Invariant: no
+//! request that was refused here has changed anything.
 
 use crate::job::{self, JobKind};
 use crate::request::{JobOrder, JobRequest, Refusal, RefusalKind};

@@ -405,8 +405,8 @@ impl JobServer {
     }
 
     /// A place that was named, if it is one.
-    fn place(&self, said: Option<usize>, flag: &str) -> Result<Option<usize>, Refusal> {
-        let Some(place) = said else { return Ok(None) };
+    fn place(&self, wanted: Option<usize>, flag: &str) -> Result<Option<usize>, Refusal> {
+        let Some(place) = wanted else { return Ok(None) };
         let state = self.state.borrow();
         let last = state.cores.len() - 1;
         let no_place = |text: String| Refusal::of(RefusalKind::NoSuchPlace, text);
@@ -419,8 +419,8 @@ impl JobServer {
     }
 
     /// The place for a job that is nowhere: the one that was named, or the best one, with the scores of all.
-    fn starting_place(&self, said: Option<usize>) -> Result<(usize, Vec<f64>), Refusal> {
-        if let Some(place) = self.place(said, "--at")? {
+    fn starting_place(&self, wanted: Option<usize>) -> Result<(usize, Vec<f64>), Refusal> {
+        if let Some(place) = self.place(wanted, "--at")? {
             return Ok((place, Vec::new()));
         }
         let cores = self.core_views();

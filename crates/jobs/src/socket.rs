@@ -211,7 +211,7 @@ pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
 ///
 /// # Errors
 /// No job server listens there, or it refuses to end: a line.
-pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobReply, String> {
+pub fn end(directory: &Path, force: bool, notify: impl Fn(&str)) -> Result<JobReply, String> {
     let path = socket_path(directory);
     let request = JobRequest::End { force };
     let done = |text: &str| JobReply::Done { text: text.to_owned() };
@@ -237,7 +237,7 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
         }
         if !waits.is_empty() && Instant::now() >= next_notice {
             next_notice = Instant::now() + END_NOTICE_EVERY;
-            tell(&waits);
+            notify(&waits);
         }
         // A connection that has failed may be one too many.
         if let Ok(again) = Server::connect(&path) {

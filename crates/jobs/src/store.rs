@@ -194,7 +194,7 @@ impl Store {
         self.directory.join(format!("job-{id}.out"))
     }
 
-    /// Returns the mark by which the processes of a start are recognised, also by a later job server of this directory.
+    /// Returns the mark that identifies the processes of a start, also for a later job server of this directory.
     pub(crate) fn mark(&self, start: StartId) -> String {
         let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
         let inode = fs::metadata(&path).map_or(0, |metadata| metadata.ino());

@@ -40,7 +40,7 @@ const PLACES: usize = 3;
 struct AtPlace {
     state: u64,
     has_started: bool,
-    /// The number of the command by which it has sent its state.
+    /// The number of the command after which it sent its state.
     saved_by: Option<u64>,
 }
 
@@ -426,7 +426,7 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
     table.save_if_changed().unwrap();
     let path = folder.0.join("jobs.json");
     let text = std::fs::read_to_string(&path).unwrap();
-    for (from, to, said) in [
+    for (from, to, expected) in [
         ("\"new\"", "\"sleeping\"", "a state of a job"),
         ("\"form\": 1", "\"form\": 9", "the format is 9; allowed: 1"),
         ("\"tests\"", "\"others\"", "allowed: those of tests"),
@@ -436,7 +436,7 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
         assert!(text.contains(from), "{text}");
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
         let refused = JobTable::load(folder.store()).unwrap_err().to_string();
-        assert!(refused.contains("jobs.json") && refused.contains(said), "{refused}");
+        assert!(refused.contains("jobs.json") && refused.contains(expected), "{refused}");
     }
 }
 

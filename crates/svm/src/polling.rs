@@ -31,7 +31,7 @@ impl HaltPolling {
     }
 
     /// A look of a wait has taken this long; returns `true` if polling must end now.
-    pub fn looked(&mut self, took: Duration) -> bool {
+    pub fn record_check(&mut self, took: Duration) -> bool {
         let is_preempted = took > PREEMPTED;
         if is_preempted {
             self.pause = PAUSE_WAITS;
@@ -79,8 +79,8 @@ mod tests {
     fn an_interrupted_look_ends_polling_for_a_while() {
         let mut polling = HaltPolling::default();
         (0..3).for_each(|_| polling.waited(SOON));
-        assert!(!polling.looked(Duration::from_micros(1)) && polling.limit() > Duration::ZERO);
-        assert!(polling.looked(LATE));
+        assert!(!polling.record_check(Duration::from_micros(1)) && polling.limit() > Duration::ZERO);
+        assert!(polling.record_check(LATE));
         for _ in 0..PAUSE_WAITS {
             assert_eq!(polling.limit(), Duration::ZERO);
             polling.waited(SOON);

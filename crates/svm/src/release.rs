@@ -186,7 +186,7 @@ impl RegionState {
 
     /// Of the worker, which holds no guard: writes all differences to their homes.
     pub fn flush(&self) -> Result<(), RegionError> {
-        let mut parcels = Vec::new();
+        let mut differences = Vec::new();
         let mut release = self.release.lock().expect("no holder panics");
         let ReleasePages { cache, twins, copies: Some(copies), .. } = &mut *release else { return Ok(()) };
         for page in cache.release() {
@@ -197,7 +197,7 @@ impl RegionState {
             let now = |word: usize| copies.word64(index * WORDS + word).load(Ordering::Relaxed);
             if self.has_sockets {
                 let bytes = encode_difference(&twin, now);
-                parcels.push(Difference { home: self.home(page), page, bytes });
+                differences.push(Difference { home: self.home(page), page, bytes });
                 continue;
             }
             self.begin_writing(page)?;
@@ -209,16 +209,16 @@ impl RegionState {
         }
         // The service thread needs it while this waits.
         drop(release);
-        self.ship(parcels)
+        self.ship(differences)
     }
 
     /// Hands differences to the service thread, and waits until all are applied.
-    fn ship(&self, parcels: Vec<Difference>) -> Result<(), RegionError> {
-        for parcel in parcels {
+    fn ship(&self, differences: Vec<Difference>) -> Result<(), RegionError> {
+        for difference in differences {
             let mut queue = self.await_applied(UNAPPLIED_MAX - 1)?;
             queue.unapplied += 1;
-            add(&self.counts.bytes, parcel.bytes.len() - MASK_BYTES);
-            queue.unsent.push_back(parcel);
+            add(&self.counts.bytes, difference.bytes.len() - MASK_BYTES);
+            queue.unsent.push_back(difference);
             drop(queue);
             self.ring();
         }

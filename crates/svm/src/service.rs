@@ -477,7 +477,7 @@ fn poll_then_sleep(
         // Comes back late if another thread wants this processor.
         sched_yield();
         last = Instant::now();
-        polling.looked(last - started);
+        polling.record_check(last - started);
     }
     while last - started < polling.limit() {
         if poll(waits, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0 {
@@ -485,7 +485,7 @@ fn poll_then_sleep(
             return Ok(());
         }
         let now = Instant::now();
-        if polling.looked(now - last) {
+        if polling.record_check(now - last) {
             break;
         }
         last = now;

@@ -75,10 +75,11 @@ impl Listener {
         }
         let (mut stream, _) = self.listener.accept().map_err(failed("accept"))?;
         let mut hello = [0; HELLO_BYTES];
-        let said = stream.set_read_timeout(Some(HELLO_LIMIT)).and_then(|()| stream.read_exact(&mut hello));
+        let received =
+            stream.set_read_timeout(Some(HELLO_LIMIT)).and_then(|()| stream.read_exact(&mut hello));
         let (token, number) = hello.split_at(TOKEN_BYTES);
         let number = u32::from_le_bytes(number.try_into().expect("four bytes"));
-        Ok((said.is_ok() && token == self.token).then_some((PlaceId(number), stream)))
+        Ok((received.is_ok() && token == self.token).then_some((PlaceId(number), stream)))
     }
 }
 

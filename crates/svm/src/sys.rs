@@ -197,7 +197,7 @@ pub struct FaultEvent {
     pub is_store: bool,
 }
 
-/// The descriptor that tells of faults and ends them.
+/// The descriptor that reports and resolves faults.
 pub struct Userfault {
     descriptor: OwnedFd,
     /// True if only page faults in user mode are handled; a system call that touches a page then fails with `EFAULT`.

@@ -82,7 +82,7 @@ fn with_region_of(
     });
 }
 
-/// A barrier by which all see what all have written.
+/// A barrier after which all writes are visible to all.
 fn meet(region: &mut PageRegion<u64>, barrier: &Barrier) {
     region.release().unwrap();
     barrier.wait();
@@ -338,8 +338,8 @@ fn a_place_that_leaves_ends_the_waits_of_others() {
 /// A lock whose home is place 0.
 const LOCK: u32 = 4;
 
-/// Names the variable by which the process of a test knows that it is one; its value is the model, whether pages travel
-/// over sockets, and what the process holds: a page or a lock.
+/// Names the variable that marks a process as one of a test; its value is the model, whether pages travel over sockets,
+/// and what the process holds: a page or a lock.
 const HOLDER: &str = "ISLES_TEST_SVM_HOLDER";
 
 /// In a process of its own: place 1, which holds a page until it is killed. No test if it is run by itself.

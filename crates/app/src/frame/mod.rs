@@ -149,14 +149,14 @@ pub trait RunResult: Application {
 /// Deals out the work of a run, or records the work of places that nobody deals out.
 pub struct WorkDistributor {
     /// Name of the units, in the plural.
-    what: &'static str,
+    unit: &'static str,
     reports_shares: bool,
 }
 
 impl WorkDistributor {
     /// One for [`Application`] `A`, which does not ask what each place did.
     pub fn plain<A: Application>() -> WorkDistributor {
-        WorkDistributor { what: A::INFO.units, reports_shares: false }
+        WorkDistributor { unit: A::INFO.units, reports_shares: false }
     }
 
     /// Starts the phase `name` of the run, such as "check", which lasts until the next one starts or the run ends. Its
@@ -165,13 +165,13 @@ impl WorkDistributor {
     /// The terminal and those who observe the run show its name. Where standard error is no terminal, a line says that
     /// the phase begins.
     pub fn begin_phase(&self, name: &str) {
-        steps::begin_phase(name, self.what);
+        steps::begin_phase(name, self.unit);
     }
 
     /// Starts a step of the current phase, such as "iteration 7", whose units count from zero; otherwise as
     /// [`WorkDistributor::begin_phase`], without a line of its own.
     pub fn begin_step(&self, name: &str) {
-        steps::begin_step(name, self.what);
+        steps::begin_step(name, self.unit);
     }
 
     /// Work of `count` units.
@@ -179,7 +179,7 @@ impl WorkDistributor {
     /// # Errors
     /// A place has died.
     pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
-        Ok(WorkUnits::new(count, self.what, balance, RunMeter::new(self.reports_shares).await?))
+        Ok(WorkUnits::new(count, self.unit, balance, RunMeter::new(self.reports_shares).await?))
     }
 
     /// Returns the meter of the steps of a run whose kernel decides itself which place takes which; `total` is their
@@ -188,19 +188,19 @@ impl WorkDistributor {
     /// # Errors
     /// A place has died.
     pub async fn meter(&self, total: Option<u64>) -> isles::Result<RunMeter> {
-        isles::progress::add_total(total.unwrap_or_default(), self.what);
+        isles::progress::add_total(total.unwrap_or_default(), self.unit);
         RunMeter::new(self.reports_shares).await
     }
 
-    /// Tells of a run of which nobody knows how many units it has, while it lives; each place says [`add_done`]. Called
-    /// at the first place.
+    /// Reports progress of a run with an unknown number of units until it is dropped; each place calls [`add_done`].
+    /// Called at the first place.
     pub fn open_steps(&self) -> StepsGuard {
-        isles::progress::add_total(0, self.what);
+        isles::progress::add_total(0, self.unit);
         // Without observers nobody knows what other processes have done.
         let is_part =
             self.reports_shares && isles::place_count() > 1 && isles::progress::observed().is_none();
-        let what = if is_part { format!("{} at the first place", self.what) } else { self.what.to_owned() };
-        StepsGuard::begin(ProgressReporter::new(0, what, 0), 0, true)
+        let unit = if is_part { format!("{} at the first place", self.unit) } else { self.unit.to_owned() };
+        StepsGuard::begin(ProgressReporter::new(0, unit, 0), 0, true)
     }
 
     /// Returns the work of the places on tasks that `isles::glb` has balanced.
@@ -295,7 +295,7 @@ pub(crate) fn run<A: RunResult>(matches: &ArgMatches, launch: Launch, typed: &st
     // On a chip asking for shares would be part of the prediction; its report says more.
     let reports_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
     let machine = launch.chosen_machine();
-    let distributor = WorkDistributor { what: A::INFO.units, reports_shares };
+    let distributor = WorkDistributor { unit: A::INFO.units, reports_shares };
     let found = Rc::new(RefCell::new(None));
     let (place, app) = (Rc::clone(&found), Rc::new(app));
     let shown = Rc::clone(&app);

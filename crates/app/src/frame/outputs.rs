@@ -164,6 +164,6 @@ fn print_line(is_result: bool, text: &str) -> Result<(), Failure> {
 
 /// A text as part of a file's name.
 fn file_name(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    text.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect()
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    text.chars().map(|character| if plain(character) { character } else { '-' }).collect()
 }

@@ -79,10 +79,10 @@ fn begin_in_phase(progress: &mut Progress) {
     });
 }
 
-/// Says that this place has done some steps of those that a [`StepsGuard`] tells of.
+/// Adds `steps` to the done steps of this place, which a [`StepsGuard`] reports.
 pub fn add_done(steps: u64) {
     progress::add_done(steps);
-    // Relaxed: a count, by which nothing is ordered.
+    // Relaxed: a count that orders no other memory.
     DONE.fetch_add(steps, Ordering::Relaxed);
     ACTIVE_REPORTER.with_borrow_mut(|active| {
         if let Some((reporter, total)) = active.as_mut().filter(|(reporter, _)| reporter.is_due()) {
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_phase_lasts_until_the_next_one_or_the_end_of_its_dealer_and_a_step_until_the_next_one() {
         let (result, ..) = isles::simulate(2, Plan::calm(0), || async {
-            let distributor = WorkDistributor { what: "units", reports_shares: true };
+            let distributor = WorkDistributor { unit: "units", reports_shares: true };
             distributor.begin_step("of no phase");
             assert_eq!(names(), None);
             distributor.begin_phase("SCF");

@@ -174,8 +174,8 @@ mod tests {
     fn a_death_at_any_moment_is_the_error_of_the_run() {
         let third = Rc::new(Cell::new(None));
         let victim_cell = Rc::clone(&third);
-        let say = || async move { victim_cell.set(Place::new(2).map(Place::id)) };
-        isles::simulate(3, Plan::calm(0), say).0.unwrap();
+        let set_victim = || async move { victim_cell.set(Place::new(2).map(Place::id)) };
+        isles::simulate(3, Plan::calm(0), set_victim).0.unwrap();
         let (place, mut died) = (third.get().unwrap(), 0);
         for seed in 0..400 {
             let losses = vec![PlannedDeath { place, step: 400 + 7 * seed % 1000 }];

@@ -42,7 +42,7 @@ const ASKED_MAX: u64 = 64;
 pub struct WorkUnits {
     count: u64,
     /// Name of the units, in the plural.
-    what: Cow<'static, str>,
+    unit: Cow<'static, str>,
     balance: Balance,
     next: Counter,
     meter: RunMeter,
@@ -50,15 +50,15 @@ pub struct WorkUnits {
 
 impl WorkUnits {
     /// `count` units, called `what`, from 0 up.
-    pub(super) fn new(count: u64, what: &'static str, balance: Balance, meter: RunMeter) -> WorkUnits {
-        isles::progress::add_total(count, what);
-        WorkUnits { count, what: Cow::Borrowed(what), balance, next: Counter::new(), meter }
+    pub(super) fn new(count: u64, unit: &'static str, balance: Balance, meter: RunMeter) -> WorkUnits {
+        isles::progress::add_total(count, unit);
+        WorkUnits { count, unit: Cow::Borrowed(unit), balance, next: Counter::new(), meter }
     }
 
     /// The same units once more, from the first on; what each place does of them adds up. In a phase or a step of its
     /// own ([`super::WorkDistributor::begin_step`]) they are counted from zero.
     pub fn restarted(&self) -> WorkUnits {
-        isles::progress::add_total(self.count, &self.what);
+        isles::progress::add_total(self.count, &self.unit);
         WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
@@ -73,14 +73,14 @@ impl WorkUnits {
     /// # Errors
     /// A place has died.
     pub async fn balance<K: UnitKernel>(&self, kernel: K) -> isles::Result<RunBalance> {
-        let reporter = ProgressReporter::new(self.count, self.what.clone(), 0);
+        let reporter = ProgressReporter::new(self.count, self.unit.clone(), 0);
         let _guard = StepsGuard::begin(reporter, self.count, false);
         unit_bag::balance(self.count, self.meter.shares().clone(), kernel).await
     }
 
     /// The units that this place takes, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
-        let reporter = || ProgressReporter::new(self.count, self.what.clone(), 0);
+        let reporter = || ProgressReporter::new(self.count, self.unit.clone(), 0);
         let progress = (here().index() == 0).then(reporter);
         UnitQueue {
             units: self,
@@ -230,11 +230,11 @@ impl WorkDone {
 
     /// A line for each place: its units, called `what`, their part of all, the time they took, and a bar of it; and the
     /// part of the run, if that was timed by the same clock.
-    pub(super) fn table(&self, what: &str, is_by_one_clock: bool) -> String {
+    pub(super) fn table(&self, unit: &str, is_by_one_clock: bool) -> String {
         let all: u64 = self.shares.iter().map(|share| share.units).sum();
         let column = |busy: String| if is_by_one_clock { format!("  {busy:>7}") } else { String::new() };
         let busy = column("busy".to_owned());
-        let mut text = format!("{:>5}  {what:>10}  {:>6}{busy}  {:>10}\n", "place", "share", "computing");
+        let mut text = format!("{:>5}  {unit:>10}  {:>6}{busy}  {:>10}\n", "place", "share", "computing");
         for (place, PlaceWork { units, seconds }) in self.shares.iter().enumerate() {
             let share = 100.0 * *units as f64 / all.max(1) as f64;
             let busy = 100.0 * seconds / self.seconds.max(Duration::from_nanos(1).as_secs_f64());

@@ -84,11 +84,11 @@ fn compare_runs(
     let json = places.value_of(SUMMARY);
     let json =
         json.map(|path| Destination::check("--summary", Some(path), Path::new(path), &[])).transpose()?;
-    let mut said = places.flags();
-    said.retain(|flag| flag.variable != SUMMARY.variable);
+    let mut given = places.flags();
+    given.retain(|flag| flag.variable != SUMMARY.variable);
     let ended = runs::all(number as usize, "seeds", |seed| {
         let number = seed.to_string();
-        let mut flags = said.clone();
+        let mut flags = given.clone();
         flags.push(Flag { variable: SEED.variable, name: "--seed", value: &number });
         let summary = run(seed, &flags)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
@@ -142,8 +142,8 @@ fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     };
     let mut refused = SETTINGS.iter().filter(is_of_one_run);
     let flags = places.flags();
-    let said = refused.find_map(|row| flags.iter().find(|flag| flag.variable == row.variable));
-    if let Some(flag) = said {
+    let given = refused.find_map(|row| flags.iter().find(|flag| flag.variable == row.variable));
+    if let Some(flag) = given {
         return Err(refusal(flag.name, flag.value, "nothing with --seeds, because it makes several runs"));
     }
     if *launch.chosen_work() != CodeTime::Declared {

@@ -95,7 +95,7 @@ impl Unit {
         units.iter().find(|unit| figure >= unit.least).unwrap_or(&units[units.len() - 1])
     }
 
-    /// A figure with as many digits as a small spread needs.
+    /// Formats a figure with enough digits to show a small spread.
     fn text(&self, figure: f64) -> String {
         format!("{:.6} {}", figure / self.size, self.name)
     }

@@ -120,8 +120,8 @@ impl Page {
         server.arg("live").arg(directory).args(["--wait", "--port", "0"]);
         server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut server = server.spawn().expect("the server can be started");
-        let said = BufReader::new(server.stderr.take().expect("stderr is piped"));
-        Page { server, reader: std::thread::spawn(move || read(said)) }
+        let stderr = BufReader::new(server.stderr.take().expect("stderr is piped"));
+        Page { server, reader: std::thread::spawn(move || read(stderr)) }
     }
 
     /// Ends the server; returns how many snapshots it has sent.
@@ -133,11 +133,11 @@ impl Page {
 }
 
 /// Reads the address in what the server says, then its stream to the end; returns how many snapshots it had.
-fn read(mut said: impl BufRead) -> u64 {
+fn read(mut stderr: impl BufRead) -> u64 {
     let mut line = String::new();
     let address = loop {
         line.clear();
-        if said.read_line(&mut line).unwrap_or(0) == 0 {
+        if stderr.read_line(&mut line).unwrap_or(0) == 0 {
             return 0; // it has ended and never listened
         }
         if let Some(address) =

@@ -137,10 +137,10 @@ fn expanded() -> PathBuf {
 }
 
 /// Returns the output of the example for one of its searches.
-fn searched(what: &str, effort: Effort) -> Output {
+fn searched(mode: &str, effort: Effort) -> Output {
     let mut command = Command::new(expanded());
-    command.args([what, &effort.repetitions.to_string()]);
-    Output::of(&mut command, PLANNER_LIMIT).unwrap_or_else(|why| panic!("{what}: {why}"))
+    command.args([mode, &effort.repetitions.to_string()]);
+    Output::of(&mut command, PLANNER_LIMIT).unwrap_or_else(|why| panic!("{mode}: {why}"))
 }
 
 fn figure(output: &Output, name: &str) -> f64 {

@@ -175,12 +175,12 @@ impl AppTask {
 const KVM: &str = "/dev/kvm";
 
 /// A crowd without a core each takes seconds a batch with some libraries; all contenders get the same.
-const CROWD_REPETITIONS_MAX: usize = 3;
+const OVERSUBSCRIBED_REPETITIONS_MAX: usize = 3;
 
 /// Returns the effort of a program of `places` places or ranks for one figure.
 fn of_places(places: u32, effort: Effort) -> Effort {
-    let crowd = places as usize > crate::machine::cores();
-    let most = if crowd { CROWD_REPETITIONS_MAX } else { usize::MAX };
+    let is_oversubscribed = places as usize > crate::machine::cores();
+    let most = if is_oversubscribed { OVERSUBSCRIBED_REPETITIONS_MAX } else { usize::MAX };
     Effort { repetitions: effort.repetitions.min(most), ..effort }
 }
 

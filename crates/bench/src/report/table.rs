@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_target_without_all_its_peers_and_what_is_left_out_are_said() {
-        let text = whole(&crate::session::tests::made_up("abc", &[1.0, 2.0, 3.0]));
+        let text = whole(&crate::session::tests::example("abc", &[1.0, 2.0, 3.0]));
         for part in [
             "commit abc",
             "best peer here: Open MPI",

@@ -148,8 +148,8 @@ impl Subcommand for OrderCommand {
 
 impl FromArgMatches for OrderCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<OrderCommand, clap::Error> {
-        let said = matches.subcommand().and_then(|(name, own)| Some((OrderInfo::of_name(name)?, own)));
-        let (row, own) = said.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        let given = matches.subcommand().and_then(|(name, own)| Some((OrderInfo::of_name(name)?, own)));
+        let (row, own) = given.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
         let job = own.get_one("job").copied();
         let job = job.ok_or_else(|| clap::Error::new(ErrorKind::MissingRequiredArgument))?;
         let place = row.place.and_then(|(flag, _)| own.get_one(flag).copied());
@@ -171,7 +171,7 @@ fn about_start() -> &'static str {
 enum JobCommand {
     /// Lists all jobs
     List,
-    /// Lists all cores, with the score by which one is chosen
+    /// Lists all cores, with the score that chooses one
     Cores,
     /// Creates a job without starting it
     Create(NewJob),
@@ -298,7 +298,7 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&is_over))
             .map_err(|cause| Failure::Ended(format!("signal {signal}: {cause}")))?;
     }
-    let seed = arguments.places.value_of(setting("seed")).and_then(|said| said.parse().ok()).unwrap_or(1);
+    let seed = arguments.places.value_of(setting("seed")).and_then(|given| given.parse().ok()).unwrap_or(1);
     let options = JobServerOptions {
         store,
         policy: arguments.policy,
@@ -351,8 +351,8 @@ fn run_job_command(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Governor { policy, at } => ask(JobRequest::Govern { policy, at }),
         JobCommand::End { force } => {
             let hint = if force { "" } else { "; --force ends it without them" };
-            let tell = |waits: &str| console::notice(format!("the job server waits: {waits}{hint}"));
-            end(&directory, force, tell).map_err(Failure::Usage)
+            let notify = |waits: &str| console::notice(format!("the job server waits: {waits}{hint}"));
+            end(&directory, force, notify).map_err(Failure::Usage)
         }
         JobCommand::Wait { job, until, limit } => {
             let limit = Instant::now() + Duration::from_secs(limit);

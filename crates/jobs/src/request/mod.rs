@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub enum JobRequest {
     /// All jobs.
     List,
-    /// All cores, with the score by which one is chosen.
+    /// All cores, with the score that chooses one.
     Cores,
     /// A new job, which is not started.
     Create(JobSpec),
@@ -96,7 +96,7 @@ pub enum JobReply {
     },
     /// All cores.
     Cores {
-        /// The policy by which one is chosen.
+        /// The policy that chooses one.
         policy: String,
         /// Governor of the chip's clocks, on a chip.
         governor: Option<String>,

@@ -15,10 +15,10 @@ use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 /// Time between two looks at a command.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Time between two looks at one that has not begun.
-const BEGIN_LOOK_EVERY: Duration = Duration::from_millis(1);
+const START_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Ticks of the system's accounts in a second, on every Linux.
 const TICKS: u64 = 100;
@@ -70,7 +70,7 @@ pub(crate) async fn run(
                 }
             }
         }
-        isles::sleep(LOOK_EVERY).await;
+        isles::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -115,7 +115,7 @@ async fn start(words: &[String], order: &StartOrder) -> Result<RunningCommand, S
         match starting.outcome() {
             Some(Ok(())) => return Ok(command),
             Some(Err(fault)) => return Err(unable(&fault)),
-            None => isles::sleep(BEGIN_LOOK_EVERY).await,
+            None => isles::sleep(START_POLL_INTERVAL).await,
         }
     }
 }

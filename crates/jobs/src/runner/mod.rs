@@ -77,7 +77,7 @@ pub(crate) struct StartOrder {
     pub(crate) state: Option<Vec<u8>>,
     /// File for the output of a command.
     pub(crate) output: PathBuf,
-    /// Mark by which the processes of a command are recognised.
+    /// Mark that identifies the processes of a command.
     pub(crate) mark: String,
 }
 

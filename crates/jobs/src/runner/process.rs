@@ -1,9 +1,9 @@
 //! The processes of commands: how one begins, ends with its place, and is found again.
 //!
 //! A place starts its own program, which asks the system for SIGKILL when the place ends and only then becomes the
-//! command: there is no moment in which a command runs and its place may die unseen. What a command starts in its turn
-//! inherits a variable that names the start of the job, by which whoever survives finds and kills it. Invariant: a
-//! process is killed only if its environment names that start.
+//! command: there is no moment in which a command runs and its place may die unseen. Processes that a command starts
+//! inherit a variable that names the start of the job, so that a survivor can find and kill them. Invariant: a process
+//! is killed only if its environment names that start.
 
 use crate::runner::Caller;
 use rustix::process::{

@@ -79,7 +79,7 @@ async fn round_trip(effort: Effort, pause: Duration) -> isles::Result<f64> {
 }
 
 /// Sleep of the places before a round of calls, and number of calls of a round.
-const NAP: Duration = Duration::from_millis(30);
+const SLEEP: Duration = Duration::from_millis(30);
 const CALLS_A_ROUND: u32 = 100_000;
 
 /// Busy processes beside the run for [`crowded`], all of the lowest priority.
@@ -103,7 +103,7 @@ async fn rounds(effort: Effort) -> isles::Result<()> {
     let mut seconds = Vec::new();
     // As many rounds as the other figures have repetitions, and one more that is not counted.
     for round in 0..=effort.repetitions {
-        isles::sleep(NAP).await;
+        isles::sleep(SLEEP).await;
         let start = Instant::now();
         for _ in 0..CALLS_A_ROUND {
             at!(there, {}).await?;

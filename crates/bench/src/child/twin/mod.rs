@@ -64,7 +64,7 @@ fn send_as(endpoint: &ChipEndpoint, to: PlaceId, handler: HandlerId, bytes: usiz
 
 fn scc(places: u32) -> ChipWorld {
     let costs = Chip::find("scc").ok().as_ref().and_then(Costs::of).expect("the SCC comes with the product");
-    ChipWorld::new(places, costs, 0).expect("it has so many cores")
+    ChipWorld::new(places, costs, 0).expect("it has enough cores")
 }
 
 /// Gives turns until nothing will ever happen again; the seconds that took.
@@ -154,7 +154,7 @@ fn mesh_packets_of(bytes: u32) {
     let chip = Chip::parse("mesh.toml", include_str!("mesh.toml")).expect("the file describes a chip");
     measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let costs = Costs::of(&chip).expect("it carries packets");
-        let world = ChipWorld::new(SCC_PLACES, costs, 0).expect("it has so many cores");
+        let world = ChipWorld::new(SCC_PLACES, costs, 0).expect("it has enough cores");
         let seconds = random_traffic(&world, MESH_MESSAGES, bytes as usize);
         (world, seconds)
     });
@@ -179,7 +179,7 @@ pub fn mesh_traced(_effort: Effort) {
 /// Nodes of a torus of 10 x 10 x 10, one place each, at random.
 pub fn torus(_effort: Effort) {
     measure(u64::from(TORUS_PLACES * TORUS_MESSAGES), || {
-        let world = ChipWorld::new(TORUS_PLACES, torus_costs(), 0).expect("it has so many cores");
+        let world = ChipWorld::new(TORUS_PLACES, torus_costs(), 0).expect("it has enough cores");
         let seconds = random_traffic(&world, TORUS_MESSAGES, PACKET);
         (world, seconds)
     });

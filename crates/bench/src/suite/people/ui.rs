@@ -9,7 +9,7 @@ use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::output::PROCESSORS;
 use crate::program::Program;
 
-const NOBODY: &str = "nobody looks";
+const UNOBSERVED: &str = "nobody looks";
 const PAGE: &str = "with a page";
 const RECORD: &str = "recorded";
 const TRACE: &str = "traced";
@@ -25,7 +25,7 @@ const FLOOD: Group = Group {
     setting: "10⁶ tasks between neighbours, 2 places on 2 cores, machine processes",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-flood", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-flood", 2) },
         Contender { label: PAGE, program: watched("watched-flood", "processes", 2) },
         Contender { label: RECORD, program: ours("recorded-flood", 2) },
     ],
@@ -40,7 +40,7 @@ const FLOOD_ON_CHIP: Group = Group {
     setting: "10⁶ tasks between neighbours on the 48 modelled cores of an SCC; time of the host",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: on_chip("isles-flood") },
+        Contender { label: UNOBSERVED, program: on_chip("isles-flood") },
         Contender { label: PAGE, program: watched("watched-flood", CHIP, CORES) },
         Contender { label: RECORD, program: on_chip("recorded-flood") },
     ],
@@ -55,7 +55,7 @@ const BETWEENNESS: Group = Group {
     setting: "betweenness of hep-th, 2 places on 2 cores, machine processes",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-betweenness-hep-th-often", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-betweenness-hep-th-often", 2) },
         Contender { label: PAGE, program: watched("watched-hep-th", "processes", 2) },
     ],
     rows: &[
@@ -69,7 +69,7 @@ const BETWEENNESS_ON_CHIP: Group = Group {
     setting: "betweenness of power on the 48 modelled cores of an SCC; time of the host",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: on_chip("isles-betweenness-power-often") },
+        Contender { label: UNOBSERVED, program: on_chip("isles-betweenness-power-often") },
         Contender { label: PAGE, program: watched("watched-power", CHIP, CORES) },
     ],
     rows: &[
@@ -83,7 +83,7 @@ const TRACED: Group = Group {
     setting: "10⁶ tasks once, 2 places on 2 cores, machine processes; a place keeps its first 524,288 events",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-flood-once", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-flood-once", 2) },
         Contender { label: TRACE, program: ours("traced-flood", 2) },
     ],
     rows: &[traced("trace-flood", "10⁶ tasks between 2 places, with --trace")],
@@ -94,7 +94,7 @@ const TRACED_SHORT: Group = Group {
     setting: "10⁵ tasks once, 2 places on 2 cores, machine processes; a place keeps all events",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-flood-short", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-flood-short", 2) },
         Contender { label: TRACE, program: ours("traced-short", 2) },
     ],
     rows: &[traced("trace-flood-short", "10⁵ tasks between 2 places, with --trace")],
@@ -121,7 +121,7 @@ const fn flood_row(name: &'static str, question: &'static str) -> Row {
         unit: "ms",
         better: Better::Less,
         ours: figure(PAGE, "flood_ms"),
-        peers: const { &[figure(NOBODY, "flood_ms")] },
+        peers: const { &[figure(UNOBSERVED, "flood_ms")] },
         beside: const { &[figure(RECORD, "flood_ms")] },
         targets: OF_NOBODY,
         quoted_with: None,
@@ -136,7 +136,7 @@ const fn betweenness_row(name: &'static str, question: &'static str) -> Row {
         unit: "s",
         better: Better::Less,
         ours: figure(PAGE, "seconds"),
-        peers: const { &[figure(NOBODY, "seconds")] },
+        peers: const { &[figure(UNOBSERVED, "seconds")] },
         beside: &[],
         targets: OF_NOBODY,
         quoted_with: None,
@@ -152,7 +152,7 @@ const fn processors_row(name: &'static str, question: &'static str) -> Row {
         unit: "s",
         better: Better::Less,
         ours: figure(PAGE, PROCESSORS),
-        peers: const { &[figure(NOBODY, PROCESSORS)] },
+        peers: const { &[figure(UNOBSERVED, PROCESSORS)] },
         beside: &[],
         targets: &[],
         quoted_with: None,
@@ -167,7 +167,7 @@ const fn traced(name: &'static str, question: &'static str) -> Row {
         unit: "ms",
         better: Better::Less,
         ours: figure(TRACE, "flood_ms"),
-        peers: const { &[figure(NOBODY, "flood_ms")] },
+        peers: const { &[figure(UNOBSERVED, "flood_ms")] },
         beside: &[],
         targets: &[],
         quoted_with: None,
