@@ -1,7 +1,6 @@
 //! Machine and time of the measurements.
 //!
-//! Its own file because a figure without its machine says nothing. It measures nothing.
-//! The invariant: what cannot be found out is `None` or "unknown", never guessed.
+//! It measures nothing. Invariant: unknown properties are `None` or "unknown", never guessed.
 
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -24,11 +23,11 @@ pub struct Machine {
     pub commit: Option<String>,
 }
 
-/// Above this the other programs on the machine are likely to show in the figures.
+/// Load average above which other programs are likely to affect the figures.
 pub const LOAD_DOUBTFUL: f64 = 0.3;
 
 impl Machine {
-    /// Looks around.
+    /// Reads the properties of this machine.
     pub fn here() -> Machine {
         Machine {
             cpu: cpu().unwrap_or_else(|| "unknown".to_owned()),

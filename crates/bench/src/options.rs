@@ -1,7 +1,7 @@
 //! The words of the command line.
 //!
-//! Its own file so that every refusal is in one place. It does not know what is measured beyond the names
-//! that [`crate::suite`] lists. The invariant: a word that is not understood is refused, never ignored.
+//! Its own file so that every refusal is in one place. It does not know what is measured beyond the names that
+//! [`crate::suite`] lists. Invariant: a word that is not understood is refused, never ignored.
 
 use crate::child::timing::Effort;
 use crate::measure::{Group, Row, SLOW_RUNS};

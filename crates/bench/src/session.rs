@@ -1,8 +1,8 @@
 //! One session: every wanted contender, run in turn.
 //!
-//! Its own file because the order of runs is what makes ratios fair: A B C, A B C, so that a change of the
-//! machine's mood falls on all alike. It does not judge. The invariant: the figures of a contender come
-//! from all rounds or the contender is absent.
+//! Its own file because the order of runs is what makes ratios fair: A B C, A B C, so that a change of the machine's
+//! speed affects all equally. It does not judge. Invariant: the figures of a contender come from all rounds or the
+//! contender is absent.
 
 use crate::child::timing::Effort;
 use crate::machine::{LOAD_DOUBTFUL, Machine};
@@ -54,7 +54,7 @@ pub struct SessionOutcome {
 const RUN_LIMIT: Duration = Duration::from_secs(240);
 
 impl Session {
-    /// Measures what was asked for.
+    /// Runs the requested measurements.
     ///
     /// # Errors
     /// The cache folder cannot be used; one line.
@@ -218,7 +218,7 @@ fn is_wanted(contender: &Contender, rows: &[&Row]) -> bool {
     rows.iter().any(|row| row.figures().any(|figure| figure.contender == contender.label))
 }
 
-/// Says on a terminal what runs now, on one line that is written over; elsewhere nothing.
+/// Shows the running program on a terminal, on one line that is overwritten; elsewhere nothing.
 fn announce(line: &str) {
     let mut err = std::io::stderr();
     if err.is_terminal() {

@@ -1,4 +1,4 @@
-//! The table of jobs against invented places: random verbs, reports, deaths of places and of the job server.
+//! The table of jobs with simulated places: random orders, reports, deaths of places and of the job server.
 
 use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, JobProgress};
@@ -44,12 +44,12 @@ struct AtPlace {
     saved_by: Option<u64>,
 }
 
-/// A place as it might be, whose jobs count their steps.
+/// A simulated place, whose jobs count their steps.
 #[derive(Default)]
 struct ModelPlace {
     inbox: CommandInbox,
     jobs: BTreeMap<StartId, AtPlace>,
-    /// A batch of commands on its way here.
+    /// A batch of commands in flight to this place.
     batch: Option<Batch>,
     /// Batches that came, and may come again.
     old: Vec<Batch>,
@@ -63,7 +63,7 @@ struct World {
     table: JobTable,
     random: Random,
     places: Vec<ModelPlace>,
-    /// Starts that have not arrived, with their place and state.
+    /// Starts in flight, with their place and state.
     starts: Vec<(StartId, usize, u64)>,
     /// Reports that have not arrived: those of one start arrive in their order.
     reports: BTreeMap<StartId, VecDeque<JobEventKind>>,

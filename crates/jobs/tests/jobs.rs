@@ -1,4 +1,4 @@
-//! Jobs as people manage them: `isles serve` and `isles job`, as programs, on real processes and on a modelled chip.
+//! Management of jobs by `isles serve` and `isles job`, on real processes and on a modelled chip.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -60,12 +60,12 @@ impl JobServer {
         self.process.as_mut().unwrap()
     }
 
-    /// Asks, and says what came of it.
+    /// Sends a request, and returns the outcome.
     fn ask(&self, words: &[&str]) -> Output {
         program(&self.folder, "job").args(words).output().unwrap()
     }
 
-    /// Asks for what is done.
+    /// Sends a request that must succeed.
     fn json(&self, words: &[&str]) -> Value {
         let out = self.ask(&[&["--json"], words].concat());
         let errors = String::from_utf8_lossy(&out.stderr);
@@ -73,7 +73,7 @@ impl JobServer {
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
-    /// Asks for what is refused; gives the line.
+    /// Sends a request that must be refused; returns the line.
     fn refused(&self, words: &[&str]) -> String {
         let out = self.ask(words);
         let errors = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -81,7 +81,7 @@ impl JobServer {
         errors
     }
 
-    /// Starts a job, and gives its number.
+    /// Starts a job, and returns its number.
     fn begin(&self, words: &[&str]) -> String {
         self.json(&[&["start"], words].concat())["job"]["id"].to_string()
     }

@@ -1,4 +1,4 @@
-//! What a page may make jobs of: `isles serve --ui` with its real server, asked byte by byte.
+//! Permissions of pages to create jobs: `isles serve --ui` with its real server, over raw requests.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -147,7 +147,7 @@ fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written
     for body in [
         begin(&touch),
         json!({ "ask": "create", "name": "n", "what": { "Command": touch } }),
-        // Readers of JSON take a list for an object if they know its fields.
+        // serde accepts a list for a struct with known fields.
         json!({ "ask": "begin", "spec": spec, "at": 0 }),
         json!(["begin", spec, null]),
         json!(["create", "n", { "Command": touch }]),

@@ -130,7 +130,7 @@ impl NetcdfFile {
     }
 }
 
-/// How the numbers of a variable are stored.
+/// Storage format of a variable's numbers.
 struct Storage {
     missing: Vec<f64>,
     scale: Option<f64>,

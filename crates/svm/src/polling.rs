@@ -11,12 +11,12 @@ use std::time::Duration;
 const POLL_MAX: Duration = Duration::from_micros(200);
 /// The first time of polling; `guest_halt_poll_grow_start` of Linux.
 const GROW_START: Duration = Duration::from_micros(50);
-/// A look that takes longer than this was interrupted by another thread.
+/// A poll that takes longer than this was interrupted by another thread.
 const PREEMPTED: Duration = Duration::from_micros(30);
 /// Waits without polling after an interruption.
 const PAUSE_WAITS: u32 = 256;
 
-/// See the file header.
+/// State of halt polling; see the module.
 #[derive(Debug, Default)]
 pub struct HaltPolling {
     limit: Duration,
@@ -30,7 +30,7 @@ impl HaltPolling {
         if self.pause > 0 { Duration::ZERO } else { self.limit }
     }
 
-    /// A look of a wait has taken this long; returns `true` if polling must end now.
+    /// Records that a poll of a wait took `took`; returns `true` if polling must end now.
     pub fn record_check(&mut self, took: Duration) -> bool {
         let is_preempted = took > PREEMPTED;
         if is_preempted {
@@ -39,7 +39,7 @@ impl HaltPolling {
         is_preempted
     }
 
-    /// A wait has taken this long.
+    /// Records the duration of a wait.
     pub fn waited(&mut self, took: Duration) {
         if self.pause > 0 {
             self.pause -= 1;
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn no_wait_polls_longer_than_the_maximum() {
-        // Lengths of waits in all orders of five.
+        // All permutations of five durations.
         let lengths = [0, 30, 80, 150, 250].map(Duration::from_micros);
         for order in 0..lengths.len().pow(5) {
             let mut polling = HaltPolling::default();

@@ -1,6 +1,6 @@
-//! Jobs: what it costs one that it can be stopped between its steps, and how long its checkpoints take by size.
+//! Jobs: the cost of being stoppable between steps, and the time of checkpoints by size.
 //!
-//! A job server over two threads is asked as people ask it, through its socket. Invariants: the plain loop does the
+//! A job server over two threads gets requests through its socket, as from users. Invariants: the plain loop does the
 //! same steps with nothing between them; a checkpoint is over when its file is whole, a restart when the job runs.
 
 use crate::child::timing::Effort;
@@ -23,10 +23,11 @@ const NUMBERS: u64 = 2_000_000_000;
 /// Sizes of checkpoints in MB.
 const SIZES: [u64; 4] = [1, 16, 64, 256];
 
-/// Time between two looks at a job whose change of state is timed.
+/// Polling interval of a job whose change of state is timed.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// The same of a job that times itself: a look takes the host's time, too, which a plain loop has for itself.
+/// Polling interval of a job that times itself: longer, because polling takes time of the host, which a plain loop does
+/// not lose.
 const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The kinds of jobs here.
@@ -58,7 +59,7 @@ impl Job for TimedSum {
         let mut random = Random::stream(1, self.done);
         self.sum += (0..STEP).map(|_| random.unit()).sum::<f64>();
         self.done += STEP;
-        // The sum is said so that it is computed.
+        // The sum is printed so that it is computed.
         let result = || format!("{} {}", begun.elapsed().as_secs_f64(), self.sum);
         Ok(if self.done >= NUMBERS { JobProgress::Done(result()) } else { JobProgress::More })
     }
@@ -72,7 +73,7 @@ impl Job for TimedSum {
     }
 }
 
-/// Block of memory that is only held.
+/// A block of memory, only held.
 struct HeldBlock(Vec<u8>);
 
 impl Job for HeldBlock {
@@ -137,7 +138,7 @@ pub fn on_disk(effort: Effort) {
     by_size(effort, &home.map_or_else(std::env::temp_dir, |home| home.join(".cache/isles/bench")));
 }
 
-/// The same in a folder in memory.
+/// The same in a memory file system.
 pub fn in_memory(effort: Effort) {
     by_size(effort, Path::new("/dev/shm"));
 }

@@ -1,8 +1,8 @@
-//! Tables of figures in documents, made by the bench and by nobody's hand.
+//! Tables of figures in documents, filled by the bench.
 //!
 //! Its own file because a document keeps its own words: only what lies between two marks is replaced, and the first
-//! mark says which rows are wanted. It measures nothing. The invariant: a table says of which machine, day and commit
-//! it is, over how many runs, and shows the spread beside each median.
+//! mark says which rows are wanted. It measures nothing. Invariant: a table says of which machine, day and commit it
+//! is, over how many runs, and shows the spread beside each median.
 
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
 use crate::report::table::{digits, spread};
@@ -121,7 +121,7 @@ fn short_table(session: &Session, rows: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The rows that a mark names, and those without which they are not quoted.
+/// The rows that a mark names, and those that must accompany them.
 fn names(list: &str) -> Result<BTreeSet<String>, String> {
     let mut names: BTreeSet<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
     let all = || Suite::ALL.into_iter().flat_map(|suite| suite.groups()).flat_map(|group| group.rows);
@@ -216,7 +216,7 @@ fn phrase(verdict: &Verdict, value: &str, ratio: &str) -> String {
     }
 }
 
-/// All peers from the best to the worst, then who is absent, then what stands beside.
+/// All peers from the best to the worst, then absent ones, then the figures beside.
 fn peers(row: &Row, outcome: &SessionOutcome) -> String {
     let measured = |of: &[Figure]| {
         let present = of.iter().filter_map(|peer| Some((*peer, samples(&outcome.figures, *peer)?)));

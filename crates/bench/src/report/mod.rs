@@ -1,8 +1,8 @@
 //! The outcome as JSON, written and read back.
 //!
-//! Its own file because programs read it: its fields are a promise, the table's words are not.
-//! Verdicts are written for those programs, and computed anew from the values when a file is read back: a table always
-//! shows the targets of the version that makes it. The invariant: `format` changes when a field changes its meaning.
+//! Its own file because programs read it: its fields are a promise, the table's words are not. Verdicts are written for
+//! those programs, and computed anew from the values when a file is read back: a table always shows the targets of the
+//! version that makes it. Invariant: `format` changes when a field changes its meaning.
 
 pub mod markdown;
 pub mod table;

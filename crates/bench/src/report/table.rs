@@ -1,8 +1,7 @@
-//! The outcome as a table for people.
+//! The outcome as a table of text.
 //!
-//! Its own file because what people read changes for other reasons than what is measured. It computes
-//! nothing but ratios. The invariant: every row states question, unit, setting and target, also when it has
-//! no figure.
+//! It computes nothing but ratios. Invariant: every row states question, unit, setting and target, also when it has no
+//! figure.
 
 use crate::machine::LOAD_DOUBTFUL;
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};

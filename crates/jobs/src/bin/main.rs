@@ -91,7 +91,7 @@ struct JobArguments {
     verb: JobCommand,
 }
 
-/// A job that may have to be made first.
+/// A job that may have to be created first.
 #[derive(Args)]
 struct NewJob {
     /// Name of the job
@@ -107,8 +107,8 @@ struct NewJob {
     words: Vec<String>,
 }
 
-/// An order to a job that exists: a command for each row of the table of orders, but for `start`, which may also create
-/// a job.
+/// An order to an existing job: a command for each row of the table of orders, except `start`, which may also create a
+/// job.
 struct OrderCommand {
     job: u64,
     order: JobOrder,
@@ -369,7 +369,7 @@ impl NewJob {
             let text = "there is nothing to run; give --task KIND, or a command after --";
             return Err(Failure::Usage(text.to_owned()));
         }
-        // A command may have a name that no job can have.
+        // A command may have a name that is invalid for a job.
         let default = plain(task.as_ref().or_else(|| words.first()).map_or("", String::as_str));
         let name = name.unwrap_or(default);
         let Some(kind) = task else {
@@ -383,7 +383,7 @@ impl NewJob {
     }
 }
 
-/// Looks at a job until it is where it should be.
+/// Polls a job until it is in the wanted state.
 fn wait(
     id: u64,
     state: Option<JobState>,
@@ -514,7 +514,7 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
     text
 }
 
-/// Text of others, without what would steer a terminal.
+/// Foreign text without terminal control characters.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|symbol| if steers_text(symbol) { char::REPLACEMENT_CHARACTER } else { symbol })

@@ -1,7 +1,8 @@
-//! Commands of the system as jobs, and what the system says of processors.
+//! System commands as jobs, and processor accounting.
 //!
 //! A command is a process group of its own, with its words as they are: no shell reads them. Its output goes straight
-//! into its file. It is paused by SIGSTOP and killed by SIGKILL, as is all that it has started; it ends with its place.
+//! into its file. SIGSTOP pauses it and SIGKILL kills it, together with all processes that it has started; it ends with
+//! its place.
 
 use crate::command_queue::NumberedCommand;
 use crate::runner::process::{kill_marked, spawn_command};
@@ -14,10 +15,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
-/// Time between two looks at a command.
+/// Polling interval of a command.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Time between two looks at one that has not begun.
+/// Polling interval of a command that has not begun.
 const START_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Ticks of the system's accounts in a second, on every Linux.
@@ -26,7 +27,7 @@ const TICKS: u64 = 100;
 /// Bytes of a page in the system's accounts of memory.
 const PAGE_BYTES: u64 = 4096;
 
-/// Runs a command to one of its ends.
+/// Runs a command to its end.
 ///
 /// # Errors
 /// The job server is dead; the command is killed.
@@ -128,7 +129,7 @@ fn ended(status: ExitStatus) -> JobEventKind {
     }
 }
 
-/// Usage of a process, as the system accounts it.
+/// Resource usage of a process.
 struct ProcessUsage {
     busy: Duration,
     /// Resident bytes.
@@ -146,7 +147,7 @@ pub(crate) fn thread_time() -> Option<Duration> {
 
 fn read_usage(path: &str) -> Option<ProcessUsage> {
     let text = std::fs::read_to_string(path).ok()?;
-    // The name of the program stands in parentheses, and may have any in it.
+    // The name of the program is in parentheses, and may contain parentheses.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     Some(ProcessUsage {

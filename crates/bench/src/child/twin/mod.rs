@@ -1,8 +1,7 @@
-//! The model of a chip alone: places that send and take in, without a runtime; and one program with it.
+//! The model of a chip alone: places that send and receive, without a runtime; and one program with a runtime.
 //!
-//! Its own file because it asks how fast the model runs on this host, not what it predicts. What SimGrid does for the
-//! same traffic is in `peers/simgrid.cpp`. The invariant: all messages of a figure were taken in, and building the
-//! world is not timed, as building the platform is not there.
+//! What SimGrid does for the same traffic is in `peers/simgrid.cpp`. Invariant: all messages of a figure were taken in,
+//! and building the world is not timed, as building the platform is not there.
 
 mod machine;
 
@@ -28,7 +27,7 @@ const SCC_PLACES: u32 = 48;
 const TORUS_PLACES: u32 = 1_000;
 const PACKET: usize = 232;
 
-/// A place that sends its messages to others at random, one a turn, and takes in what comes.
+/// A place that sends its messages to random others, one per turn, and receives incoming ones.
 struct Player {
     endpoint: ChipEndpoint,
     random: Random,
@@ -67,7 +66,7 @@ fn scc(places: u32) -> ChipWorld {
     ChipWorld::new(places, costs, 0).expect("it has enough cores")
 }
 
-/// Gives turns until nothing will ever happen again; the seconds that took.
+/// Runs until no event is left; returns the seconds.
 fn drive(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> f64 {
     let started = Instant::now();
     while let Some(place) = world.next() {

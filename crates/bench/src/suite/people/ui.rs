@@ -1,8 +1,7 @@
-//! The suite `ui`: what it costs a run that somebody looks.
+//! The suite `ui`: the cost of observing a run.
 //!
-//! Its own file because the peer is the same run with nobody there. It holds no code but the table. A page is the real
-//! server with a reader of its stream; both need the processors on which the places run. Invariant: who looks is
-//! started and ended outside of what is timed.
+//! The peer is the same run without observers. It holds no code but the table. A page is the real server with a reader
+//! of its stream; both need the processors of the places. Invariant: observers start and end outside of the timed part.
 
 use super::super::{figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
@@ -14,7 +13,7 @@ const PAGE: &str = "with a page";
 const RECORD: &str = "recorded";
 const TRACE: &str = "traced";
 
-/// Largest cost of a page: 2 % over the run that nobody looks at.
+/// Largest cost of a page: 2 % over the unobserved run.
 const OF_NOBODY: &[Target] = &[Target::BestPeer(1.02)];
 
 /// All groups, in the order in which they are run.
@@ -113,7 +112,7 @@ const fn watched(child: &'static str, machine: &'static str, places: u32) -> Pro
     Program::Watched { child, machine, places }
 }
 
-/// A row of the flood with a page, beside the same with nobody there and, without a say, with a record only.
+/// A row of the flood with a page, compared with the unobserved flood and, for information, with a record only.
 const fn flood_row(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
@@ -128,7 +127,7 @@ const fn flood_row(name: &'static str, question: &'static str) -> Row {
     }
 }
 
-/// A row of betweenness with a page, beside the same with nobody there.
+/// A row of betweenness with a page, compared with the unobserved run.
 const fn betweenness_row(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
@@ -143,8 +142,8 @@ const fn betweenness_row(name: &'static str, question: &'static str) -> Row {
     }
 }
 
-/// A row of what the programs had of the processors, from start to end, the server's part included. It only informs: a
-/// page has a cost at the start that a long run does not feel.
+/// A row of processor time from start to end, including the server. It is for information: a page has a cost at the
+/// start that is negligible in a long run.
 const fn processors_row(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
