@@ -1,8 +1,8 @@
-//! Writes down which applications there are: of each program its name, the folder of its package, and what it computes,
-//! out of the manifests in `apps/`.
+//! Generates the list of applications from the manifests in `apps/`: for each program its name, the folder of its
+//! package, and a description.
 //!
 //! Invariant: Cargo runs it again only when a manifest changes, or the lock file, which names each package of the
-//! workspace. It does not look at sources, so an application that is worked on builds nothing else anew.
+//! workspace. It reads no sources, so a change of an application rebuilds nothing else.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -25,8 +25,8 @@ fn main() -> io::Result<()> {
     fs::write(out.join("applications"), format!("&[{}]", rows.concat()))
 }
 
-/// The rows of the programs of the package in `folder`, as Rust: those that its manifest has in a table, or the one
-/// that is named after the folder, with the description of the package.
+/// Returns the rows of the programs of the package in `folder`, as Rust: those of the table in its manifest, or one
+/// named after the folder, with the description of the package.
 fn programs(folder: &Path) -> io::Result<Vec<String>> {
     let manifest = folder.join("Cargo.toml");
     let Ok(text) = fs::read_to_string(&manifest) else { return Ok(Vec::new()) };

@@ -117,8 +117,9 @@ impl PatternReader {
                 return Ok(false);
             }
             // Another form must not be taken for a pattern: a `!` begins a comment in plain text.
-            let is_run =
-                |letter: char| letter.is_ascii_digit() || letter.is_whitespace() || "bo$!".contains(letter);
+            let is_run = |character: char| {
+                character.is_ascii_digit() || character.is_whitespace() || "bo$!".contains(character)
+            };
             if plain.starts_with('!') || !plain.chars().all(is_run) {
                 return Err(fault((number, 1), format!("{:?}", excerpt(line)), HEAD));
             }
@@ -150,21 +151,21 @@ impl PatternReader {
 
     fn read_runs(&mut self, number: usize, line: &str) -> Result<bool, PatternFault> {
         let mut letters = line.chars().enumerate().peekable();
-        while let Some((index, letter)) = letters.next() {
+        while let Some((index, character)) = letters.next() {
             self.at = (number, index + 1);
-            match letter {
-                letter if letter.is_whitespace() => continue,
+            match character {
+                character if character.is_whitespace() => continue,
                 '0'..='9' => {
-                    self.read_digit(letter)?;
+                    self.read_digit(character)?;
                     continue;
                 }
                 'b' | '.' => self.column = self.column.saturating_add(self.count.unwrap_or(1)),
                 'o' | 'A' => self.add_run()?,
                 'p'..='y' => match letters.peek() {
-                    Some((_, 'A'..='X')) => return Err(self.state_fault(letter)),
+                    Some((_, 'A'..='X')) => return Err(self.state_fault(character)),
                     _ => self.add_run()?,
                 },
-                'B'..='X' => return Err(self.state_fault(letter)),
+                'B'..='X' => return Err(self.state_fault(character)),
                 '$' => (self.row, self.column) = (self.row.saturating_add(self.count.unwrap_or(1)), 0),
                 '!' => return Ok(true),
                 other => return Err(fault(self.at, format!("{other:?}"), RUN)),
@@ -199,8 +200,8 @@ impl PatternReader {
         Ok(())
     }
 
-    fn state_fault(&self, letter: char) -> PatternFault {
-        fault(self.at, format!("{letter:?}, a cell of a state above 1"), "living and dead cells: b and o")
+    fn state_fault(&self, character: char) -> PatternFault {
+        fault(self.at, format!("{character:?}, a cell of a state above 1"), "living and dead cells: b and o")
     }
 }
 

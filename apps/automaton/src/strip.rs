@@ -64,7 +64,7 @@ pub struct Strip {
     next: Vec<u8>,
     /// Sums of columns, with the last one before the first and the first one behind the last.
     sums: Vec<u8>,
-    /// Two numbers for each word of a row, by which it is hashed.
+    /// Two hash keys for each word of a row.
     keys: Vec<[u32; 2]>,
 }
 

@@ -52,7 +52,7 @@ impl Application for Histogram {
     type Found = HistogramFound;
 
     fn open(&self, places: u32) -> Result<Histogram, Failure> {
-        // The counts, and those by which they are checked.
+        // The counts, and the counts for the check.
         let bytes = u128::from(self.entries) * u128::from(places) * 16;
         check_room(&format!("--entries {} at {places} places", self.entries), bytes)?;
         Ok(self.clone())

@@ -148,7 +148,7 @@ fn counts_and_reads_are_right_on_each_machine() {
 #[test]
 fn what_cannot_be_is_refused_in_a_line_before_anything_is_allocated() {
     let histogram = env!("CARGO_BIN_EXE_isles-histogram");
-    for (program, line, says) in [
+    for (program, line, expected) in [
         (PROGRAM, "--bits 48", "--bits 48 takes 2097152.0 GiB; allowed: at most"),
         (PROGRAM, "--bits 2 --places 7", "--bits is 2; allowed with 7 owners: an entry for each, or more"),
         (PROGRAM, "--mode routed --shape 3x2 --places 4", "--shape is 3x2; allowed: one of 4 nodes"),
@@ -166,6 +166,6 @@ fn what_cannot_be_is_refused_in_a_line_before_anything_is_allocated() {
         command.args(words(line));
         let ended = ended(command);
         assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
-        assert!(ended.stderr.contains(says), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{line}: {}", ended.stderr);
     }
 }

@@ -108,7 +108,7 @@ impl CachedEfforts {
 /// Adds `source` to the scores of a place, or only charges its effort if that is known.
 pub(super) fn add_source(scores: &mut Scores, graph: &Graph, source: u64) {
     match KNOWN.get() {
-        Some(known) => scores.recall_source(graph, &known.efforts[source as usize], &known.scores),
+        Some(known) => scores.reuse_source(graph, &known.efforts[source as usize], &known.scores),
         None => scores.add_source(graph, source),
     }
 }

@@ -123,7 +123,7 @@ impl Scores {
     }
 
     /// Charges the known effort of a source; the sums become this place's part of those of `all` sources.
-    pub(super) fn recall_source(&mut self, graph: &Graph, effort: &Effort, all: &Scores) {
+    pub(super) fn reuse_source(&mut self, graph: &Graph, effort: &Effort, all: &Scores) {
         self.charge(graph, effort);
         if self.shape.is_none() {
             let part = |sum: &u128| sum / isles::place_count() as u128;

@@ -48,9 +48,9 @@ fn json_of(words: &str, known: Option<&Path>) -> Value {
 /// The line of a run that is refused.
 fn refusal(words: &str, known: &Path) -> String {
     let ended = bc(words, Some(known));
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!((ended.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-    said.trim().to_owned()
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
+    stderr.trim().to_owned()
 }
 
 const ON_SIX: &str = "--graph karate --balance static --machine chip:scc --places 6 --protocol rcce-x10 --json /dev/null --summary -";
@@ -117,9 +117,9 @@ fn a_file_that_is_not_of_the_graph_is_refused_in_a_line() {
 #[test]
 fn on_the_host_nothing_is_known() {
     let folder = Folder::new("host");
-    let said = refusal("--graph karate --machine threads --places 2 --json -", &folder.file());
+    let stderr = refusal("--graph karate --machine threads --places 2 --json -", &folder.file());
     let expected = "error: --known-efforts is given, but the machine is threads; allowed: a modelled chip, because \
                     the file holds modelled times";
-    assert_eq!(said, expected);
+    assert_eq!(stderr, expected);
     assert!(!folder.file().exists());
 }

@@ -103,7 +103,7 @@ pub struct BadLine {
 pub fn is_named_list(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let fields: Vec<&str> = first.split_whitespace().collect();
-    let is_name = |field: &str| field.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let is_name = |field: &str| field.starts_with(|character: char| character.is_ascii_alphabetic());
     fields.len() == 3 && is_name(fields[0]) && is_name(fields[1]) && fields[2].parse::<f64>().is_ok()
 }
 

@@ -46,7 +46,7 @@ impl MemoryChoice {
     }
 }
 
-/// Method by which places learn that their copies of an object are stale.
+/// Notification method for stale copies of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerChoice {
@@ -74,7 +74,7 @@ impl ControllerChoice {
 pub struct ObjectChoices {
     /// Memory of a modelled chip that holds the objects.
     pub memory: MemoryChoice,
-    /// Method by which places learn that their copies are stale.
+    /// Notification method for stale copies.
     pub controller: ControllerChoice,
 }
 

@@ -43,7 +43,7 @@ const VERTEX_CYCLES: u64 = 40;
 const TURN_ON_CHIP: u64 = 8;
 const TURN_ON_HOST: u64 = 4096;
 
-/// Steps by which memories are measured, after a first one, in which caches are filled.
+/// Measured steps of a memory comparison, after a first one that fills caches.
 const MEASURED_STEPS: u64 = 4;
 
 /// Number of neighbours that take as long on a host as the start and the end of a vertex, measured on cond-mat-2005.
@@ -106,7 +106,7 @@ pub struct Modularity {
     #[arg(long, value_name = "WHICH")]
     search: Option<SearchChoice>,
 
-    /// Method by which places learn that their caches are stale
+    /// Notification method for stale caches
     #[arg(long, value_name = "HOW", default_value = "broadcast")]
     controller: ControllerChoice,
 
@@ -460,7 +460,7 @@ impl Application for Modularity {
     fn open(&self, _places: u32) -> Result<ModularityInput, Failure> {
         if self.method == Method::Multilevel {
             let unused = [("--steps", self.steps.is_some()), ("--search", self.search.is_some())];
-            if let Some((flag, _)) = unused.iter().find(|(_, is_said)| *is_said) {
+            if let Some((flag, _)) = unused.iter().find(|(_, is_given)| *is_given) {
                 return Err(Failure::Usage(format!("{flag} is only for `--method greedy`; leave it out")));
             }
         }

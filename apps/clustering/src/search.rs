@@ -46,7 +46,7 @@ pub struct Searcher {
     weights: Vec<f64>,
 }
 
-/// Counts of what searches did, by which a modelled chip charges them.
+/// Counts of the operations of searches; a modelled chip charges their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchEffort {
     /// The neighbours that were read.

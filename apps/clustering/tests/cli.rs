@@ -189,7 +189,7 @@ fn bad_input_is_one_line_and_code_2() {
     scene.leave("named.el", "ARG BRA 3\nARG CHL x\n");
     scene.leave("numbers.el", "0 1\n0 x\n");
     scene.leave("empty.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 0\n");
-    for (line, said) in [
+    for (line, expected) in [
         ("--graph nosuch", "`nosuch`: no such file, and no graph of that name; names are power, karate,"),
         (
             "--graph named.el",
@@ -206,6 +206,6 @@ fn bad_input_is_one_line_and_code_2() {
     ] {
         let ended = scene.run(&words(line));
         assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
-        assert!(ended.stderr.contains(said), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(expected), "{line}: {ended:?}");
     }
 }

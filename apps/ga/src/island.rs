@@ -19,7 +19,7 @@ pub struct Best {
 }
 
 impl Best {
-    /// Returns the key by which the best are ordered: fitness, then the earlier generation, then the lower island.
+    /// Returns the sort key of the best: fitness, then the earlier generation, then the lower island.
     fn order(&self) -> (u32, u32, u32) {
         (self.individual.fitness, self.generation, self.island)
     }

@@ -147,8 +147,8 @@ fn the_death_of_a_place_ends_the_run_with_an_error_that_names_it() {
     // Only a place can say what its number is called.
     let victim = Rc::new(Cell::new(None));
     let victim_cell = Rc::clone(&victim);
-    let say = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };
-    isles::simulate(3, Plan::calm(0), say).0.expect("it only says it");
+    let set_victim = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };
+    isles::simulate(3, Plan::calm(0), set_victim).0.expect("it only says it");
     let place = victim.get().expect("the last of three places");
     let mut died = 0;
     for seed in 0..40 {

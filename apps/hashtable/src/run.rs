@@ -26,10 +26,10 @@ fn model_parser() -> impl TypedValueParser<Value = Consistency> {
     ];
     let values = Consistency::NAMES.into_iter().zip(about);
     PossibleValuesParser::new(values.map(|((name, _), about)| PossibleValue::new(name).help(about))).map(
-        |said| {
+        |value| {
             Consistency::NAMES
                 .into_iter()
-                .find(|(name, _)| *name == said)
+                .find(|(name, _)| *name == value)
                 .map_or(Consistency::Release, |(_, model)| model)
         },
     )

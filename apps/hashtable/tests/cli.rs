@@ -77,7 +77,7 @@ fn the_report_counts_what_the_array_counts_and_the_trace_has_its_spans() {
     command.args(words(line));
     let ended = scene::ended(command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let said = format!("{}{}", ended.stdout, ended.stderr);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
     let found: Value =
         serde_json::from_str(&std::fs::read_to_string(scene.path("found.json")).unwrap()).unwrap();
     for (counter, field) in [
@@ -86,9 +86,9 @@ fn the_report_counts_what_the_array_counts_and_the_trace_has_its_spans() {
         ("page_bytes", "bytes"),
         ("region_locks", "locks"),
     ] {
-        assert_eq!(reported(&said, counter), found["pages"][field].as_u64(), "{counter}: {said}");
+        assert_eq!(reported(&output, counter), found["pages"][field].as_u64(), "{counter}: {output}");
     }
-    assert_eq!(reported(&said, "region_locks"), Some(400));
+    assert_eq!(reported(&output, "region_locks"), Some(400));
     let trace = std::fs::read(scene.path("t.trace")).unwrap();
     for name in ["pages ←", "lock"] {
         assert!(trace.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");

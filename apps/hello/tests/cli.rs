@@ -20,10 +20,10 @@ fn document(words: &[&str]) -> Value {
 #[track_caller]
 fn refused(words: &[&str]) -> String {
     let output = hello(words);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.lines().count() == 1 && output.stdout.is_empty(), "{said}");
-    said
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.lines().count() == 1 && output.stdout.is_empty(), "{stderr}");
+    stderr
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn greetings_are_in_the_order_of_places() {
 
 #[test]
 fn what_is_wrong_is_refused_in_one_line() {
-    let said = refused(&["--machine", "guest"]);
-    assert!(said.starts_with("error: --machine is \"guest\"; allowed: threads, processes, "), "{said}");
+    let stderr = refused(&["--machine", "guest"]);
+    assert!(stderr.starts_with("error: --machine is \"guest\"; allowed: threads, processes, "), "{stderr}");
     assert!(refused(&["--places", "0"]).starts_with("error: --places is \"0\"; allowed: "));
 }
 
@@ -55,12 +55,12 @@ fn what_is_wrong_is_refused_in_one_line() {
 #[test]
 fn guests_are_refused_without_the_feature() {
     let output = hello(&["--machine", "guests", "--places", "2"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
     let end = "build it with: cargo build --release -p isles-hello --features guests\n";
     assert!(
-        said.contains("machine guests: isles-hello was built without guests; ") && said.ends_with(end),
-        "{said}"
+        stderr.contains("machine guests: isles-hello was built without guests; ") && stderr.ends_with(end),
+        "{stderr}"
     );
 }
 
@@ -68,15 +68,15 @@ fn guests_are_refused_without_the_feature() {
 #[test]
 fn each_guest_greets_or_one_line_says_why_there_is_none() {
     let output = hello(&["--machine", "guests", "--places", "4", "--json", "-"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(2) {
         assert!(
-            said.contains("machine guests: ") && said.contains("KVM") || said.contains("/dev/kvm"),
-            "{said}"
+            stderr.contains("machine guests: ") && stderr.contains("KVM") || stderr.contains("/dev/kvm"),
+            "{stderr}"
         );
-        println!("skipped: each_guest_greets_or_one_line_says_why_there_is_none: {said}");
+        println!("skipped: each_guest_greets_or_one_line_says_why_there_is_none: {stderr}");
         return;
     }
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&found["complete"], &found["run"]["machine"]), (&true.into(), &"guests".into()), "{said}");
+    assert_eq!((&found["complete"], &found["run"]["machine"]), (&true.into(), &"guests".into()), "{stderr}");
 }

@@ -88,7 +88,7 @@ pub enum InputError {
         /// The file or the name.
         source: String,
         /// Too many things of a kind.
-        what: &'static str,
+        items: &'static str,
         /// Number found.
         found: usize,
         /// Number accepted.
@@ -137,8 +137,8 @@ impl fmt::Display for InputError {
                  allowed: at least {:.0e}",
                 super::scf::OVERLAP_EIGENVALUE_MIN
             ),
-            InputError::TooLarge { source, what, found, limit } => {
-                write!(f, "{source}: {found} {what}; allowed: at most {limit}")
+            InputError::TooLarge { source, items, found, limit } => {
+                write!(f, "{source}: {found} {items}; allowed: at most {limit}")
             }
         }
     }

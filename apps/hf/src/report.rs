@@ -44,12 +44,12 @@ pub struct HfFound {
 
 impl HfFound {
     /// Returns a message if the energy of `what` did not converge, or not to a stable solution although one is wanted.
-    pub(super) fn unconverged(&self, what: &str) -> Option<String> {
+    pub(super) fn unconverged(&self, method: &str) -> Option<String> {
         if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {
             let unstable = self.stability.filter(|known| known.is_stable != Some(true));
             return unstable.filter(|_| self.is_stable_wanted).map(|known| {
                 let energy = self.energy;
-                format!("the energy of {what} converged to {energy:.9}, but it {}", stability_text(&known))
+                format!("the energy of {method} converged to {energy:.9}, but it {}", stability_text(&known))
             });
         }
         let first = self.iterations.len().saturating_sub(ORBITALS_SHOWN);
@@ -60,7 +60,7 @@ impl HfFound {
         let number = count(self.iterations.len() as u64, "iteration", "iterations");
         let limit = self.convergence;
         Some(format!(
-            "the energy of {what} did not converge to {limit:.0e} hartree in {number}: {}",
+            "the energy of {method} did not converge to {limit:.0e} hartree in {number}: {}",
             last.join(", ")
         ))
     }

@@ -77,8 +77,8 @@ fn a_place_that_dies_ends_each_kernel_with_an_error_that_names_it() {
     // Only a place can say what its number is called.
     let victim = Rc::new(Cell::new(None));
     let victim_cell = Rc::clone(&victim);
-    let say = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };
-    isles::simulate(3, Plan::calm(0), say).0.expect("it only says it");
+    let set_victim = move || async move { victim_cell.set(Place::new(2).map(Place::id)) };
+    isles::simulate(3, Plan::calm(0), set_victim).0.expect("it only says it");
     let place = victim.get().expect("the last of three places");
     for kernel in KernelName::ALL {
         let mut died = 0;
@@ -244,8 +244,8 @@ const PATH: &str = "010\n101\n010\n";
 
 /// Checks that each of these texts is refused with its line.
 fn all_refused<const N: usize>(cases: [(KernelName, String, &str); N]) {
-    for (kernel, text, says) in cases {
-        assert_eq!(refused(kernel, &text), format!("net: {says}"), "{kernel}, {text:?}");
+    for (kernel, text, expected) in cases {
+        assert_eq!(refused(kernel, &text), format!("net: {expected}"), "{kernel}, {text:?}");
     }
 }
 
@@ -338,7 +338,7 @@ fn a_malformed_part_is_refused_with_its_line_and_what_was_expected() {
 
 #[test]
 fn a_generated_network_is_refused_where_its_kernel_is_not_defined() {
-    for (kernel, value, says) in [
+    for (kernel, value, expected) in [
         (
             KernelName::LCR,
             "8,chain",
@@ -355,21 +355,21 @@ fn a_generated_network_is_refused_where_its_kernel_is_not_defined() {
             "--generate is \"8,ring\"; VC is not defined on that family; allowed: sparse-min, chain, star",
         ),
     ] {
-        assert_eq!(network(kernel, value, 1).unwrap_err(), says);
+        assert_eq!(network(kernel, value, 1).unwrap_err(), expected);
     }
     for value in ["", "0", "8193", "8,", "8,tree", "x", "-1", "8,ring,ring"] {
-        let says = format!(
+        let expected = format!(
             "--generate is {value:?}; allowed: N or N,FAMILY with N from 1 to 8192 and FAMILY of sparse-max, \
              sparse-min, ring, chain, star"
         );
-        assert_eq!(network(KernelName::BF, value, 1).unwrap_err(), says);
+        assert_eq!(network(KernelName::BF, value, 1).unwrap_err(), expected);
     }
     let recipe = Recipe { size: 4, family: None };
     for committee in [0, 5] {
         let source = InputSource::Generator("4".to_owned());
         let refused = generate::input(KernelName::KC, recipe, committee, 1, &source).unwrap_err().to_string();
-        let says = format!("--generate is \"4\"; K is {committee}; allowed: 1 to 4, the number of nodes");
-        assert_eq!(refused, says);
+        let expected = format!("--generate is \"4\"; K is {committee}; allowed: 1 to 4, the number of nodes");
+        assert_eq!(refused, expected);
     }
 }
 

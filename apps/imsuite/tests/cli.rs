@@ -145,7 +145,7 @@ fn what_cannot_be_run_is_refused_in_a_line() {
     std::fs::File::options().write(true).open(&sparse).and_then(|file| file.set_len(8 << 30)).unwrap();
     let endless = scene.run(&words("--kernel MIS --input /dev/zero"));
     assert!(endless.refusal().starts_with("error: /dev/zero: line 1: "), "{endless:?}");
-    for (line, says) in [
+    for (line, expected) in [
         (
             "--kernel LCR --generate 8,star",
             "--generate is \"8,star\"; LCR is not defined on that family; allowed: ring",
@@ -172,7 +172,7 @@ fn what_cannot_be_run_is_refused_in_a_line() {
         ),
     ] {
         let ended = scene.run(&words(line));
-        assert_eq!(ended.refusal(), format!("error: {says}"));
+        assert_eq!(ended.refusal(), format!("error: {expected}"));
     }
     for line in
         ["--kernel XY --generate 8", "--kernel BF", "--generate 8", "--kernel BF --generate 8 --input net"]

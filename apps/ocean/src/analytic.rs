@@ -5,7 +5,7 @@ use crate::setup::{AMPLITUDE, Case, SOLITON, Setup, Stepping};
 /// A comparison with a solution.
 pub struct Comparison {
     /// The quantity that is compared.
-    pub what: &'static str,
+    pub quantity: &'static str,
     /// The relative error.
     pub error: f64,
     /// The largest relative error that passes.
@@ -85,7 +85,7 @@ impl Surfaces<'_> {
             off += (found - exact).powi(2);
             all += exact.powi(2);
         }
-        vec![Comparison { what: "the Kelvin wave", error: (off / all).sqrt(), allowed: 0.05 }]
+        vec![Comparison { quantity: "the Kelvin wave", error: (off / all).sqrt(), allowed: 0.05 }]
     }
 
     /// Speed and height of the soliton, by the highest point of the surface north of the equator.
@@ -103,8 +103,16 @@ impl Surfaces<'_> {
         let wanted = from + speed * time;
         let off = (to - wanted + 1.5 * length).rem_euclid(length) - 0.5 * length;
         vec![
-            Comparison { what: "the way of the soliton", error: (off / (speed * time)).abs(), allowed: 0.1 },
-            Comparison { what: "the height of the soliton", error: (end / start - 1.0).abs(), allowed: 0.2 },
+            Comparison {
+                quantity: "the way of the soliton",
+                error: (off / (speed * time)).abs(),
+                allowed: 0.1,
+            },
+            Comparison {
+                quantity: "the height of the soliton",
+                error: (end / start - 1.0).abs(),
+                allowed: 0.2,
+            },
         ]
     }
 
@@ -130,6 +138,6 @@ impl Surfaces<'_> {
             off += (mean - exact).powi(2);
             all += exact.powi(2);
         }
-        vec![Comparison { what: "the front in balance", error: (off / all).sqrt(), allowed: 0.1 }]
+        vec![Comparison { quantity: "the front in balance", error: (off / all).sqrt(), allowed: 0.1 }]
     }
 }

@@ -51,7 +51,7 @@ pub fn place(
     variable: Option<&str>,
     region: GeoRegion,
 ) -> Result<(), Failure> {
-    let refused = |what: String| Failure::Usage(format!("{path}: {what}"));
+    let refused = |reason: String| Failure::Usage(format!("{path}: {reason}"));
     let bytes = input::bytes(path, FILE_BYTES_MAX).map_err(|fault| refused(fault.to_string()))?;
     let unusable = |fault: NetcdfFault| refused(fault.to_string());
     let mut file = NetcdfFile::parse(bytes).map_err(unusable)?;

@@ -106,7 +106,7 @@ fn definition(setup: &Setup, times: usize, depths: usize) -> Result<DataSet, net
     }
     set.add_var_attr_string("depth", "positive", "down")?;
     let flat = ["time", "y", "x"];
-    for (name, dimensions, units, what) in [
+    for (name, dimensions, units, long_name) in [
         ("h", &flat[1..], "m", "depth of the water at rest"),
         ("zeta", &flat[..], "m", "height of the surface"),
         ("temp", &flat[..], "degC", "tracer at the surface"),
@@ -115,7 +115,7 @@ fn definition(setup: &Setup, times: usize, depths: usize) -> Result<DataSet, net
     ] {
         set.add_var_f32(name, dimensions)?;
         set.add_var_attr_string(name, "units", units)?;
-        set.add_var_attr_string(name, "long_name", what)?;
+        set.add_var_attr_string(name, "long_name", long_name)?;
         set.add_var_attr_f32(name, "_FillValue", vec![NC_FILL_F32])?;
     }
     Ok(set)

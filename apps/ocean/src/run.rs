@@ -170,7 +170,7 @@ impl Ocean {
         let mut setup = self.case.setup();
         let own = setup.grid;
         let grid = &mut setup.grid;
-        let resized = |said: Option<u32>, own: usize| said.map_or(own, |said| said as usize);
+        let resized = |given: Option<u32>, own: usize| given.map_or(own, |given| given as usize);
         (grid.rows, grid.columns) = (resized(self.rows, own.rows), resized(self.columns, own.columns));
         grid.levels = resized(self.levels, own.levels);
         // The domain stays, cells become larger or smaller; the thin front keeps its.
@@ -184,10 +184,10 @@ impl Ocean {
         stepping.steps = self.steps.unwrap_or(stepping.steps);
         stepping.substeps = self.substeps.unwrap_or(stepping.substeps);
         stepping.step = self.step.unwrap_or(stepping.step);
-        if let (Some(path), Some(said)) = (&self.bathymetry, &self.region) {
-            let region = GeoRegion::read(said);
+        if let (Some(path), Some(given)) = (&self.bathymetry, &self.region) {
+            let region = GeoRegion::read(given);
             let region = region
-                .ok_or_else(|| refused("--region", said, "W,E,S,N in degrees, S and N from -89 to 89"))?;
+                .ok_or_else(|| refused("--region", given, "W,E,S,N in degrees, S and N from -89 to 89"))?;
             bathymetry::place(&mut setup, path, self.variable.as_deref(), region)?;
         }
         let (longest, by) = setup.longest_step();
@@ -227,9 +227,9 @@ impl Ocean {
     }
 
     fn tiling(&self, places: u32, setup: &Setup) -> Result<Option<Tiling>, Failure> {
-        let Some(said) = &self.tiles else { return Ok(None) };
+        let Some(given) = &self.tiles else { return Ok(None) };
         let allowed = format!("RxC with R times C {places}, and a row and a column for each tile");
-        let parsed = said
+        let parsed = given
             .split_once('x')
             .and_then(|(rows, columns)| Some((rows.parse().ok()?, columns.parse().ok()?)));
         let fits = |(rows, columns): &(usize, usize)| {
@@ -237,7 +237,7 @@ impl Ocean {
                 && *rows <= setup.grid.rows
                 && *columns <= setup.grid.columns
         };
-        let (rows, columns) = parsed.filter(fits).ok_or_else(|| refused("--tiles", said, allowed))?;
+        let (rows, columns) = parsed.filter(fits).ok_or_else(|| refused("--tiles", given, allowed))?;
         Ok(Some(Tiling { rows, columns }))
     }
 }
@@ -329,7 +329,7 @@ impl RunResult for Ocean {
             .collect();
         for comparison in (Surfaces { setup, at: &at }).compare() {
             holds &= comparison.error <= comparison.allowed;
-            text += &format!(", {} is off by {:.2} %", comparison.what, 100.0 * comparison.error);
+            text += &format!(", {} is off by {:.2} %", comparison.quantity, 100.0 * comparison.error);
         }
         if is_thorough {
             holds &= one_tile(&found.input)? == found.hash;

@@ -100,7 +100,7 @@ fn expand(mission: &Mission, table: &Table, minutes: u32) -> Option<u32> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (Some(what), Some(repetitions)) = (arguments.next(), arguments.next()) else {
+    let (Some(mode), Some(repetitions)) = (arguments.next(), arguments.next()) else {
         return Err("expanded planner|petgraph|edges REPETITIONS".into());
     };
     let matches = Line::command().try_get_matches_from(WORDS)?;
@@ -112,7 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let known = table.get(&(from, to)).and_then(|arrivals| arrivals.get(departure as usize / 60));
         known.copied().unwrap_or(NEVER)
     };
-    if what == "edges" {
+    if mode == "edges" {
         println!("{} {} {}", mission.start.0, mission.goal.0, mission.sea.waypoints());
         for ((from, to), arrivals) in &table {
             for (minute, arrival) in arrivals.iter().enumerate().filter(|(_, arrival)| **arrival != NEVER) {
@@ -124,7 +124,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut least = f64::INFINITY;
     for _ in 0..repetitions.parse::<u32>()? {
         let began = Instant::now();
-        let found = match what.as_str() {
+        let found = match mode.as_str() {
             "planner" => plan(&mission, looked_up),
             "petgraph" => expand(&mission, &table, minutes),
             other => return Err(format!("{other}: planner, petgraph or edges").into()),

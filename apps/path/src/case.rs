@@ -128,8 +128,8 @@ impl PlanArguments {
             let given = format!("{} and --rows {}", sea.columns, sea.rows);
             return Err(refused("--columns", given, &format!("together {WAYPOINTS_MAX} waypoints")));
         }
-        for said in &self.obstacle {
-            sea.obstacles.push(obstacle(said)?);
+        for value in &self.obstacle {
+            sea.obstacles.push(obstacle(value)?);
         }
         let middle = sea.rows / 2 * sea.columns;
         let (west, east) = (middle + sea.columns / 12, middle + sea.columns - 1 - sea.columns / 12);
@@ -216,26 +216,32 @@ impl PlanArguments {
     }
 
     /// The waypoint that a flag says, which must be in water.
-    fn end(&self, flag: &str, said: Option<&str>, default: Waypoint, sea: &Sea) -> Result<Waypoint, Failure> {
-        let (waypoint, shown) = match said {
+    fn end(
+        &self,
+        flag: &str,
+        value: Option<&str>,
+        default: Waypoint,
+        sea: &Sea,
+    ) -> Result<Waypoint, Failure> {
+        let (waypoint, shown) = match value {
             None => {
                 let Position { east, north } = sea.position(default);
                 (default, format!("{},{}", east / KILOMETRE, north / KILOMETRE))
             }
-            Some(said) => {
+            Some(value) => {
                 let allowed = format!(
                     "X,Y in kilometres from 0,0 to {},{}",
                     f64::from(sea.columns - 1) * self.spacing,
                     f64::from(sea.rows - 1) * self.spacing
                 );
-                let position = match numbers(said).as_deref() {
+                let position = match numbers(value).as_deref() {
                     Some([east, north]) => {
                         Some(Position { east: east * KILOMETRE, north: north * KILOMETRE })
                     }
                     _ => None,
                 };
                 let found = position.and_then(|position| sea.nearest(position));
-                (found.ok_or_else(|| refused(flag, said, &allowed))?, said.to_owned())
+                (found.ok_or_else(|| refused(flag, value, &allowed))?, value.to_owned())
             }
         };
         if sea.is_closed(sea.position(waypoint)) {
@@ -272,15 +278,15 @@ fn ship(width: f64, height: f64) -> Obstacle {
 }
 
 /// The obstacle that `said` describes.
-fn obstacle(said: &str) -> Result<Obstacle, Failure> {
+fn obstacle(value: &str) -> Result<Obstacle, Failure> {
     let allowed = "X,Y,R in kilometres, with R above 0, and if it moves also U,V in m/s";
-    let (middle, radius, velocity) = match numbers(said).as_deref() {
+    let (middle, radius, velocity) = match numbers(value).as_deref() {
         Some([east, north, radius]) => ([*east, *north], *radius, Velocity::default()),
         Some([east, north, radius, u, v]) => ([*east, *north], *radius, Velocity { east: *u, north: *v }),
-        _ => return Err(refused("--obstacle", said, allowed)),
+        _ => return Err(refused("--obstacle", value, allowed)),
     };
     if radius <= 0.0 {
-        return Err(refused("--obstacle", said, allowed));
+        return Err(refused("--obstacle", value, allowed));
     }
     let [east, north] = middle.map(|side| side * KILOMETRE);
     Ok(Obstacle { middle: Position { east, north }, radius: radius * KILOMETRE, velocity })

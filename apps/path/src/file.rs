@@ -37,7 +37,7 @@ impl fmt::Display for CurrentsFault {
         match self {
             CurrentsFault::Read(fault) => fault.fmt(f),
             CurrentsFault::Netcdf(fault) => fault.fmt(f),
-            CurrentsFault::Mismatch(what) => f.write_str(what),
+            CurrentsFault::Mismatch(reason) => f.write_str(reason),
             CurrentsFault::Dimensions { name, found } => {
                 write!(f, "variable {name:?} has {found} dimensions; allowed: time, depth, north and east")
             }

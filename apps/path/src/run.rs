@@ -156,9 +156,9 @@ impl Application for PathPlanner {
 
     fn heading(&self, input: &PathInput) -> String {
         let PathInput { mission, columns, rows, spacing, profiles, noop, .. } = input;
-        let what = if *noop { "no search on" } else { "the fastest route over" };
+        let title = if *noop { "no search on" } else { "the fastest route over" };
         let profiles = count(u64::from(*profiles), "dive profile", "dive profiles");
-        format!("{mission}: {what} {columns} × {rows} waypoints {spacing} km apart, {profiles} an edge")
+        format!("{mission}: {title} {columns} × {rows} waypoints {spacing} km apart, {profiles} an edge")
     }
 
     async fn compute(input: PathInput, distributor: WorkDistributor) -> isles::Result<(PathFound, WorkDone)> {

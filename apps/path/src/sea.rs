@@ -79,7 +79,7 @@ pub struct Sea {
 }
 
 /// Metres along an edge between two looks for land.
-const LOOK: f64 = 100.0;
+const SAMPLE_SPACING: f64 = 100.0;
 
 /// Metres of a degree of latitude, on a sphere of 6,371 km.
 const DEGREE: f64 = 111_194.93;
@@ -120,8 +120,8 @@ impl Sea {
 
     /// Returns `true` if a position is over land, or in an obstacle that does not move.
     pub fn is_closed(&self, position: Position) -> bool {
-        let lying = self.obstacles.iter().filter(|obstacle| !obstacle.moves());
-        let is_covered = self.islands.iter().chain(lying).any(|disc| disc.covers(position, 0.0, 0.0));
+        let resting = self.obstacles.iter().filter(|obstacle| !obstacle.moves());
+        let is_covered = self.islands.iter().chain(resting).any(|disc| disc.covers(position, 0.0, 0.0));
         let is_sampled_land = match &self.current {
             Current::Sampled(samples) => samples.is_land(position.east, position.north),
             _ => false,
@@ -152,9 +152,9 @@ impl Sea {
     /// Returns `true` if an edge touches neither land nor an obstacle that does not move.
     fn is_open(&self, from: Waypoint, to: Waypoint) -> bool {
         let (from, to) = (self.position(from), self.position(to));
-        let looks = (from.distance(to) / LOOK).ceil().max(1.0) as u32;
-        (0..=looks).all(|look| {
-            let part = f64::from(look) / f64::from(looks);
+        let samples = (from.distance(to) / SAMPLE_SPACING).ceil().max(1.0) as u32;
+        (0..=samples).all(|sample| {
+            let part = f64::from(sample) / f64::from(samples);
             let between = |one: f64, other: f64| one + part * (other - one);
             !self.is_closed(Position {
                 east: between(from.east, to.east),

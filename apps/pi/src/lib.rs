@@ -148,14 +148,14 @@ impl RunResult for Pi {
     }
 
     fn speed(&self, _: &Estimate, seconds: f64) -> String {
-        let what = if self.method == Method::Points { "points" } else { "terms" };
-        format!("{:.1} million {what} a second", self.points as f64 / seconds / 1e6)
+        let unit = if self.method == Method::Points { "points" } else { "terms" };
+        format!("{:.1} million {unit} a second", self.points as f64 / seconds / 1e6)
     }
 
     fn verify(&self, found: &Estimate, _: bool) -> Result<Option<Verification>, Failure> {
         let Estimate { error, expected_error, .. } = found;
-        let what = if self.method == Method::Points { "one standard deviation" } else { "to be expected" };
-        let text = format!("{error:.1e} from π; {expected_error:.1e} is {what}");
+        let meaning = if self.method == Method::Points { "one standard deviation" } else { "to be expected" };
+        let text = format!("{error:.1e} from π; {expected_error:.1e} is {meaning}");
         Ok(Some(Verification { holds: *error <= DEVIATIONS_MAX * expected_error, text }))
     }
 

@@ -45,7 +45,7 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// The costs, by which the first groups are made.
+    /// Returns the costs, from which the first groups are formed.
     pub fn costs(&self) -> StageCosts {
         StageCosts::new(self.cycles.clone())
     }

@@ -7,7 +7,7 @@
 use crate::image::{Image, Pair};
 use serde::{Deserialize, Serialize};
 
-/// Pixels by which everything lies further left in the images of the second pair.
+/// Shift to the left of the images of the second pair, in pixels.
 pub const PAIR_SHIFT: usize = 8;
 
 /// The disparity of the synthetic background.

@@ -59,8 +59,8 @@ enum ArrayMemory {
 
 /// Returns the parser of `--model`.
 fn model_parser() -> impl TypedValueParser<Value = Consistency> {
-    PossibleValuesParser::new(Consistency::NAMES.map(|(name, _)| name)).map(|said| {
-        let model = Consistency::NAMES.into_iter().find(|(name, _)| *name == said);
+    PossibleValuesParser::new(Consistency::NAMES.map(|(name, _)| name)).map(|value| {
+        let model = Consistency::NAMES.into_iter().find(|(name, _)| *name == value);
         model.map_or(Consistency::Release, |(_, model)| model)
     })
 }
@@ -234,7 +234,8 @@ impl Application for Prk {
     }
 
     fn open(&self, places: u32) -> Result<Sizes, Failure> {
-        let foreign = self.own().into_iter().find(|(_, is_said, of)| *is_said && !of.contains(&self.kernel));
+        let foreign =
+            self.own().into_iter().find(|(_, is_given, of)| *is_given && !of.contains(&self.kernel));
         if let Some((flag, _, of)) = foreign {
             let of: Vec<String> = of.iter().map(|kernel| Prk::name(*kernel)).collect();
             let (own, others) = (Prk::name(self.kernel), of.join(", "));
@@ -246,7 +247,7 @@ impl Application for Prk {
                 "--model is not for --memory parts; allowed only with --memory svm".into(),
             ));
         }
-        let size = |said: Option<u64>, otherwise: u64| said.unwrap_or(otherwise) as usize;
+        let size = |value: Option<u64>, otherwise: u64| value.unwrap_or(otherwise) as usize;
         let sizes = Sizes {
             kernel: self.kernel,
             iterations: self.iterations.unwrap_or(ITERATIONS),

@@ -113,18 +113,18 @@ fn the_stencil_over_shared_pages_has_the_bits_of_the_one_over_parts() {
 
 #[test]
 fn the_lines_are_those_of_the_kernels() {
-    let said = run("--kernel nstream --length 100000 --places 1 --json /dev/null --csv /dev/null").stdout;
-    let mut lines = said.lines().skip_while(|line| *line != "Solution validates").skip(1);
+    let stdout = run("--kernel nstream --length 100000 --places 1 --json /dev/null --csv /dev/null").stdout;
+    let mut lines = stdout.lines().skip_while(|line| *line != "Solution validates").skip(1);
     let rate: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
-    let ["Rate", "(MB/s):", rate, "Avg", "time", "(s):", time] = rate[..] else { panic!("{said}") };
+    let ["Rate", "(MB/s):", rate, "Avg", "time", "(s):", time] = rate[..] else { panic!("{stdout}") };
     let moved = rate.parse::<f64>().unwrap() * time.parse::<f64>().unwrap() * 1e6;
     // Four vectors of 100,000 doubles, as far as six digits say.
-    assert!((moved / 3_200_000.0 - 1.0).abs() < 0.1, "{said}");
+    assert!((moved / 3_200_000.0 - 1.0).abs() < 0.1, "{stdout}");
 }
 
 #[test]
 fn what_cannot_be_is_refused_in_a_line() {
-    for (line, says) in [
+    for (line, expected) in [
         ("--kernel heat", "--kernel is \"heat\"; allowed: stencil, transpose, p2p, nstream, random"),
         (
             "--kernel nstream --order 3",
@@ -158,7 +158,7 @@ fn what_cannot_be_is_refused_in_a_line() {
     ] {
         let ended = run(line);
         assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
-        assert!(ended.stderr.contains(says), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{line}: {}", ended.stderr);
     }
 }
 

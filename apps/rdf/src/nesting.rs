@@ -24,11 +24,11 @@ pub struct TooDeep {
 
 impl fmt::Display for TooDeep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (most, what) = match self.is_nested {
+        let (most, items) = match self.is_nested {
             true => (NESTED_MAX, "nested brackets"),
             false => (DEPTH_MAX, "brackets and operators in a group"),
         };
-        write!(f, "line {}, column {}: more than {most} {what}", self.line, self.column)
+        write!(f, "line {}, column {}: more than {most} {items}", self.line, self.column)
     }
 }
 
@@ -60,7 +60,7 @@ pub fn check(text: &str) -> Result<(), TooDeep> {
         if is_nested || (is_deeper && scan.group().depth > DEPTH_MAX) {
             let before = &text[..start];
             let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-            let column = before.chars().rev().take_while(|letter| *letter != '\n').count() + 1;
+            let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
             return Err(TooDeep { line, column, is_nested });
         }
     }

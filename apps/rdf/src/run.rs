@@ -216,7 +216,7 @@ impl Application for Rdf {
         let files = data.chain(self.query.iter().map(|file| (file, "a query")));
         files
             .filter(|(file, _)| Path::new(file).is_file())
-            .map(|(file, what)| Claim::read(file, what))
+            .map(|(file, role)| Claim::read(file, role))
             .collect()
     }
 
@@ -322,8 +322,8 @@ impl RunResult for Rdf {
             let width = queries.iter().map(|query| query.name.len()).max().unwrap_or(0).max(5);
             let _ = write!(text, "\n\n{:<width$}       rows  milliseconds  digest", "query");
             for QueryFound { name, rows, seconds, digest, fault, .. } in queries {
-                let what = fault.as_deref().unwrap_or(digest);
-                let _ = write!(text, "\n{name:<width$}  {rows:>9}  {:>12.3}  {what}", seconds * 1e3);
+                let outcome = fault.as_deref().unwrap_or(digest);
+                let _ = write!(text, "\n{name:<width$}  {rows:>9}  {:>12.3}  {outcome}", seconds * 1e3);
             }
         }
         if self.explain {

@@ -278,7 +278,7 @@ fn a_snapshot_that_is_not_whole_or_not_for_these_places_is_refused() {
     std::fs::write(scene.path("version.snap"), with(8)).unwrap();
     std::fs::write(scene.path("foreign.snap"), PEOPLE).unwrap();
     std::fs::write(scene.path("empty.snap"), "").unwrap();
-    for (data, said) in [
+    for (data, expected) in [
         ("cut.snap", "cut.snap: cut or grown: "),
         ("head.snap", "head.snap: its head is damaged"),
         ("part.snap", "part.snap: damaged: part 2 has another checksum"),
@@ -291,7 +291,7 @@ fn a_snapshot_that_is_not_whole_or_not_for_these_places_is_refused() {
         let places = if data.contains("--places") { "--repeat 1" } else { "--places 2" };
         let ended = scene.run(&words(&format!("--data {data} {places} --machine threads -e ASK{{?s?p?o}}")));
         assert_eq!(ended.code, Some(2), "{data}: {ended:?}");
-        assert!(ended.stderr.contains(said), "{data}: {ended:?}");
+        assert!(ended.stderr.contains(expected), "{data}: {ended:?}");
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{data}: {ended:?}");
     }
 }
@@ -309,7 +309,7 @@ fn bad_input_is_one_line_and_code_2() {
     scene.leave("wrong.rq", "SELECT * {\n  ?s ?p\n}");
     scene.leave("deep.rq", &format!("ASK {}{}", "{".repeat(20_000), "}".repeat(20_000)));
     scene.leave("wide.rq", &format!("ASK {{ {} }}", vec!["{ ?s ?p ?o }"; 3_000].join(" UNION ")));
-    for (line, said) in [
+    for (line, expected) in [
         ("--data nosuch.ttl", "--data: `nosuch.ttl`: no such file; allowed: a file, lubm:N"),
         ("--data unknown.dat", "--data: unknown.dat: unknown extension; allowed: ttl, nt"),
         ("--data lubm:0", "--data is \"lubm:0\"; allowed: lubm:N, N from 1 to 10000"),
@@ -343,7 +343,7 @@ fn bad_input_is_one_line_and_code_2() {
             all.extend(["--places", places, "--machine", "threads"]);
             let ended = scene.run(&all);
             assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
-            assert!(ended.stderr.contains(said), "{line}: {ended:?}");
+            assert!(ended.stderr.contains(expected), "{line}: {ended:?}");
             let last = ended.stderr.trim_end().lines().count();
             assert_eq!(last, 1, "{line}: {ended:?}");
         }

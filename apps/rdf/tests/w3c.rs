@@ -250,11 +250,11 @@ fn expected(test: &Evaluation) -> Option<Outcome> {
 fn csv_rows(bytes: &[u8]) -> Vec<BTreeMap<String, String>> {
     let cells = |line: &str| {
         let (mut cells, mut is_quoted) = (vec![String::new()], false);
-        for letter in line.chars() {
-            match letter {
+        for character in line.chars() {
+            match character {
                 '"' => is_quoted = !is_quoted,
                 ',' if !is_quoted => cells.push(String::new()),
-                letter => cells.last_mut().unwrap().push(letter),
+                character => cells.last_mut().unwrap().push(character),
             }
         }
         cells.iter().map(|cell| if cell.starts_with("_:") { "_:".to_owned() } else { cell.clone() }).collect()
@@ -328,8 +328,12 @@ fn run(test: &Evaluation, places: &str, scratch: &Path) -> Result<(), Miss> {
     ]);
     let ended = command.output().unwrap();
     if !ended.status.success() {
-        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-        return Err(if ended.status.code() == Some(2) { Miss::Refused(said) } else { Miss::Program(said) });
+        let stderr = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+        return Err(if ended.status.code() == Some(2) {
+            Miss::Refused(stderr)
+        } else {
+            Miss::Program(stderr)
+        });
     }
     let bytes = fs::read(&out).unwrap();
     let Some(expected) = expected else {

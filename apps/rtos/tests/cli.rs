@@ -159,13 +159,13 @@ fn a_wrong_map_is_refused_in_a_line_before_anything_runs() {
         (CONTROL, "--map nowhere.toml", "--map is \"nowhere.toml\"; allowed: a file that can be read"),
         (PORT, "--bytes 0", "0 is not in 1..=1048576"),
     ];
-    for (program, line, says) in refusals {
+    for (program, line, expected) in refusals {
         let scene = Scene::new("rtos");
         let mut command = scene.program(program);
         command.args(words(line));
         let ended = ended(command);
         assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
-        assert!(ended.stderr.contains(says), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{line}: {}", ended.stderr);
     }
 }
 

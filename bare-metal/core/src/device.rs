@@ -124,10 +124,10 @@ fn move_messages(slots: &mut [Slot; DEVICES_MAX]) {
 }
 
 /// The interrupt of a message, or with 1 that of the timer, which stands in for a doorbell that was not rung.
-fn on_interrupt(is_tick: usize) -> usize {
+fn on_interrupt(is_timer: usize) -> usize {
     SLOTS.with(|slots| {
         move_messages(slots);
-        if is_tick == 1 && TICKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(TICKS_TO_CHECK) {
+        if is_timer == 1 && TICKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(TICKS_TO_CHECK) {
             slots.iter_mut().filter_map(|slot| slot.waiting.take()).for_each(thread::signal);
         }
     });

@@ -15,14 +15,14 @@ pub const DOUBLE_FAULT: usize = 8;
 pub const PAGE_FAULT: usize = 14;
 /// Vector of the timer.
 pub const TIMER: u64 = 32;
-/// Vector of the doorbell that tells of raised pins.
+/// Vector of the doorbell for raised pins.
 pub const PINS: u64 = 33;
-/// Vector of the doorbell that tells of messages.
+/// Vector of the doorbell for messages.
 pub const MESSAGES: u64 = 34;
 const SPURIOUS: u32 = 47;
-/// Vector by which user mode makes a system call.
+/// Vector of system calls from user mode.
 pub const SYSTEM_CALL: usize = 48;
-/// Vector by which a thread gives up the processor.
+/// Vector with which a thread yields the processor.
 const SWITCH: u64 = 49;
 const VECTORS: usize = 50;
 

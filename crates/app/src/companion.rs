@@ -1,9 +1,8 @@
-//! Programs of Isles that are built apart from the command, because not everybody needs what they need.
+//! Programs of Isles that are built separately from the command, because of their dependencies.
 //!
-//! A program lies beside the one that asks for it or on `PATH`, or is built in the checkout when it is first asked for.
-//! A program that starts places must know the machines that this one knows, and the one that the run asks for: with
-//! MPI, or for guests, one without is built again.
-//! Invariant: who asks for a program needs none of its packages.
+//! A program is found beside the current one or on `PATH`, or is built in the checkout on first use. A program that
+//! starts places must support the machines of the current one, and the machine of the run: one without MPI or guests is
+//! rebuilt. Invariant: the caller of a program needs none of its packages.
 
 use crate::Failure;
 use crate::console;
@@ -21,7 +20,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The version of a program of this package, as it says it by `--version`, with the machines that a feature adds.
+/// The text of `--version` of a program of this package, with the machines that features add.
 pub const VERSION: &str = match (cfg!(feature = "mpi"), cfg!(feature = "guests")) {
     (false, false) => env!("CARGO_PKG_VERSION"),
     (true, false) => concat!(env!("CARGO_PKG_VERSION"), " with MPI"),
@@ -36,7 +35,7 @@ struct FeatureMachine {
     name: &'static str,
     /// True if this program has it.
     is_built: bool,
-    /// True if a program is built with it when a run names the machine. Ranks of MPI are started by a launcher.
+    /// `true` if a program is built with it when a run names the machine. (Ranks of MPI are started by a launcher.)
     is_on_demand: bool,
 }
 
@@ -54,18 +53,18 @@ const FEATURE_MACHINES: [FeatureMachine; 2] = [
 /// Least time of a build that is reported.
 const REPORT_AFTER: Duration = Duration::from_secs(1);
 
-/// A program and the package that it is built of.
+/// A program and its package.
 #[derive(Clone, Debug)]
 pub struct Companion {
     program: Cow<'static, str>,
     package: Cow<'static, str>,
     /// Folder of the sources of the package in the checkout.
     folder: Cow<'static, str>,
-    /// `true` if it starts places, and must know the machines that this program knows.
+    /// `true` if it starts places, and must support the machines of this program.
     starts_places: bool,
-    /// The features without which its package does not have it, as Cargo reads them.
+    /// The features that its package needs for it, in Cargo's syntax.
     features: &'static str,
-    /// The machine that the run asks for, if a feature adds it on demand.
+    /// The machine of the run, if a feature adds it on demand.
     machine: Option<&'static str>,
 }
 
@@ -82,7 +81,7 @@ pub const DASHBOARD: Companion =
 /// Published experiments, power models, calibration.
 pub const LAB: Companion = Companion::new("isles-lab", "isles-lab", "crates/lab", true);
 
-/// Jobs that people manage.
+/// Management of jobs.
 pub const JOBS: Companion = Companion::new("isles-jobs", "isles-jobs", "crates/jobs", true);
 
 /// C programs of RCCE, on hosts and modelled chips.
@@ -98,11 +97,11 @@ pub const GUEST: Companion =
 /// A run in a terminal.
 pub const TOP: Companion = Companion::new("isles-top", "isles-top", "crates/top", false);
 
-/// Programs of the applications: for each, its name without `isles-`, the folder of its package, and a description of
-/// what it computes; see `build.rs`.
+/// Programs of the applications: for each, its name without `isles-`, the folder of its package, and a description; see
+/// `build.rs`.
 const APPLICATIONS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/applications"));
 
-/// The applications of the suite by name, with what each computes.
+/// Returns the applications of the suite by name, with their descriptions.
 pub fn applications() -> impl Iterator<Item = (&'static str, &'static str)> {
     APPLICATIONS.iter().map(|(name, _, about)| (*name, *about))
 }
@@ -124,7 +123,7 @@ impl Companion {
         self
     }
 
-    /// The application of that name.
+    /// Returns the application of this name.
     pub fn application(name: &str) -> Companion {
         let folder = APPLICATIONS.iter().find(|row| row.0 == name).map_or(name, |row| row.1);
         let named = |name: &str| Cow::Owned(format!("isles-{name}"));
@@ -145,11 +144,11 @@ impl Companion {
         &self.package
     }
 
-    /// A command that runs the program: the file beside this program, that on `PATH`, or what Cargo builds of it in
-    /// the checkout in which this process is, or this program lies.
+    /// Returns a command that runs the program: the file beside this program, the one on `PATH`, or one that Cargo
+    /// builds in the checkout that contains the current directory or this program.
     ///
     /// # Errors
-    /// It is nowhere, and cannot be built; the line says how to get it.
+    /// It does not exist and cannot be built; the line names the remedy.
     pub fn command(&self) -> Result<Command, Failure> {
         let path = self.fitting().map_or_else(|| self.build(), Ok)?;
         let mut command = Command::new(path);
@@ -199,13 +198,13 @@ impl Companion {
         if self.needed().next().is_none() {
             return true;
         }
-        // Without what a launcher says: it would take itself for a rank.
+        // Without variables of a launcher, with which it would act as a rank.
         let mut command = Command::new(file);
         command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
         command.envs(env::vars_os().filter(|(name, _)| name == "PATH" || name == "LD_LIBRARY_PATH"));
-        let said = command.output().map(|output| output.stdout).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        self.needed().all(|machine| said.contains(&format!(" with {}", machine.name)))
+        let version = command.output().map(|output| output.stdout).unwrap_or_default();
+        let version = String::from_utf8_lossy(&version);
+        self.needed().all(|machine| version.contains(&format!(" with {}", machine.name)))
     }
 
     /// The program's files beside this program and on `PATH`.
@@ -216,7 +215,7 @@ impl Companion {
         std::iter::once(beside).chain(on_path).filter(|file| file.is_file())
     }
 
-    /// Builds the program in the checkout, and returns its file. A build that takes long is reported, with its time.
+    /// Builds the program in the checkout, and returns its file. A long build is reported, with its time.
     ///
     /// # Errors
     /// There is no checkout or no Cargo; or the build fails, and has reported the reason.
@@ -241,7 +240,7 @@ impl Companion {
                  which builds it, or install it from there: cargo install --path {folder}"
             ))
         })?;
-        // Of several ranks one builds, and the others find what it has built.
+        // Of several ranks one builds, and the others use its build.
         let lock = File::open(&manifest);
         let _locked = lock.as_ref().map(|lock| flock(lock, FlockOperation::LockExclusive));
         if let Some(file) = self.fitting() {
@@ -310,18 +309,18 @@ fn executable(messages: &[u8]) -> Option<PathBuf> {
     messages.find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
 }
 
-/// The manifest of the checkout of Isles that `inside` lies in.
+/// Returns the manifest of the checkout of Isles that contains `inside`.
 fn manifest_above(inside: &Path) -> Option<PathBuf> {
     let is_checkout = |folder: &&Path| folder.join("crates/isles/Cargo.toml").is_file();
     inside.ancestors().find(is_checkout).map(|folder| folder.join("Cargo.toml"))
 }
 
-/// The failure of a program that the system does not start.
+/// Returns the failure of a program that cannot be started.
 pub fn spawn_failure(command: &Command, cause: &std::io::Error) -> Failure {
     Failure::Usage(format!("cannot start {}: {cause}", command.get_program().display()))
 }
 
-/// Checks that this program is of the version that the program which started it is of, if that said its own.
+/// Checks that this program has the version of the program that started it, if known.
 ///
 /// # Errors
 /// It is not.

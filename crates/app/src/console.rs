@@ -1,10 +1,9 @@
-//! Output for people: results on standard output, notices on standard error, and progress of a run.
+//! Terminal output: results on standard output, notices on standard error, and progress of a run.
 //!
-//! Exists because `println!` panics where nobody can read. [`Progress`] is a bar on a terminal, one line at any width,
-//! because a terminal breaks a longer one and can then not take it away; elsewhere it is a plain line now and then.
-//! A [`PhaseLine`] names a phase of the run before it has a bar. Formats nothing, and knows no files. Invariants: a
-//! reader that has gone away changes nothing about the run and its files, and ends the command quietly; a bar is gone
-//! from the terminal when its [`Progress`] is dropped, the name of a phase when its [`PhaseLine`] is.
+//! It exists because `println!` panics on a closed pipe. [`Progress`] is a bar on a terminal, always one line, because
+//! a wrapped line cannot be erased; elsewhere it prints a plain line from time to time. A [`PhaseLine`] shows the name
+//! of a phase before it has a bar. Invariants: a closed pipe does not affect the run and its files, and ends the
+//! command quietly; dropping a [`Progress`] or a [`PhaseLine`] erases it from the terminal.
 
 use isles::StandardStream;
 use rustix::fd::AsFd;
@@ -15,7 +14,7 @@ use std::io;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Columns of a terminal that does not say how many it has.
+/// Default number of columns of a terminal.
 pub const COLUMNS: usize = 80;
 
 /// Writes `text` to standard output, to the last byte.
@@ -26,7 +25,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
     write_to_stdout(|out| write!(out, "{text}"))
 }
 
-/// Lets `content` write to standard output; errors as those of [`print()`].
+/// Calls `content` with standard output; fails like [`print()`].
 ///
 /// # Errors
 /// `content` returns an error.
@@ -34,13 +33,12 @@ pub fn write_to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     isles::write_to_standard(content)
 }
 
-/// Writes a line to standard error, where it can be.
+/// Writes a line to standard error; ignores errors.
 pub fn notice(line: impl Display) {
     isles::notice(line);
 }
 
-/// Writes a text whose first line is the head of what follows, to standard output, or, where `is_free` says that this
-/// carries a file, to standard error.
+/// Writes a heading to standard output if it `is_free`, or to standard error if standard output carries a file.
 ///
 /// # Errors
 /// As those of [`print()`].
@@ -48,9 +46,9 @@ pub fn print_report(is_free: bool, text: &str) -> io::Result<()> {
     isles::print_text(if is_free { StandardStream::Output } else { StandardStream::Error }, text)
 }
 
-/// Replaces the line of the terminal at standard error on which the cursor stands; it must fit.
+/// Replaces the current line of the terminal at standard error; the text must fit.
 pub fn redraw(line: &str) {
-    // Back to the first column, the line, and nothing of the old one behind it.
+    // Carriage return, the new line, then erase the rest of the old one.
     let mut out = io::stderr();
     let _ = write!(out, "\r{line}\x1b[K").and_then(|()| out.flush()); // there is nobody left to tell
 }
@@ -58,9 +56,9 @@ pub fn redraw(line: &str) {
 /// Returns the number of columns of `terminal`: from `COLUMNS`, else from the terminal itself; `None` if it is no
 /// terminal.
 pub fn columns(terminal: impl AsFd) -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let own = || tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(own).filter(|columns| *columns > 0)
+    columns.or_else(own).filter(|columns| *columns > 0)
 }
 
 /// Returns the value of the line `name` in `/proc/cpuinfo`, for the first processor.
@@ -76,11 +74,11 @@ const LINE_INTERVAL: Duration = Duration::from_secs(5);
 /// Least time between two drawings of the bar.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Cells of a bar, at least and at most; with less room there is none.
+/// Least and most cells of a bar; with less room there is none.
 const CELLS_MIN: usize = 8;
 const CELLS_MAX: usize = 40;
 
-/// Returns `true` if lines are redrawn on standard error: on a terminal that can do that.
+/// Returns `true` if standard error is a terminal that can redraw lines.
 fn is_drawn() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     io::stderr().is_terminal() && !is_dumb
@@ -108,7 +106,7 @@ impl PhaseLine {
         line
     }
 
-    /// Shows as many of `parts` as fit, such as the name and a step of the phase, on a terminal.
+    /// Shows the `parts` that fit, such as the name and a step of the phase, on a terminal.
     pub fn redraw(&self, parts: &[String]) {
         if self.drawn {
             redraw(&fitting(parts, terminal_width()));
@@ -122,13 +120,13 @@ impl Drop for PhaseLine {
     }
 }
 
-/// The progress of a run with a known number of steps, told to standard error.
+/// The progress of a run with a known number of steps, on standard error.
 pub struct Progress {
     /// The name of the phase that the steps belong to and that of its step, if there are any.
     phase: Vec<String>,
     unit: Cow<'static, str>,
     total: u64,
-    /// `true` if there will be more than these, so that nothing is foretold.
+    /// `true` if the total will grow, so that no remaining time is shown.
     grows: bool,
     /// Steps that were done before it began.
     before: u64,
@@ -154,24 +152,24 @@ impl Progress {
         (self.before, self.started) = (0, Instant::now());
     }
 
-    /// The same where `before` steps have been done already.
+    /// As `new`, with `before` steps already done.
     #[must_use]
     pub fn after(mut self, before: u64) -> Self {
         self.before = before;
         self
     }
 
-    /// There are `total` steps now; if that `grows`, nothing is foretold from it.
+    /// Sets the total; if it `grows`, no remaining time is shown.
     pub fn set_total(&mut self, total: u64, grows: bool) {
         (self.total, self.grows) = (total, grows || total == 0);
     }
 
-    /// Returns `true` if it is time to print again; cheap, so that a loop can ask at each turn.
+    /// Returns `true` if output is due; cheap enough for every iteration of a loop.
     pub fn is_due(&self) -> bool {
         self.last_output.elapsed() >= if self.drawn { DRAW_INTERVAL } else { LINE_INTERVAL }
     }
 
-    /// Tells that `done` steps are done.
+    /// Reports `done` as the number of done steps.
     pub fn report(&mut self, done: u64) {
         self.last_output = Instant::now();
         let new = done.saturating_sub(self.before);
@@ -231,8 +229,8 @@ fn labelled(names: &[String], parts: &[String]) -> Vec<String> {
     }
 }
 
-/// A line of a terminal of `width` columns: as many of the names of a phase and of the parts as fit. A bar stands
-/// before them if the steps done are part of a whole.
+/// Returns a line for a terminal of `width` columns: the names of a phase and the parts that fit, with a bar before
+/// them if the total is known.
 fn drawn(names: &[String], parts: &[String], steps: Option<(u64, u64)>, width: usize) -> String {
     let lines = (0..=names.len()).rev().map(|number| {
         let parts = labelled(&names[..number], parts);
@@ -250,7 +248,7 @@ fn fitting(parts: &[String], width: usize) -> String {
     texts.find(|text| text.len() < width).unwrap_or_default()
 }
 
-/// A bar and as many parts as fit into a line of a terminal of `width` columns, whose last column stays free.
+/// Returns a bar and the parts that fit into a line of a terminal of `width` columns, whose last column stays free.
 fn bar(parts: &[String], done: u64, total: u64, width: usize) -> String {
     let room = width.saturating_sub(1);
     let mut texts = (1..=parts.len()).rev().map(|number| parts[..number].join(", "));

@@ -1,4 +1,4 @@
-//! Why a command ends without a result, and with which exit code.
+//! Failures of a command, and their exit codes.
 
 use crate::console;
 use isles::{EXIT_CLOSED_PIPE, LaunchError, RunReport, WriteError};
@@ -11,11 +11,11 @@ pub enum Failure {
     Usage(String),
     /// The run failed: exit code 1.
     Run(isles::Error),
-    /// The result is not what it must be: exit code 1. What it was checked against.
+    /// The result is wrong: exit code 1. The text names the reference.
     WrongResult(String),
     /// A run in another process failed: exit code 1.
     Ended(String),
-    /// A result could not be written: exit code 1, or 141 if only nobody reads standard output any more.
+    /// A result could not be written: exit code 1, or 141 if the only fault is a closed standard output.
     Output(WriteError),
 }
 
@@ -25,8 +25,8 @@ impl Failure {
         Failure::Output(WriteError::standard(cause))
     }
 
-    /// Returns the first of `results` that failed, and says those after it. All are asked for, so what cannot be
-    /// written keeps nothing else from being written.
+    /// Returns the first failure of `results`, and prints the others. All are evaluated, so one failed write does not
+    /// prevent the others.
     ///
     /// # Errors
     /// That failure.
@@ -39,7 +39,7 @@ impl Failure {
         first.or(closed.into_iter().next()).map_or(Ok(()), Err)
     }
 
-    /// Returns `true` if the only fault is that nobody reads standard output any more, of which nothing is said.
+    /// Returns `true` if the only fault is a closed standard output, which is not reported.
     pub fn is_quiet(&self) -> bool {
         matches!(self, Failure::Output(unwritten) if unwritten.is_closed_output())
     }
@@ -68,10 +68,10 @@ impl fmt::Display for Failure {
 /// Result and report of a run, and the failures of files that could not be written.
 pub type EndedRun = ((isles::Result<()>, RunReport), Vec<Failure>);
 
-/// Returns what has ended, also if something of it could not be written.
+/// Returns the ended run, even if a file could not be written.
 ///
 /// # Errors
-/// The run could not be started, or was not that of its tape.
+/// The run could not be started, or diverged from its tape.
 pub fn ended(run: Result<(isles::Result<()>, RunReport), LaunchError>) -> Result<EndedRun, Failure> {
     match run {
         Ok(ended) => Ok((ended, Vec::new())),

@@ -1,13 +1,13 @@
 //! The flags of settings: the arguments of every run about its places.
 //!
-//! The flags are listed in the table of the façade, [`SETTINGS`]. Invariant: a setting that is not allowed is
-//! reported before anything starts.
+//! The flags are listed in the table of the façade, [`SETTINGS`]. Invariant: an invalid setting is reported before
+//! anything starts.
 
 use crate::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use isles::{Claim, Flag, FlagGroup, Launch, Machine, MachineClass, SETTINGS, SettingFlag, SettingRow};
 
-/// Values of the flags of settings that were given.
+/// Values of the given flags of settings.
 #[derive(Clone, Debug)]
 struct GivenSettings(Vec<(&'static SettingRow, String)>);
 
@@ -31,23 +31,23 @@ impl GivenSettings {
     /// Collects the flags of `groups` from `matches`.
     fn of_matches(matches: &ArgMatches, groups: &[FlagGroup]) -> GivenSettings {
         let rows = SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group)));
-        // A flag of all commands is none of an application that is asked for its arguments alone.
-        let said = |row: &'static SettingRow| {
+        // The flags of all commands are absent if only an application's own arguments are parsed.
+        let given = |row: &'static SettingRow| {
             let values: Vec<&str> =
                 matches.try_get_many::<String>(row.variable).ok()??.map(String::as_str).collect();
             Some((row, values.join(";")))
         };
-        GivenSettings(rows.filter_map(said).collect())
+        GivenSettings(rows.filter_map(given).collect())
     }
 
     fn get(&self, row: &SettingRow) -> Option<&str> {
-        let said = self.0.iter().find(|(other, _)| other.variable == row.variable);
-        said.map(|(_, value)| value.as_str())
+        let given = self.0.iter().find(|(other, _)| other.variable == row.variable);
+        given.map(|(_, value)| value.as_str())
     }
 
     fn flags(&self) -> Vec<Flag<'_>> {
-        let said = self.0.iter().filter_map(|(row, value)| Some((row, row.flag?, value)));
-        said.map(|(row, flag, value)| Flag { variable: row.variable, name: flag.name, value }).collect()
+        let given = self.0.iter().filter_map(|(row, value)| Some((row, row.flag?, value)));
+        given.map(|(row, flag, value)| Flag { variable: row.variable, name: flag.name, value }).collect()
     }
 }
 
@@ -61,7 +61,7 @@ fn heading(row: &SettingRow, flag: SettingFlag) -> Option<&'static str> {
     }
 }
 
-/// Implements what clap wants of flags that a struct of [`GivenSettings`] keeps, and how they are asked for.
+/// Implements clap's traits and accessors for a struct of [`GivenSettings`].
 macro_rules! arguments_of_settings {
     ($name:ident, $groups:expr) => {
         impl Args for $name {
@@ -86,7 +86,7 @@ macro_rules! arguments_of_settings {
         }
 
         impl $name {
-            /// The flags that were said.
+            /// The given flags.
             pub fn flags(&self) -> Vec<Flag<'_>> {
                 self.0.flags()
             }
@@ -127,21 +127,21 @@ pub struct ChipArguments(GivenSettings);
 arguments_of_settings!(ChipArguments, &[FlagGroup::Chip]);
 
 impl PlaceArguments {
-    /// The launch that the flags describe; the environment where there is no flag, then the default, which is the
-    /// machine `processes`. The program reads `reads`.
+    /// Returns the launch that the flags describe; without a flag the environment counts, then the default, which is
+    /// the machine `processes`. The program reads `reads`.
     ///
     /// # Errors
-    /// A flag or a variable has a value that is not allowed.
+    /// A flag or a variable has an invalid value.
     pub fn launch(&self, reads: Vec<Claim>) -> Result<Launch, Failure> {
         let launch = Launch::from_environment_with(Machine::Processes, &self.flags())?.reading(reads);
         launch.check_outputs()?;
         Ok(launch)
     }
 
-    /// Says a setting in the place of what was said of it.
+    /// Replaces the value of a setting.
     pub fn set(&mut self, row: &'static SettingRow, value: String) {
-        let GivenSettings(said) = &mut self.0;
-        said.retain(|(other, _)| other.variable != row.variable);
-        said.push((row, value));
+        let GivenSettings(given) = &mut self.0;
+        given.retain(|(other, _)| other.variable != row.variable);
+        given.push((row, value));
     }
 }

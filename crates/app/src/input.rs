@@ -1,8 +1,8 @@
-//! Files that a program reads: once each, from the start to the end or to a bound that is said.
+//! Input files, each read once, to the end or to a stated bound.
 //!
-//! A file may be a pipe, which gives what it has once, or a device, which has no end. So a file is opened once, read
-//! from its start, and given up when it has more than its reader accepts. It knows no format. Invariant: memory stays
-//! within the bound, whatever the file is.
+//! A file may be a pipe, which can be read once, or a device, which is endless. So a file is opened once, read from its
+//! start, and refused if it exceeds the bound. It knows no format. Invariant: memory stays within the bound for any
+//! file.
 
 use std::fmt;
 use std::fs::File;
@@ -12,11 +12,11 @@ use std::path::Path;
 /// The reason why a file cannot be read.
 #[derive(Debug)]
 pub enum ReadFault {
-    /// The system refuses it.
+    /// A system call failed.
     Unreadable(io::Error),
-    /// It has more bytes than the reader accepts.
+    /// It exceeds the bound.
     TooLong {
-        /// Most bytes that it accepts.
+        /// The bound in bytes.
         limit: u64,
     },
 }
@@ -59,10 +59,10 @@ pub fn bytes_of(source: impl Read, limit: u64) -> Result<Vec<u8>, ReadFault> {
     if bytes.len() as u64 > limit { Err(ReadFault::TooLong { limit }) } else { Ok(bytes) }
 }
 
-/// The text that `bytes` are: UTF-8, or UTF-16 if a byte order mark says so; lines end in one line feed each.
+/// Decodes `bytes` as UTF-8, or as UTF-16 with a byte order mark; every line ends in one line feed.
 ///
-/// The mark is left out. Carriage returns, alone or before a line feed, end a line. What is no text of its encoding
-/// becomes U+FFFD, which a reader refuses wherever it matters.
+/// The mark is removed. Carriage returns, alone or before a line feed, end a line. Invalid sequences become U+FFFD,
+/// which a reader refuses where it matters.
 pub fn text(bytes: &[u8]) -> String {
     let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> =

@@ -1,8 +1,8 @@
 //! The parts of every application beside its kernel: arguments, results, progress, the live page, several seeds.
 //!
 //! An application is a crate with a program of three lines, which calls [`main`]. The `isles` command and the lab use
-//! the same flags, failures and lines. Of the applications it knows the names only. Invariant: an application's answer
-//! does not depend on it.
+//! the same flags, failures and lines. It knows only the names of applications. Invariant: an application's answer does
+//! not depend on it.
 
 #![forbid(unsafe_code)]
 

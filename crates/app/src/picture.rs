@@ -1,4 +1,4 @@
-//! Pictures of results, which the `isles` command draws: applications know nothing of SVG.
+//! Pictures of results, drawn by the `isles` command, so that applications need no SVG.
 
 use crate::Failure;
 use crate::companion::{ISLES, spawn_failure};
@@ -6,7 +6,7 @@ use isles::Destination;
 use std::io::Write;
 use std::process::Stdio;
 
-/// Draws the JSON or CSV of a result; `program` is how the command that has it is typed.
+/// Draws the JSON or CSV of a result; `program` is the command that produced it.
 ///
 /// # Errors
 /// The text cannot be drawn, or the picture cannot be written.
@@ -20,17 +20,17 @@ pub fn draw(program: &str, text: &str, out: Destination) -> Result<(), Failure> 
     }
     let ended = child.wait_with_output().map_err(|cause| spawn_failure(&command, &cause))?;
     if !ended.status.success() {
-        let said = String::from_utf8_lossy(&ended.stderr);
+        let stderr = String::from_utf8_lossy(&ended.stderr);
         let line =
-            said.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or("nothing was drawn");
+            stderr.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or("nothing was drawn");
         return Err(Failure::Usage(line.to_owned()));
     }
     out.write(|out| out.write_all(&ended.stdout)).map(drop).map_err(Failure::from)
 }
 
-/// The words of this command, as they can be typed again.
+/// Returns the words of this command, quoted for a shell.
 pub fn command_line(program: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./,:=+@%".contains(letter);
+    let plain = |character: char| character.is_alphanumeric() || "-_./,:=+@%".contains(character);
     let word = |word: std::ffi::OsString| {
         let word = word.to_string_lossy().into_owned();
         match !word.is_empty() && word.chars().all(plain) {

@@ -11,7 +11,7 @@ use isles::{Claim, SWEEP_VARIABLE};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::process::ExitCode;
 
-/// The hidden flag by which a sweep has the arguments checked, and asks which files will be read.
+/// The hidden flag with which a sweep checks the arguments and asks which files will be read.
 pub(crate) const CHECK: &str = "check";
 
 /// The `main` of an application's program.
@@ -25,7 +25,7 @@ pub fn main<A: RunResult>() -> ExitCode {
     isles::warn_of_unknown_variables();
     let (ended, server) = execute::<A>(&matches).unwrap_or_else(|refused| (Err(refused), None));
     let code = usage::outcome(ended);
-    // A page that is kept is waited for when everything has been said of the run.
+    // A kept page is waited for after all output of the run.
     if let Some(server) = server {
         server.end();
     }
@@ -42,7 +42,7 @@ fn command(own: Command, about: &'static str) -> Command {
     let typed = typed(own.get_name());
     let own = frame_arguments(own.bin_name(typed).version(VERSION));
     let own = UiArguments::augment_args(PlaceArguments::augment_args(SeedsArguments::augment_args(own)));
-    // Last, because arguments bring what they say of themselves.
+    // Last, because argument groups set help texts of their own.
     own.about(about).arg(Arg::new(CHECK).long(CHECK).action(ArgAction::SetTrue).hide(true))
 }
 
@@ -51,16 +51,15 @@ fn typed(name: &str) -> String {
     format!("isles run {name}")
 }
 
-/// Lets this process end with the sweep, or the comparison of seeds, that started it, if one did: nobody else waits for
-/// its figures.
+/// Ends this process with the sweep or the comparison of seeds that started it, if any.
 ///
 /// # Errors
 /// The sweep has ended already.
 fn exit_with_parent() -> Result<(), Failure> {
     let Ok(sweep) = std::env::var(SWEEP_VARIABLE) else { return Ok(()) };
-    // If the system cannot do that, the run goes on to its end.
+    // If the system does not support it, the run continues to its end.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // The thread that starts a run waits for it, so a parent that is another one is a sweep that has ended.
+    // The thread that starts a run waits for it, so another parent means that the sweep has ended.
     match getppid().map(Pid::as_raw_pid) {
         Some(parent) if parent.to_string() == sweep => Ok(()),
         _ => Err(Failure::Ended(format!("the sweep {sweep} has ended"))),
@@ -70,7 +69,7 @@ fn exit_with_parent() -> Result<(), Failure> {
 /// Runs the application; returns its end, and the server that shows its run.
 ///
 /// # Errors
-/// It did not begin.
+/// It could not be started.
 fn execute<A: RunResult>(matches: &ArgMatches) -> Result<(Result<(), Failure>, Option<UiServer>), Failure> {
     if matches.get_flag(CHECK) {
         return Ok((print_reads(parsed::<A>(matches)?.reads()), None));
@@ -93,7 +92,7 @@ fn execute<A: RunResult>(matches: &ArgMatches) -> Result<(Result<(), Failure>, O
 /// Prints the files that will be read, a line each.
 fn print_reads(reads: Vec<Claim>) -> Result<(), Failure> {
     let lines = reads.into_iter().map(|claim| match claim {
-        Claim::Read { path, what } => format!("{what}\t{}\n", path.display()),
+        Claim::Read { path, what: role } => format!("{role}\t{}\n", path.display()),
         Claim::Written { .. } => String::new(),
     });
     console::print(lines.collect::<String>()).map_err(Failure::stdout)

@@ -1,7 +1,7 @@
-//! Runs of an application in processes of their own, some at once, and the summaries that they write.
+//! Runs of an application in separate processes, some in parallel, and their summaries.
 //!
-//! Sweeps, comparisons of seeds and an experiment are made of them. They know neither what is tried nor what the
-//! figures mean. Invariant: a run writes nothing but its summary, and ends with the process that started it.
+//! Sweeps, comparisons of seeds and experiments use them. Invariant: a run writes only its summary, and ends with the
+//! process that started it.
 
 use crate::Failure;
 use crate::companion::{Companion, spawn_failure};
@@ -18,34 +18,34 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Returns the results of `one` for all numbers below `number`, some of them computed at once; in their order. `what`
-/// names them for people.
+/// Returns the results of `one` for all numbers below `number`, some in parallel, in their order. `unit` is their name
+/// for the progress line.
 ///
 /// # Errors
-/// The first that failed; the others are not begun any more.
+/// The first failure; no more are started after it.
 pub fn all<T: Send>(
     number: usize,
-    what: &'static str,
+    unit: &'static str,
     one: impl Fn(usize) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
-    // The first alone: what is wrong with the application's arguments is said once.
+    // The first runs alone, so that an error in the application's arguments is reported once.
     let mut results: Vec<Mutex<Option<Result<T, Failure>>>> = Vec::new();
     results.resize_with(number, Mutex::default);
     let next = AtomicUsize::new(1);
-    let progress = Mutex::new((Progress::new(number as u64, what), 0));
-    let tell = |more: u64| {
+    let progress = Mutex::new((Progress::new(number as u64, unit), 0));
+    let report = |more: u64| {
         let (progress, done) = &mut *progress.lock().unwrap_or_else(|poison| poison.into_inner());
         *done += more;
         if more == 0 || progress.is_due() {
             progress.report(*done);
         }
     };
-    tell(0); // the first run may be long
+    report(0); // the first run may be long
     let one = |this: usize| -> bool {
         let result = one(this);
         let good = result.is_ok();
         *results[this].lock().unwrap_or_else(|poison| poison.into_inner()) = Some(result);
-        tell(1);
+        report(1);
         good
     };
     if number > 0 && one(0) {
@@ -54,10 +54,10 @@ pub fn all<T: Send>(
             for _ in 0..workers {
                 scope.spawn(|| {
                     loop {
-                        // Relaxed: each number is given once, and nothing else is shared by it.
+                        // Relaxed: each number is taken once, and orders no other memory.
                         let this = next.fetch_add(1, Ordering::Relaxed);
                         if this >= number || !one(this) {
-                            // Whoever comes next finds nothing to do.
+                            // The other threads find no more numbers.
                             next.fetch_max(number, Ordering::Relaxed);
                             return;
                         }
@@ -70,7 +70,7 @@ pub fn all<T: Send>(
     results.collect()
 }
 
-/// The summary of a run of `app` with its own arguments and with what it is told of places and chip.
+/// Runs `app` with its own arguments and the flags of places and chip; returns the summary.
 ///
 /// # Errors
 /// The run failed.
@@ -82,7 +82,7 @@ pub fn summary<'a>(
     result(app, own.iter().map(String::as_str).chain(["--summary", "-"]).chain(flags))
 }
 
-/// The program of the application `app`, which is built if it is not there.
+/// Returns the program of the application `app`; builds it if missing.
 ///
 /// # Errors
 /// There is no such application, or it cannot be built.
@@ -102,8 +102,8 @@ pub fn result<'a>(app: &str, words: impl IntoIterator<Item = &'a str>) -> Result
     parsed(&ended.stdout)
 }
 
-/// The summary of a run of a program of somebody's with its own arguments, which is told of places and chip by `flags`,
-/// as a variable's value each. The program writes it to `file`, which is removed.
+/// Runs a user's program with its own arguments and `flags` for places and chip, passed as environment variables;
+/// returns the summary. The program writes it to `file`, which is removed.
 ///
 /// # Errors
 /// The run failed, or the program is none of Isles.
@@ -130,9 +130,9 @@ pub fn program_summary(
     parsed(&summary.map_err(none)?)
 }
 
-/// Lets `command` start a run that writes nothing but what is asked for, and ends with this process.
+/// Configures `command` for a run that writes only the requested output, and ends with this process.
 fn as_child_run(command: &mut Command) -> &mut Command {
-    // All runs would write into the same files; and what they say is read here, not by people.
+    // All runs would write to the same files, and their output is parsed here.
     let groups = [FlagGroup::Files, FlagGroup::Command];
     for row in SETTINGS.iter().filter(|row| row.flag.is_some_and(|flag| groups.contains(&flag.group))) {
         command.env_remove(row.variable);
@@ -153,8 +153,8 @@ fn refused(ended: Output) -> Result<Output, Failure> {
     if ended.status.success() {
         return Ok(ended);
     }
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let line = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let line = stderr.lines().rev().find_map(|line| line.strip_prefix("error: "));
     let silent = || match ended.status.code() {
         Some(code) => format!("a run ended with exit code {code}, without a line that begins with `error: `"),
         None => "a run was ended by a signal".to_owned(),
@@ -164,18 +164,18 @@ fn refused(ended: Output) -> Result<Output, Failure> {
     Err(if usage { Failure::Usage(line) } else { Failure::Ended(line) })
 }
 
-/// The files that the application `app` will read, told these words, which are good.
+/// Returns the files that the application `app` will read with these valid arguments.
 ///
 /// # Errors
-/// They are not, or there is no such application.
+/// They are invalid, or there is no such application.
 pub fn reads(app: &str, words: &[String]) -> Result<Vec<Claim>, Failure> {
     let mut command = Companion::application(app).command()?;
     let ended = command.arg("--check").args(words).stdin(Stdio::null()).output();
     let ended = ended.map_err(|cause| Failure::Ended(format!("cannot start {app}: {cause}")))?;
     let paths = String::from_utf8_lossy(&refused(ended)?.stdout).into_owned();
     let claims = paths.lines().filter_map(|line| line.split_once('\t'));
-    // A sweep has a handful, once.
-    Ok(claims.map(|(what, path)| Claim::read(path, String::leak(what.to_owned()))).collect())
+    // A sweep has only a few.
+    Ok(claims.map(|(role, path)| Claim::read(path, String::leak(role.to_owned()))).collect())
 }
 
 /// Returns the arguments of an application for another process, which writes nothing; `arguments` are those of it
@@ -197,15 +197,15 @@ pub(crate) fn own_arguments(arguments: &Arguments, matches: &ArgMatches) -> Vec<
     own
 }
 
-/// A value that is not allowed.
+/// Returns the refusal of an invalid value.
 pub fn refusal(source: &str, value: &str, allowed: &str) -> Failure {
     Failure::Usage(format!("{source} is {value:?}; allowed: {allowed}"))
 }
 
-/// A list of whole numbers with commas, the value of `flag`, each once, in the order that was said.
+/// Parses a comma-separated list of distinct whole numbers, the value of `flag`, in the given order.
 ///
 /// # Errors
-/// A word is no number, or not a good one; in words, with what is `allowed`.
+/// A word is not an allowed number; the text has what is `allowed`.
 pub fn numbers(
     flag: &str,
     list: &str,

@@ -1,7 +1,7 @@
-//! `--ui` of `isles run` and `isles launch`, `isles replay`, `isles report` and `isles top`: runs that are shown.
+//! `--ui` of `isles run` and `isles launch`, `isles replay`, `isles report` and `isles top`: observed runs.
 //!
-//! The server is another program, so a run neither waits for it nor falls with it; here it is found, started beside the
-//! run and let go. Invariant: what the user has not asked for does not stay: neither a server nor a folder.
+//! The server is another program, so a run neither waits for it nor fails with it; this module finds, starts and
+//! releases it. Invariant: nothing stays that the user has not requested: neither a server nor a folder.
 
 use crate::companion::{DASHBOARD, spawn_failure};
 use crate::console;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time that a server gets to end by itself after its run.
+/// Time limit for a server to end by itself after its run.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Time to wait for the server's address; a server waits no longer for a run to begin.
@@ -25,8 +25,8 @@ const ADDRESS_LIMIT: Duration = Duration::from_secs(60);
 /// File in the run directory in which a server leaves its address.
 const ADDRESS: &str = "ui-address";
 
-/// Time between two looks whether it has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Interval at which its end is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Setting of the run directory, which the page reads.
 const RECORD: &SettingRow = setting("record");
@@ -56,27 +56,27 @@ pub struct UiArguments {
     ui_every: Option<String>,
 }
 
-/// A page that is to be shown.
+/// A requested page.
 pub struct UiPlan {
     directory: PathBuf,
     jobs: Option<PathBuf>,
     is_scratch: bool,
     is_kept: bool,
     port: u16,
-    /// Time between two looks at the run; the server's own if none.
-    look_every: Option<Duration>,
+    /// Polling interval of the run; the server's default if `None`.
+    poll_interval: Option<Duration>,
 }
 
 /// A server that shows a run.
 pub struct UiServer {
     plan: UiPlan,
     child: Child,
-    /// Open for as long as this process lives; `Child::wait` would close it.
+    /// Open as long as this process lives; `Child::wait` would close it.
     _owner: Option<ChildStdin>,
 }
 
 impl UiArguments {
-    /// Refuses the flag where `other` is said; `why` says why, and what to do.
+    /// Refuses the flag together with `other`; `why` has the reason and the remedy.
     ///
     /// # Errors
     /// It is said.
@@ -87,10 +87,10 @@ impl UiArguments {
         }
     }
 
-    /// The page, if one is asked for; then the run is recorded, in a folder for a while if no other was said.
+    /// Returns the page if requested; the run is then recorded, in a temporary folder if no other is given.
     ///
     /// # Errors
-    /// The port is none, or is not free.
+    /// The port is invalid or not free.
     pub fn plan(&self, places: &mut PlaceArguments) -> Result<Option<UiPlan>, Failure> {
         if !self.ui {
             return Ok(None);
@@ -101,36 +101,36 @@ impl UiArguments {
             return Err(Failure::Usage(format!("--ui does not support machine {machine} yet")));
         }
         let port = free_port("--ui-port", self.ui_port.as_deref().unwrap_or("0"))?;
-        let look_every = self.ui_every.as_deref().map(look_interval).transpose()?;
-        let by_variable = || std::env::var(RECORD.variable).ok().filter(|said| !said.is_empty());
-        let said = places.value_of(RECORD).map(str::to_owned).or_else(by_variable);
-        let is_scratch = said.is_none();
-        let directory = said.map_or_else(scratch, PathBuf::from);
+        let poll_interval = self.ui_every.as_deref().map(parse_interval).transpose()?;
+        let by_variable = || std::env::var(RECORD.variable).ok().filter(|value| !value.is_empty());
+        let value = places.value_of(RECORD).map(str::to_owned).or_else(by_variable);
+        let is_scratch = value.is_none();
+        let directory = value.map_or_else(scratch, PathBuf::from);
         places.set(RECORD, directory.to_string_lossy().into_owned());
-        Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port, look_every }))
+        Ok(Some(UiPlan { directory, jobs: None, is_scratch, is_kept: self.keep_ui, port, poll_interval }))
     }
 }
 
-/// The port that `flag` says, which nobody has yet: a run that was to be shown does not begin without its page.
+/// Parses the port of `flag` and checks that it is free: a run does not begin without its requested page.
 ///
 /// # Errors
-/// It is none, or is not free.
-pub fn free_port(flag: &str, said: &str) -> Result<u16, Failure> {
-    let port = said.parse().map_err(|_| refusal(flag, said, "a port from 0 (any free port) to 65535"))?;
+/// It is invalid or not free.
+pub fn free_port(flag: &str, value: &str) -> Result<u16, Failure> {
+    let port = value.parse().map_err(|_| refusal(flag, value, "a port from 0 (any free port) to 65535"))?;
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(port),
-        Err(cause) => Err(refusal(flag, said, &format!("a free port ({cause})"))),
+        Err(cause) => Err(refusal(flag, value, &format!("a free port ({cause})"))),
     }
 }
 
 /// The interval that `--ui-every` says.
-fn look_interval(said: &str) -> Result<Duration, Failure> {
-    let seconds = said.parse().ok().filter(|seconds| (0.1..=60.0).contains(seconds));
-    let seconds = seconds.ok_or_else(|| refusal("--ui-every", said, "seconds from 0.1 to 60"))?;
+fn parse_interval(value: &str) -> Result<Duration, Failure> {
+    let seconds = value.parse().ok().filter(|seconds| (0.1..=60.0).contains(seconds));
+    let seconds = seconds.ok_or_else(|| refusal("--ui-every", value, "seconds from 0.1 to 60"))?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// A folder that nobody else knows the name of.
+/// Returns a temporary folder with a random name.
 fn scratch() -> PathBuf {
     let parent = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
     parent.join(format!("isles-{:016x}", RandomState::new().build_hasher().finish()))
@@ -152,7 +152,7 @@ impl UiPlan {
         if self.is_kept {
             command.arg("--keep");
         }
-        if let Some(every) = self.look_every {
+        if let Some(every) = self.poll_interval {
             command.args(["--every", &every.as_millis().to_string()]);
         }
         if self.is_scratch {
@@ -161,9 +161,10 @@ impl UiPlan {
         if let Some(jobs) = &self.jobs {
             command.arg("--jobs").arg(jobs);
         }
-        // It is never written to: its end tells the server that this process is gone, whatever has ended it.
+        // It is never written to: its close tells the server that this process has ended.
         command.stdin(Stdio::piped()).stdout(Stdio::null());
-        // Ctrl-C, and whoever ends a rank, end all processes of a group at once; it outlives them to tidy up.
+        // Ctrl-C, or a launcher that kills a rank, ends all processes of a group at once; the server outlives them to
+        // clean up.
         command.process_group(0);
         let mut child = command.spawn().map_err(|cause| spawn_failure(&command, &cause))?;
         let owner = child.stdin.take();
@@ -177,13 +178,13 @@ impl UiServer {
         &self.child
     }
 
-    /// The run has ended; waits for the server, which shows the end for a moment, or for as long as it is kept.
+    /// Waits for the server after the run; it shows the end for a moment, or as long as it is kept.
     pub fn end(mut self) {
         if self.plan.is_kept && self.plan.directory.is_dir() {
             // A short run may be over before its server has begun.
             let (address, until) = (self.plan.directory.join(ADDRESS), Instant::now() + ADDRESS_LIMIT);
             while Instant::now() < until && !address.is_file() && self.is_running() {
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_INTERVAL);
             }
             if self.is_running() {
                 console::notice("the run has ended; its page stays until Ctrl-C");
@@ -192,7 +193,7 @@ impl UiServer {
         }
         let until = Instant::now() + END_LIMIT;
         while Instant::now() < until && self.plan.directory.is_dir() && self.is_running() {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

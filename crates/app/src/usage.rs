@@ -1,6 +1,7 @@
-//! Arguments as they are read, and what is wrong with them in one line.
+//! Parsing of arguments, with errors in one line.
 //!
-//! clap says it in several, and advises. Invariant: a refusal names the source, the value and what is allowed.
+//! clap's own messages have several lines and advice. Invariant: a refusal names the source, the value and what is
+//! allowed.
 
 use crate::companion::check_version;
 use crate::{CommandArguments, Failure, console};
@@ -10,13 +11,13 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Exit code for arguments that cannot be carried out.
+/// Exit code for invalid arguments.
 const EXIT_USAGE: u8 = 2;
 
 /// Reads `words`, of which the first is the program, by `whole`, and the settings that every command has.
 ///
 /// # Errors
-/// The process is to end with this code; why has been said.
+/// The process must end with this code; the reason has been printed.
 pub fn matches(whole: &Command, words: impl IntoIterator<Item = OsString>) -> Result<ArgMatches, ExitCode> {
     check_version(whole.get_name()).map_err(|refused| outcome(Err(refused)))?;
     let matches = match whole.clone().try_get_matches_from(words) {
@@ -53,18 +54,18 @@ pub fn outcome(result: Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// Prints what was asked for: the help, or the version.
+/// Prints the requested help or version.
 fn print_help(error: &clap::Error) -> Result<(), Failure> {
     console::write_to_stdout(|_| error.print()).map_err(Failure::stdout)
 }
 
-/// Returns the fault of the arguments, without the general advice that follows it.
+/// Returns the error in the arguments, without general advice.
 fn one_line(whole: &Command, error: &clap::Error) -> String {
     let message = invalid_utf8(error).or_else(|| bad_value(error));
     message.or_else(|| unknown_command(whole, error)).unwrap_or_else(|| first_sentence(error))
 }
 
-/// The first argument that is no text, if the error is about such a one. Programs that are launched can read it.
+/// The first argument that is not UTF-8, if the error is about one. Launched programs can read such arguments.
 fn invalid_utf8(error: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg, ContextKind::InvalidValue];
     let shown = kinds.into_iter().filter_map(|kind| context(error, kind)).collect::<String>();
@@ -84,7 +85,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// The innermost command that was named before the word `end`, and how it is called.
+/// Returns the innermost command named before the word `end`, and its full name.
 fn named<'a>(whole: &'a Command, end: &str) -> (&'a Command, String) {
     let (mut innermost, mut name) = (whole, String::from("isles"));
     for word in std::env::args_os().skip(1).take_while(|word| word != end) {
@@ -96,7 +97,7 @@ fn named<'a>(whole: &'a Command, end: &str) -> (&'a Command, String) {
     (innermost, name)
 }
 
-/// A command that does not exist, or none, with those that there are at its place.
+/// Returns the error for an unknown or missing command, with the existing ones.
 fn unknown_command(whole: &Command, error: &clap::Error) -> Option<String> {
     let asked = context(error, ContextKind::InvalidSubcommand);
     let asked = asked.or_else(|| context(error, ContextKind::InvalidArg))?;
@@ -114,7 +115,8 @@ fn unknown_command(whole: &Command, error: &clap::Error) -> Option<String> {
     Some(format!("error: {name} {fault}{meant}; allowed: {}", known.join(", ")))
 }
 
-/// A value that is not allowed, said as the façade says it of places and machines; or none where there must be one.
+/// Returns the error for an invalid value, in the form that the façade uses for places and machines, or for a missing
+/// one.
 fn bad_value(error: &clap::Error) -> Option<String> {
     let allowed = match error.kind() {
         ErrorKind::InvalidValue => context(error, ContextKind::ValidValue)?,
@@ -134,11 +136,11 @@ fn bad_value(error: &clap::Error) -> Option<String> {
 fn first_sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let advice = ["Usage:", "For more information"];
-    let said =
+    let notes =
         text.lines().map(str::trim).take_while(|line| !advice.iter().any(|start| line.starts_with(start)));
-    // A flag that is not known is hardly ever meant as a value.
+    // An unknown flag is hardly ever meant as a value.
     let is_of_use = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass ");
-    let said: Vec<&str> = said.filter(is_of_use).collect();
+    let notes: Vec<&str> = notes.filter(is_of_use).collect();
     let is_word = |argument: String| !argument.starts_with('-');
     let is_about_words = match error.kind() {
         ErrorKind::MissingRequiredArgument => true,
@@ -147,5 +149,5 @@ fn first_sentence(error: &clap::Error) -> String {
     };
     let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).filter(|_| is_about_words);
     let usage = usage.map(|usage| format!("; usage: {usage}")).unwrap_or_default();
-    said.join(" ").replace(" tip: ", "; tip: ") + &usage
+    notes.join(" ").replace(" tip: ", "; tip: ") + &usage
 }

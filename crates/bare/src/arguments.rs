@@ -12,7 +12,7 @@ pub struct CoreProgram {
     pub cores: Vec<usize>,
     /// The image.
     pub image: PathBuf,
-    /// Arguments behind the image's name.
+    /// Arguments after the image's name.
     pub arguments: Vec<String>,
 }
 
@@ -31,10 +31,10 @@ pub struct Run {
     pub times: bool,
 }
 
-/// Reads the words behind `run`; `read` reads a table.
+/// Parses the words after `run`; `read` reads a table.
 ///
 /// # Errors
-/// One line for the first word that cannot be carried out.
+/// One line about the first invalid word.
 pub fn parse(words: &[String], read: impl Fn(&str) -> std::io::Result<String>) -> Result<Run, Failure> {
     let mut run = Run { programs: Vec::new(), tile_mhz: 533, mesh_mhz: 800, limit: None, times: false };
     let (mut cores, mut table, mut rest) = (None, None, words.iter());
@@ -100,7 +100,7 @@ fn programs(file: &str, text: &str) -> Result<Vec<CoreProgram>, Failure> {
     Ok(programs)
 }
 
-/// Refuses what the chip has no room for.
+/// Refuses programs that exceed the chip.
 fn check(programs: &[CoreProgram]) -> Result<(), Failure> {
     if programs.len() > PROGRAMS_MAX {
         return Err(usage(format!("{} programs at once; allowed: at most {PROGRAMS_MAX}", programs.len())));
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_the_chip_cannot_do_is_one_line() {
-        for (words, table, said) in [
+        for (words, table, expected) in [
             ("--cores 0,48 -- a", "", "--cores: no core \"48\"; the chip has cores 0 to 47"),
             ("--cores x -- a", "", "--cores: no core \"x\"; the chip has cores 0 to 47"),
             ("--cores 0,1,0 -- a", "", "core 0 is named twice; a core runs one image"),
@@ -192,7 +192,7 @@ mod tests {
             ("--table t", "\n", "t: no program; a line is: LIST IMAGE [ARGUMENT]..."),
             ("--frob --cores 0 -- a", "", "unknown option --frob; see isles bare run --help"),
         ] {
-            assert_eq!(read(words, table).unwrap_err(), said);
+            assert_eq!(read(words, table).unwrap_err(), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Doorbells: the server of QEMU's ivshmem protocol, by which a core interrupts another one.
+//! Doorbells: the server of QEMU's ivshmem protocol, with which a core interrupts another one.
 //!
 //! Each machine gets the memory of the chip and an event of the host (eventfd) for each vector of each core, over a
 //! socket that it inherits. From then on machines ring each other without this process. The protocol is QEMU's
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Vectors of a core: pins, messages.
 pub const VECTORS: usize = 2;
 const PROTOCOL_VERSION: i64 = 0;
-/// In place of a core: the descriptor is that of the memory.
+/// The core number that marks the descriptor of the memory.
 const MEMORY: i64 = -1;
 /// Pause before the next attempt when too many descriptors are in flight to machines that have not read them yet.
 const RETRY: Duration = Duration::from_millis(2);
@@ -39,7 +39,7 @@ impl Bells {
     /// Doorbells for `cores`.
     ///
     /// # Errors
-    /// The system has no descriptors for them.
+    /// The system is out of descriptors.
     pub fn new(cores: impl Iterator<Item = usize>) -> io::Result<Bells> {
         let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let cores = cores.map(|core| Ok((core, [bell()?, bell()?])));
@@ -68,7 +68,7 @@ impl BellSocket {
     /// A socket whose second end the next child inherits.
     ///
     /// # Errors
-    /// The system has no descriptors for it.
+    /// The system is out of descriptors.
     pub fn new() -> io::Result<BellSocket> {
         let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)?;
         let (own, machine) = pair;

@@ -1,7 +1,7 @@
 //! `isles bare build`: an image of C programs over RCCE, or of a Rust crate over `bare_core`.
 //!
-//! Cargo builds what an image stands on, gcc the library and the program, ld puts them together by `link.x`. All that
-//! lies in the folder `bare-metal` of a checkout of Isles.
+//! Cargo builds the Rust part, gcc the library and the program, and ld links them by `link.x`. The sources are in the
+//! folder `bare-metal` of a checkout of Isles.
 
 use crate::Failure;
 use crate::run::is_on_path;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 const TARGET: &str = "x86_64-unknown-none";
 
-/// Options of gcc for all that runs on a bare core: no red zone, because interrupts use the stack.
+/// Options of gcc for code on a bare core: no red zone, because interrupts use the stack.
 const C_OPTIONS: &[&str] = &[
     "-std=gnu11",
     "-O2",
@@ -25,12 +25,13 @@ const C_OPTIONS: &[&str] = &[
     "-ffunction-sections",
     "-fdata-sections",
     "-nostdinc",
-    // Of a function that the C library lacks gcc would make one of integers, which the linker may find elsewhere.
+    // gcc would assume that a function that the C library lacks returns an integer, and the linker may find it
+    // elsewhere.
     "-Werror=implicit-function-declaration",
 ];
 
-/// Options of gcc that let it inline from one file into another. QEMU's translator looks up the code behind each
-/// return, so calls were most of the time of a short message.
+/// Options of gcc that let it inline from one file into another. QEMU's translator looks up the code at each return, so
+/// calls took most of the time of a short message.
 const INLINING: &[&str] = &[
     "-flto=1",
     "-flto-partition=one",
@@ -53,7 +54,7 @@ const LINKER_OPTIONS: &[&str] = &[
     "--no-warn-rwx-segments",
 ];
 
-/// Beginnings of the names of functions for threads and devices, see `bare.h`.
+/// Prefixes of the names of functions for threads and devices, see `bare.h`.
 const THREAD_NAMES: [&str; 4] = ["bare_thread_", "bare_device_", "bare_signal", "bare_wait_signal"];
 
 /// Options of the image to build.
@@ -68,7 +69,7 @@ struct ImageOptions {
 /// Builds an image.
 ///
 /// # Errors
-/// The words cannot be carried out, or a compiler fails, which has reported the reason.
+/// The words are invalid, or a compiler fails, which has reported the reason.
 pub fn execute(words: &[String]) -> Result<(), Failure> {
     let order = parse(words)?;
     let bare = sources()?;
@@ -114,7 +115,7 @@ fn parse(words: &[String]) -> Result<ImageOptions, Failure> {
     Ok(order)
 }
 
-/// The folder `bare-metal` of the checkout that this process is in, or that this program lies in.
+/// Returns the folder `bare-metal` of the checkout that contains the current directory or this program.
 fn sources() -> Result<PathBuf, Failure> {
     let starts = [std::env::current_dir(), std::env::current_exe()];
     let mut folders = starts.iter().flatten().flat_map(|start| start.ancestors());
@@ -140,7 +141,7 @@ fn build_crate(folder: &Path, order: &ImageOptions, bare: &Path) -> Result<PathB
     Ok(image)
 }
 
-/// The name in a manifest, which is the name of the crate's program unless `--bin` says another.
+/// Returns the name in a manifest, which is the default name of the crate's program.
 fn package_name(folder: &Path) -> Result<String, Failure> {
     let file = folder.join("Cargo.toml");
     let text =
@@ -210,7 +211,7 @@ fn compile_and_link(
 }
 
 /// Builds the Rust part of the C library, and returns its file: with threads and devices if the object calls them. An
-/// image has the scheduler as soon as the library has it, because the interrupts lead there.
+/// image contains the scheduler whenever the library does, because the interrupts call it.
 fn rust_library(bare: &Path, object: &Path) -> Result<PathBuf, Failure> {
     let bytes = std::fs::read(object).map_err(|cause| usage(format!("{}: {cause}", object.display())))?;
     let calls = |name: &[u8]| bytes.windows(name.len()).any(|text| text == name);
@@ -273,7 +274,7 @@ fn c_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// The file that the image goes to; its folder is made.
+/// Returns the file for the image; creates its folder.
 fn image_file(order: &ImageOptions, name: &str) -> Result<PathBuf, Failure> {
     let image = order.image.clone().unwrap_or_else(|| Path::new("out").join(format!("{name}.img")));
     if let Some(folder) = image.parent() {
@@ -282,7 +283,7 @@ fn image_file(order: &ImageOptions, name: &str) -> Result<PathBuf, Failure> {
     Ok(image)
 }
 
-/// Runs a compiler, which says itself what is wrong.
+/// Runs a compiler, which reports its errors itself.
 fn run_compiler(command: &mut Command, name: &str) -> Result<(), Failure> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),

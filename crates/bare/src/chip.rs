@@ -7,13 +7,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
-/// The file that all machines map. It has no name, so nothing of it is left behind.
+/// The file that all machines map. It has no name, so nothing is left behind.
 pub struct Chip {
     file: File,
 }
 
 impl Chip {
-    /// The memory of a chip on which nothing runs yet, with the programs of `run` written down.
+    /// Creates the memory of an idle chip with the descriptions of the programs of `run`.
     ///
     /// # Errors
     /// The system has no memory for it.

@@ -1,7 +1,7 @@
 //! The consoles of all cores as one stream of lines, each with the number of its core.
 //!
-//! Lines of a core come in their order; between cores there is none. A core never waits for the launcher: what was not
-//! read in time is overwritten, and counted here.
+//! Lines of a core come in their order; between cores there is none. A core never waits for the launcher: bytes that
+//! are not read in time are overwritten and counted.
 
 use crate::chip::Chip;
 use bare_map as map;
@@ -17,7 +17,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// The console of `core`, of which nothing is read yet.
+    /// The console of `core`, from its start.
     pub fn new(core: usize) -> Console {
         Console { core, read: 0, line: Vec::new(), lost: 0 }
     }
@@ -107,7 +107,7 @@ mod tests {
         let mut console = Console::new(0);
         assert_eq!(console.take(&ring(b"0123456789abcdefghij", 16), 20, 20), b"456789abcdefghij");
         assert_eq!(console.lost(), 4);
-        // The writer has gone on by six bytes between the look at the count and the copy.
+        // The writer has added six bytes between the read of the count and the copy.
         assert_eq!(
             console.take(&ring(b"0123456789abcdefghijklmnopqrstuvwxyz0123AB", 16), 36, 42),
             b"qrstuvwxyz"

@@ -1,4 +1,4 @@
-//! Format of an image: an ELF file of 64 bits for x86-64 with a PVH note, by which QEMU enters it.
+//! Format of an image: an ELF file of 64 bits for x86-64 with a PVH note, through which QEMU enters it.
 
 use crate::Failure;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `isles bare run`: a machine of QEMU for each core, on one memory; their consoles as one; how each core has ended.
+//! `isles bare run`: one QEMU machine per core over shared memory, a merged console, and a report of how each core
+//! ended.
 
 use crate::arguments::{self, Run};
 use crate::bell::{BellSocket, Bells, VECTORS};
@@ -19,11 +20,11 @@ const MEMORY_MIB: u32 = 64;
 /// Interval at which consoles and states are polled.
 const POLL: Duration = Duration::from_millis(2);
 
-/// A machine that runs, or that has ended.
+/// A running or ended machine.
 struct CoreMachine {
     core: usize,
     process: Child,
-    /// The socket of its doorbells; if it is closed, QEMU takes that for the end of all other cores.
+    /// The socket of its doorbells; QEMU would take its close for the end of all other cores.
     _bell: OwnedFd,
     begin: Instant,
     /// Time until the core had mapped the chip.
@@ -74,7 +75,7 @@ pub fn execute(words: &[String]) -> Result<(), Failure> {
     let watched = watch(&run, &chip, &mut machines);
     end_all(&mut machines);
     watched.map_err(|cause| match cause.kind() {
-        // Nobody reads any more, and has ended the run by that.
+        // The reader of the output is gone, which ends the run.
         io::ErrorKind::BrokenPipe => Failure::Run,
         _ => Failure::Usage(format!("consoles of the cores: {cause}")),
     })?;
@@ -98,8 +99,8 @@ fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child
     } else {
         Command::new(QEMU)
     };
-    // Translation, not KVM, with which the firmware takes seconds in a virtual machine. A second processor is allowed
-    // for, though never made: without that the translator makes no atomic operations.
+    // Translation, not KVM, with which the firmware takes seconds in a nested virtual machine. A second processor is
+    // allowed but never created: otherwise the translator omits atomic operations.
     command.args(["-accel", "tcg,thread=multi", "-smp", "1,maxcpus=2", "-m", &MEMORY_MIB.to_string()]);
     command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(image).args(["-append", &format!("core={core}")]);
@@ -119,7 +120,7 @@ fn start(core: usize, image: &Path, chip: &Chip, bells: &Bells) -> Result<(Child
     Ok((process, socket.into_lifeline()))
 }
 
-/// Prints lines of a machine's own streams: what a core says before it has mapped the chip, and complaints of QEMU.
+/// Prints lines of a machine's own streams: output of a core before it has mapped the chip, and errors of QEMU.
 fn forward_lines(core: usize, source: &'static str, stream: Option<impl Read + Send + 'static>) {
     if let Some(stream) = stream {
         thread::spawn(move || {
@@ -131,7 +132,7 @@ fn forward_lines(core: usize, source: &'static str, stream: Option<impl Read + S
     }
 }
 
-/// Shows consoles and books ends until all machines are gone, or the time is over.
+/// Prints consoles and records ends until all machines have ended or the time is over.
 fn watch(run: &Run, chip: &Chip, machines: &mut [CoreMachine]) -> io::Result<()> {
     let begin = Instant::now();
     let mut out = io::stdout();
@@ -170,7 +171,7 @@ fn end_all(machines: &mut [CoreMachine]) {
     }
 }
 
-/// Says which cores have failed, lost bytes and, if asked for, the times of boots.
+/// Reports failed cores, lost bytes and, on request, boot times.
 fn outcome(run: &Run, chip: &Chip, machines: &[CoreMachine]) -> Result<(), Failure> {
     let mut failed = false;
     for machine in machines {

@@ -152,7 +152,7 @@ fn threads_that_never_yield_are_preempted_and_user_mode_cannot_touch_the_supervi
 fn devices_exchange_messages_between_threads_of_both_modes_by_poll_and_by_interrupt() {
     needs_machines!();
     let image = build_rust("xipx");
-    for (cores, arguments, said) in [
+    for (cores, arguments, expected) in [
         (&[0, 1][..], ["ping-pong", "32", "50", "kernel", "poll"], "1 to one: 32 bytes "),
         (&[0, 1], ["ping-pong", "2048", "20", "user", "interrupt"], "1 to one: 2048 bytes "),
         (&[0, 1], ["ping-ping", "1024", "50", "user", "poll"], "1 to one: 1024 bytes "),
@@ -162,7 +162,7 @@ fn devices_exchange_messages_between_threads_of_both_modes_by_poll_and_by_interr
         let (code, lines, stderr) = run(cores, &image, &arguments);
         assert_eq!(code, 0, "{lines:?} {stderr}");
         let [pattern, .., threads, mode] = arguments;
-        let begin = format!("{pattern}, {threads} threads, {mode}, {said}");
+        let begin = format!("{pattern}, {threads} threads, {mode}, {expected}");
         assert!(lines[0][0].starts_with(&begin) && lines[0][0].ends_with(" MB/s"), "{lines:?}");
     }
     let (code, lines, _) = run(&[0, 1], &image, &["ping-pong", "4096"]);
@@ -420,7 +420,7 @@ fn refused(words: &[&str]) -> String {
 
 #[test]
 fn what_cannot_be_run_is_one_line() {
-    for (words, said) in [
+    for (words, expected) in [
         (&[][..], "error: a command is missing; allowed: build, run; see isles bare --help"),
         (&["boot"], "error: unknown command boot; allowed: build, run"),
         (
@@ -443,7 +443,7 @@ fn what_cannot_be_run_is_one_line() {
         (&["build"], "error: no program; use isles bare build PROGRAM.c, or the folder of a crate"),
         (&["build", "--fast"], "error: unknown option --fast; allowed: -o, --bin, -D, -I, -O, -U, -g"),
     ] {
-        assert_eq!(refused(words), said);
+        assert_eq!(refused(words), expected);
     }
     let own = env!("CARGO_BIN_EXE_isles-bare");
     assert_eq!(

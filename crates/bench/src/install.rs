@@ -1,7 +1,6 @@
-//! The packages that bring a missing peer.
+//! Installation of missing peers.
 //!
-//! Its own file because it is the only one that changes what is installed, and only when `--install` asks for it.
-//! It does not know who needs what. The invariant: packages are named by the suite's programs, never by the person.
+//! Invariant: packages are named by the suite's programs, never by the user.
 
 use crate::work_folder::WorkFolder;
 use std::fmt;
@@ -12,7 +11,7 @@ use std::process::{Command, Stdio};
 pub enum Package {
     /// From the distribution, by apt-get.
     Debian(&'static str),
-    /// From Python's index, by pip, into the folder: the person's own Python stays as it is.
+    /// From Python's index, by pip, into the work folder: the user's Python is not changed.
     Python(&'static str),
 }
 

@@ -4,8 +4,8 @@
 //! should pay for building them. The binary `isles-bench` is what `isles bench` starts.
 //! It tests nothing: a figure that misses its target is printed as missed and is no failure.
 //!
-//! The invariant: a figure is printed only if it was measured in this run. A peer that is not
-//! installed is named as absent, with the way to install it.
+//! Invariant: a figure is printed only if it was measured in this run. A peer that is not installed is named as absent,
+//! with the way to install it.
 //!
 //! Read on: [`suite`] is the list of what is measured and what it must reach; [`session`] runs it;
 //! [`child`] is what runs in the processes that are timed.

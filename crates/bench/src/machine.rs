@@ -1,7 +1,6 @@
 //! Machine and time of the measurements.
 //!
-//! Its own file because a figure without its machine says nothing. It measures nothing.
-//! The invariant: what cannot be found out is `None` or "unknown", never guessed.
+//! It measures nothing. Invariant: unknown properties are `None` or "unknown", never guessed.
 
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -24,18 +23,18 @@ pub struct Machine {
     pub commit: Option<String>,
 }
 
-/// Above this the other programs on the machine are likely to show in the figures.
+/// Load average above which other programs are likely to affect the figures.
 pub const LOAD_DOUBTFUL: f64 = 0.3;
 
 impl Machine {
-    /// Looks around.
+    /// Reads the properties of this machine.
     pub fn here() -> Machine {
         Machine {
             cpu: cpu().unwrap_or_else(|| "unknown".to_owned()),
             cores: cores(),
             kernel: file("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
             load_average: file("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
-            date: said(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
+            date: first_line(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
                 .unwrap_or_else(|| "unknown".to_owned()),
             commit: commit(),
         }
@@ -54,7 +53,7 @@ fn cpu() -> Option<String> {
 }
 
 fn commit() -> Option<String> {
-    said(Command::new("git").args([
+    first_line(Command::new("git").args([
         "-C",
         env!("CARGO_MANIFEST_DIR"),
         "describe",
@@ -69,7 +68,7 @@ fn file(path: &str) -> Option<String> {
 }
 
 /// Returns the output of a command, if it succeeds and prints something.
-fn said(command: &mut Command) -> Option<String> {
+fn first_line(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     (!text.is_empty()).then_some(text)

@@ -32,11 +32,11 @@ fn main() -> ExitCode {
 enum Failed {
     /// A fault, described in one line.
     Message(String),
-    /// Nobody reads standard output any more, and there is nothing to say.
+    /// Standard output is a closed pipe; nothing is reported.
     BrokenPipe,
 }
 
-/// Runs the session and shows it. Files are written though nobody reads the table.
+/// Runs the session and prints it. Files are written even if standard output is closed.
 fn measure(options: &Options) -> Result<(), Failed> {
     let session = Session::run(options).map_err(Failed::Message)?;
     let printed = print(&table::whole(&session));
@@ -44,7 +44,7 @@ fn measure(options: &Options) -> Result<(), Failed> {
     written.and(markdown::fill(&session, &options.documents)).map_err(Failed::Message).and(printed)
 }
 
-/// Shows sessions of before as one.
+/// Prints earlier sessions as one.
 fn show(files: &[PathBuf], documents: &[PathBuf]) -> Result<(), Failed> {
     let session = report::read(files).map_err(Failed::Message)?;
     let printed = print(&table::whole(&session));
@@ -58,7 +58,7 @@ fn print(text: &str) -> Result<(), Failed> {
     })
 }
 
-/// Exit code 2 and one line for what the person can put right.
+/// Exit code 2 and one line for errors that the user can fix.
 fn outcome(result: Result<(), Failed>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

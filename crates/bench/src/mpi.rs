@@ -1,8 +1,8 @@
 //! Programs that an MPI launcher starts: the peer in C, and children of ours that are built with MPI.
 //!
-//! Apart from [`crate::program`] because it alone knows launchers, and hosts that are network namespaces. Invariants:
-//! a peer and a child of ours with as many ranks on as many hosts get the same options and cores; hosts that were made
-//! for a run are gone after it.
+//! Apart from [`crate::program`] because it alone knows launchers, and hosts that are network namespaces. Invariants: a
+//! peer and a child of ours with the same numbers of ranks and hosts get the same options and cores; hosts created for
+//! a run are removed after it.
 
 use crate::install::Package;
 use crate::program::available::{Missing, is_installed};

@@ -1,7 +1,7 @@
 //! The words of the command line.
 //!
-//! Its own file so that every refusal is in one place. It does not know what is measured beyond the names
-//! that [`crate::suite`] lists. The invariant: a word that is not understood is refused, never ignored.
+//! Its own file so that every refusal is in one place. It does not know what is measured beyond the names that
+//! [`crate::suite`] lists. Invariant: a word that is not understood is refused, never ignored.
 
 use crate::child::timing::Effort;
 use crate::measure::{Group, Row, SLOW_RUNS};
@@ -113,7 +113,7 @@ impl Options {
     }
 
     /// Returns `true` if this row of this group was asked for; by default all but, with `--quick`, the slow groups.
-    pub fn wants(&self, group: &Group, row: &Row) -> bool {
+    pub fn selects(&self, group: &Group, row: &Row) -> bool {
         let by_default = self.only.is_empty() && !(self.quick && group.slow);
         by_default || self.only.iter().any(|name| name == group.name || name == row.name)
     }
@@ -186,7 +186,7 @@ mod tests {
     fn wanted(options: &Options) -> Vec<&'static str> {
         let all =
             options.suite.groups().iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)));
-        all.filter(|(group, row)| options.wants(group, row)).map(|(_, row)| row.name).collect()
+        all.filter(|(group, row)| options.selects(group, row)).map(|(_, row)| row.name).collect()
     }
 
     #[test]

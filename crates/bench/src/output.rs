@@ -1,14 +1,12 @@
 //! The lines of one run of a contender.
 //!
-//! Its own file because the line format is shared by programs in four languages. It does not know which
-//! figures are wanted. The invariant: a run that failed, took too long, or printed a line that is not of the
-//! format gives no figures at all.
+//! It does not know which figures are wanted. Invariant: a run that failed, took too long, or printed a line that is
+//! not of the format gives no figures at all.
 //!
 //! The format: `measured NAME VALUE` for each figure, `version TEXT` at most once; other lines are ignored. A program
 //! of an application writes its JSON document instead, a line that begins with `{`: [`SECONDS`] is a figure of it, and
-//! so are [`BYTES`] and each number that it has found, by its name. How long the program ran, from its start to its
-//! end, is the figure [`ELAPSED`] of each run, and what it and all that it has waited for had of the processors is
-//! [`PROCESSORS`].
+//! so are [`BYTES`] and each number that it has found, by its name. Each run also has the figures [`ELAPSED`], its time
+//! from start to end, and [`PROCESSORS`], the processor time of it and its children.
 
 use serde_json::Value;
 use std::io::Read;
@@ -26,7 +24,7 @@ pub struct Output {
     pub version: Option<String>,
 }
 
-/// Seconds that an application computed, as it says itself: without the start of places, and without reading.
+/// Seconds that an application reports for its computation, without the start of places and without reading.
 pub const SECONDS: &str = "seconds";
 
 /// Bytes that an application moved between its places.
@@ -62,7 +60,7 @@ impl Output {
         }
         let status = child.wait().map_err(|error| format!("cannot wait: {error}"))?;
         if !in_time {
-            // The readers are left alone: a grandchild may hold the pipes for ever.
+            // The readers are not joined: a grandchild may hold the pipes for ever.
             return Err(format!("took longer than {} s and was stopped", limit.as_secs()));
         }
         let text = out.join().expect("a reader does not panic");
@@ -147,7 +145,7 @@ fn used_by_children() -> Option<f64> {
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Reads a pipe to its end, then says so.
+/// Reads a pipe to its end, then signals it.
 fn reader(mut pipe: impl Read + Send + 'static, done: Sender<()>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -168,7 +166,7 @@ fn both_ended(ended: &Receiver<()>, limit: Duration) -> bool {
 /// Asks the child to end, so that a launcher takes its own children along; kills it if it does not.
 fn end(child: &mut Child, ended: &Receiver<()>) {
     let pid = rustix::process::Pid::from_child(child);
-    // Both calls can only fail because the child has ended, which is what is wanted.
+    // Both calls can only fail because the child has ended, as intended.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     both_ended(ended, GRACE);
     let _ = child.kill();

@@ -1,7 +1,6 @@
 //! The values of one figure over the runs of its program.
 //!
-//! Its own file because every ratio and verdict rests on these two notions of the middle. It does not know
-//! units. The invariant: never empty, all finite, in the order of the runs.
+//! It does not know units. Invariant: never empty, all finite, in the order of the runs.
 
 use serde::{Deserialize, Serialize};
 

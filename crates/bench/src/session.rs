@@ -1,8 +1,8 @@
 //! One session: every wanted contender, run in turn.
 //!
-//! Its own file because the order of runs is what makes ratios fair: A B C, A B C, so that a change of the
-//! machine's mood falls on all alike. It does not judge. The invariant: the figures of a contender come
-//! from all rounds or the contender is absent.
+//! Its own file because the order of runs is what makes ratios fair: A B C, A B C, so that a change of the machine's
+//! speed affects all equally. It does not judge. Invariant: the figures of a contender come from all rounds or the
+//! contender is absent.
 
 use crate::child::timing::Effort;
 use crate::machine::{LOAD_DOUBTFUL, Machine};
@@ -54,7 +54,7 @@ pub struct SessionOutcome {
 const RUN_LIMIT: Duration = Duration::from_secs(240);
 
 impl Session {
-    /// Measures what was asked for.
+    /// Runs the requested measurements.
     ///
     /// # Errors
     /// The cache folder cannot be used; one line.
@@ -70,7 +70,7 @@ impl Session {
         }
         let (mut wanted, mut left_out) = (Vec::new(), Vec::new());
         for group in options.suite.groups() {
-            let rows: Vec<_> = group.rows.iter().filter(|row| options.wants(group, row)).collect();
+            let rows: Vec<_> = group.rows.iter().filter(|row| options.selects(group, row)).collect();
             if !rows.is_empty() {
                 wanted.push((group, rows));
             } else if options.only.is_empty() {
@@ -100,7 +100,7 @@ impl Session {
     /// One line that names the property in which they differ.
     pub fn joined(mut self, later: Session) -> Result<Session, String> {
         let (own, other) = (&self.machine, &later.machine);
-        for (what, is_same) in [
+        for (property, is_same) in [
             ("suite", self.suite == later.suite),
             ("commit", own.commit == other.commit),
             ("processor", (&own.cpu, own.cores) == (&other.cpu, other.cores)),
@@ -108,7 +108,7 @@ impl Session {
         ] {
             if !is_same {
                 return Err(format!(
-                    "the {what} differs from that of the previous file: a table has only \
+                    "the {property} differs from that of the previous file: a table has only \
                      one"
                 ));
             }
@@ -218,7 +218,7 @@ fn is_wanted(contender: &Contender, rows: &[&Row]) -> bool {
     rows.iter().any(|row| row.figures().any(|figure| figure.contender == contender.label))
 }
 
-/// Says on a terminal what runs now, on one line that is written over; elsewhere nothing.
+/// Shows the running program on a terminal, on one line that is overwritten; elsewhere nothing.
 fn announce(line: &str) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -232,7 +232,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// A session of the suite's group of collectives: barriers of these microseconds, an MPI at 4, the other absent.
-    pub fn made_up(commit: &str, microseconds: &[f64]) -> Session {
+    pub fn example(commit: &str, microseconds: &[f64]) -> Session {
         let group = Suite::Core.groups().iter().find(|group| group.name == "collective").unwrap();
         let row = group.rows.iter().find(|row| row.name == "barrier").unwrap();
         let values = |values: Vec<f64>| Samples::new(values).unwrap();

@@ -1,9 +1,8 @@
 //! The folder where the programs of peers are built and kept.
 //!
-//! Its own file because it is the only one that writes to the person's disk, apart from the JSON.
-//! It does not know what the programs do. The invariant: a file in the folder is complete; it is
-//! written under another name first. Its name carries a hash of how it was made, so that a changed source is
-//! built anew.
+//! Apart from the JSON, it is the only part that writes to the user's disk. Invariant: a file in the folder is
+//! complete; it is written under another name first. Its name has a hash of its sources and options, so that a changed
+//! source is rebuilt.
 
 use crate::program::available::Missing;
 use isles_graph::{ReadOptions, Weights, open};
@@ -102,10 +101,10 @@ impl WorkFolder {
         Ok(path)
     }
 
-    /// The edge list of a graph of the collection, one line `from to` an edge; fetches the graph if it must.
+    /// The edge list of a graph of the collection, one line `from to` per edge; fetches the graph if needed.
     ///
     /// # Errors
-    /// Why the graph cannot be had.
+    /// The reason why the graph is unavailable.
     pub fn edges(&self, name: &str) -> Result<PathBuf, Missing> {
         let unweighted = ReadOptions { weights: Weights::Ignored, directed: false };
         let graph = open(name, &unweighted).map_err(|error| {
@@ -130,7 +129,7 @@ impl WorkFolder {
         self.folder.join("python")
     }
 
-    /// An empty folder of this name; what was in it is gone.
+    /// Creates an empty folder of this name; removes previous contents.
     ///
     /// # Errors
     /// Errors of the file system.

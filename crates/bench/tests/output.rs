@@ -19,10 +19,10 @@ fn a_closed_pipe_is_quiet_and_a_full_device_one_line() {
         let closed = run(word, writer);
         assert_eq!((closed.status.code(), closed.stderr.len()), (Some(141), 0), "{closed:?}");
         let full = run(word, OpenOptions::new().write(true).open("/dev/full").unwrap());
-        let said = String::from_utf8_lossy(&full.stderr);
-        assert_eq!(full.status.code(), Some(2), "{said}");
-        assert!(said.starts_with("isles-bench: standard output: No space left"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let stderr = String::from_utf8_lossy(&full.stderr);
+        assert_eq!(full.status.code(), Some(2), "{stderr}");
+        assert!(stderr.starts_with("isles-bench: standard output: No space left"), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
 }
 

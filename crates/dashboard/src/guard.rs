@@ -254,8 +254,8 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
 }
 
 /// Compares in a time that does not depend on where they differ.
-fn is_same(said: &[u8], secret: &str) -> bool {
-    said.ct_eq(secret.as_bytes()).into()
+fn is_same(given: &[u8], secret: &str) -> bool {
+    given.ct_eq(secret.as_bytes()).into()
 }
 
 fn refuse(status: StatusCode, title: &str, detail: &str) -> Result<(), Box<Answer>> {

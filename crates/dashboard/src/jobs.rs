@@ -63,9 +63,9 @@ async fn list(socket: &Path) -> Result<Answer, Box<Answer>> {
 
 async fn output(socket: &Path, query: &str) -> Result<Answer, Box<Answer>> {
     let number = |name: &str, default: Option<u64>| {
-        let said = parameter(query, name);
-        let number = said.as_deref().map_or(default, |said| said.parse().ok());
-        let detail = || format!("{name} is {:?}; allowed: a whole number", said.unwrap_or_default());
+        let value = parameter(query, name);
+        let number = value.as_deref().map_or(default, |value| value.parse().ok());
+        let detail = || format!("{name} is {:?}; allowed: a whole number", value.unwrap_or_default());
         number.ok_or_else(|| Box::new(problem(StatusCode::BAD_REQUEST, "a bad query", &detail())))
     };
     let (job, lines) = (number("job", None)?, number("lines", Some(100))?.min(LINES_MAX));

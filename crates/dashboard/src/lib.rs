@@ -24,5 +24,5 @@ mod sparql;
 mod stream;
 
 pub use report::report;
-pub use server::{LAST_WORDS, RunSource, ServeError, ServeOptions, serve};
+pub use server::{END_SHOWN, RunSource, ServeError, ServeOptions, serve};
 pub use sparql::{SparqlOptions, serve_sparql};

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use clap::{Parser, Subcommand, value_parser};
-use isles_dashboard::{LAST_WORDS, RunSource, ServeOptions, SparqlOptions, report, serve, serve_sparql};
+use isles_dashboard::{END_SHOWN, RunSource, ServeOptions, SparqlOptions, report, serve, serve_sparql};
 use isles_telemetry::shown;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const EXIT_USAGE: u8 = 2;
 const BEGIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// Time between two looks at a run in milliseconds, if nothing else is said.
-const LOOK_EVERY_MS: u64 = 500;
+const POLL_MS: u64 = 500;
 
 /// Shows a run of Isles in a browser, while it runs or afterwards
 #[derive(Parser)]
@@ -43,7 +43,7 @@ enum Verb {
         #[arg(long)]
         keep: bool,
         /// Milliseconds between two pictures of the run
-        #[arg(long, value_name = "MS", default_value_t = LOOK_EVERY_MS, value_parser = value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "MS", default_value_t = POLL_MS, value_parser = value_parser!(u64).range(1..))]
         every: u64,
         /// Wait for the run to start; exit when standard input closes, as when the starter of both exits
         #[arg(long)]
@@ -90,24 +90,19 @@ fn main() -> ExitCode {
             if owned {
                 exit_with_owner(folder.clone());
             }
-            let look_every = Duration::from_millis(every);
-            (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep, look_every, jobs })
+            let poll_interval = Duration::from_millis(every);
+            (RunSource::Live(directory, wait), ServeOptions { port, is_kept: keep, poll_interval, jobs })
         }
         Verb::Replay { directory, port } => (
             RunSource::Replay(directory),
-            ServeOptions {
-                port,
-                is_kept: true,
-                look_every: Duration::from_millis(LOOK_EVERY_MS),
-                jobs: None,
-            },
+            ServeOptions { port, is_kept: true, poll_interval: Duration::from_millis(POLL_MS), jobs: None },
         ),
         Verb::Report { directory } => return print_report(&directory),
         Verb::Sparql { program, port, arguments } => {
             return answer_queries(&SparqlOptions { program, arguments, port });
         }
     };
-    let tell = |[name, number]: &[String; 2], view: Option<&[String; 2]>, cut: Option<&str>| {
+    let announce = |[name, number]: &[String; 2], view: Option<&[String; 2]>, cut: Option<&str>| {
         cut.into_iter().for_each(warn);
         notice(&match view {
             None => format!("watch the run at {name}\n              or {number}"),
@@ -116,9 +111,9 @@ fn main() -> ExitCode {
             }
         });
     };
-    match serve(&source, &options, tell) {
+    match serve(&source, &options, announce) {
         Ok(()) => {
-            // The run is over, and who has started both may be gone.
+            // The run is over, and the parent process may have exited.
             remove(folder);
             ExitCode::SUCCESS
         }
@@ -127,13 +122,13 @@ fn main() -> ExitCode {
 }
 
 fn answer_queries(options: &SparqlOptions) -> ExitCode {
-    let tell = |address: &str, token: &str| {
+    let announce = |address: &str, token: &str| {
         notice(&format!(
             "answering SPARQL queries at {address}\ncurl -H 'Authorization: Bearer {token}' {address} \\\n     \
              --data-urlencode 'query=SELECT * {{ ?s ?p ?o }} LIMIT 5'"
         ));
     };
-    match serve_sparql(options, tell) {
+    match serve_sparql(options, announce) {
         // It has said why.
         Ok(status) => {
             status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
@@ -146,7 +141,7 @@ fn answer_queries(options: &SparqlOptions) -> ExitCode {
 fn exit_with_owner(scratch: Option<PathBuf>) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink()); // one that cannot be read has ended as well
-        std::thread::sleep(LAST_WORDS);
+        std::thread::sleep(END_SHOWN);
         remove(scratch);
         std::process::exit(0);
     });

@@ -1,6 +1,6 @@
-//! `/metrics`: the counters of all places as OpenMetrics text, for those who have a Prometheus.
+//! `/metrics`: the counters of all places as OpenMetrics text, for Prometheus.
 //!
-//! Names, units and texts are those of the table of counters, with `isles_` before the names; what is computed of
+//! Names, units and texts are those of the table of counters, with `isles_` before the names; what is computed from
 //! counters, and what is said of the whole run, is here. The only label that varies is the place. Source: OpenMetrics
 //! 1.0, sections on the text format and on units. Invariant: the text ends with `# EOF`.
 

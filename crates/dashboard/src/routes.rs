@@ -88,7 +88,7 @@ pub(crate) static ROUTES: [RouteRow; 14] = [
     get("/metrics", Access::View, metrics::answer),
 ];
 
-/// Finds the answer to a request, or who has it.
+/// Finds the answer to a request, or the job server that answers it.
 pub(crate) fn answer<B>(shared: &Shared, request: &Request<B>) -> Found {
     find(shared, request).unwrap_or_else(|refusal| Found::Answer(*refusal))
 }
@@ -159,11 +159,11 @@ pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
 
 /// A number of a query, with `default` if it is not there.
 fn number<T: std::str::FromStr>(query: &str, name: &str, default: Option<T>) -> Result<T, Box<Answer>> {
-    let said = parameter(query, name);
-    match (&said, default) {
+    let value = parameter(query, name);
+    match (&value, default) {
         (None, Some(default)) => Ok(default),
         _ => {
-            let value = said.unwrap_or_default();
+            let value = value.unwrap_or_default();
             value.parse().map_err(|_| Box::new(bad_parameter(name, &value, "a whole number")))
         }
     }
@@ -178,7 +178,7 @@ fn session(shared: &Shared, context: &RequestContext<'_>) -> Answer {
     answer
 }
 
-/// The mesh of a chip as the interface tells of it.
+/// The mesh of a chip in the interface.
 #[derive(Serialize)]
 struct MeshView<'a> {
     columns: u32,
@@ -187,7 +187,7 @@ struct MeshView<'a> {
     name: &'a str,
 }
 
-/// The run as the interface tells of it.
+/// The run in the interface.
 #[derive(Serialize)]
 pub(crate) struct RunAnswer<'a> {
     version: &'a str,

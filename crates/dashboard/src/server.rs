@@ -26,13 +26,13 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 /// Longest time between two looks whether the run has ended.
-const LOOK_EVERY_MAX: Duration = Duration::from_millis(500);
+const POLL_INTERVAL_MAX: Duration = Duration::from_millis(500);
 
 /// Time between two tries to find a run that begins.
 const BEGIN_EVERY: Duration = Duration::from_millis(20);
 
 /// Time for which a server that is not kept shows the end of its run, or of the process that started it.
-pub const LAST_WORDS: Duration = Duration::from_secs(1);
+pub const END_SHOWN: Duration = Duration::from_secs(1);
 
 /// Longest body of a request; none of the page needs more.
 const BODY_BYTES_MAX: u64 = 16 << 10;
@@ -54,7 +54,7 @@ pub struct ServeOptions {
     /// `true` to go on when the run has ended.
     pub is_kept: bool,
     /// Time between two pictures of a run that runs; above 0.
-    pub look_every: Duration,
+    pub poll_interval: Duration,
     /// The directory of the jobs that the run manages, if it does.
     pub jobs: Option<PathBuf>,
 }
@@ -189,9 +189,9 @@ pub fn serve(
     options: &ServeOptions,
     on_ready: impl FnOnce(&[String; 2], Option<&[String; 2]>, Option<&str>),
 ) -> Result<(), ServeError> {
-    let system = |what: &str| {
-        let what = what.to_owned();
-        move |cause: io::Error| ServeError::System(format!("{what}: {cause}"))
+    let system = |context: &str| {
+        let context = context.to_owned();
+        move |cause: io::Error| ServeError::System(format!("{context}: {cause}"))
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(system("the server cannot start"))?;
@@ -232,7 +232,7 @@ pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
 /// Looks at the run until it has ended, and for ever if the server is to be kept.
 async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, options: &ServeOptions) {
     // The end is seen soon, however seldom the picture changes.
-    let mut interval = tokio::time::interval(options.look_every.min(LOOK_EVERY_MAX));
+    let mut interval = tokio::time::interval(options.poll_interval.min(POLL_INTERVAL_MAX));
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut due = Instant::now();
     loop {
@@ -245,7 +245,7 @@ async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, op
             Err(_) => (None, true),
         };
         if let Some(published) = published.filter(|_| is_over || now >= due) {
-            due = now + options.look_every;
+            due = now + options.poll_interval;
             sender.send_replace(Arc::new(published));
         }
         if is_over {
@@ -254,7 +254,7 @@ async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, op
     }
     match options.is_kept {
         true => std::future::pending().await,
-        false => tokio::time::sleep(LAST_WORDS).await,
+        false => tokio::time::sleep(END_SHOWN).await,
     }
 }
 

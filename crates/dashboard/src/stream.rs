@@ -83,7 +83,7 @@ impl Readers {
             Role::View => (&self.viewers, VIEWERS_MAX),
             Role::Control => (&self.managers, MANAGERS_MAX),
         };
-        // Relaxed: a count, by which nothing else is ordered.
+        // Relaxed: a count that orders no other memory.
         let add = |count: usize| (count < limit).then_some(count + 1);
         count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
         Some(ReaderPermit(Arc::clone(count)))

@@ -1,7 +1,7 @@
 //! Builds the compressed rows of a [`Graph`] from edges in any order.
 //!
-//! The only place where a graph is made, so that merging, order and limits hold for every source. Reads no
-//! files. Invariant: the result depends on the set of edges, never on their order.
+//! The only constructor of graphs, so that merging, order and limits hold for every source. Reads no files. Invariant:
+//! the result depends on the set of edges, never on their order.
 
 use super::error::{check_paths, check_sum, check_weight};
 use super::{ARCS_MAX, Graph, GraphError, LeftOut, Position, VERTICES_MAX, Weights};
@@ -27,7 +27,7 @@ impl Graph {
         Graph::merged((vertices, directed), ends, lengths, Weights::Lengths)
     }
 
-    /// Does what [`Graph::from_edges`] does, and merges parallel edges as `kind` says: strengths add up.
+    /// As [`Graph::from_edges`], but merges parallel edges according to `kind`: strengths add up.
     pub(super) fn merged(
         (vertices, directed): (u64, bool),
         ends: &[(u32, u32)],
@@ -47,7 +47,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// The same graph, which says whether the weights of its source are not used.
+    /// Returns the same graph with a record of whether the weights of its source are unused.
     pub(super) fn leaving_out_weights(mut self, is_so: bool) -> Graph {
         self.left_out.weights = is_so;
         self
@@ -64,11 +64,11 @@ fn check(
         return Err(GraphError::NoVertices);
     }
     if vertices > VERTICES_MAX {
-        return Err(GraphError::TooLarge { what: "vertices", found: vertices, limit: VERTICES_MAX });
+        return Err(GraphError::TooLarge { items: "vertices", found: vertices, limit: VERTICES_MAX });
     }
     let arcs = ends.len() as u64 * if directed { 1 } else { 2 };
     if arcs > ARCS_MAX {
-        return Err(GraphError::TooLarge { what: "adjacency entries", found: arcs, limit: ARCS_MAX });
+        return Err(GraphError::TooLarge { items: "adjacency entries", found: arcs, limit: ARCS_MAX });
     }
     for (edge, &(from, to)) in ends.iter().enumerate() {
         let vertex = u64::from(from.max(to));

@@ -1,10 +1,10 @@
 //! Edge lists: plain text, one edge a line.
 //!
-//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole numbers from 0
-//! and there are as many as the largest says. In the place of the weight may stand `{'weight': 2.5}`, as networkx
-//! writes it. The first line may name the columns, as CSV does (see `head`). Empty lines and lines that
-//! begin with `#` or `%` are skipped. A graph has a weight on each line or on none. The format does not say whether
-//! edges lead one way; [`ReadOptions`] does. Invariant: memory stays in proportion to the text, see `vertices_max`.
+//! A line is `from to` or `from to weight`, separated by blanks, tabs or one comma; vertices are whole numbers from 0;
+//! the largest defines their number. The weight may be written `{'weight': 2.5}`, as networkx does. The first line may
+//! name the columns, as CSV does (see `head`). Empty lines and lines that begin with `#` or `%` are skipped. A graph
+//! has a weight on each line or on none. The format does not define whether the graph is directed; [`ReadOptions`]
+//! does. Invariant: memory stays in proportion to the text, see `vertices_max`.
 
 use super::error::{check_weight, excerpt};
 use super::head::{self, EdgeColumns};
@@ -67,7 +67,7 @@ struct Edges {
     ends: Vec<(u32, u32)>,
     /// Empty, or as long as `ends`.
     lengths: Vec<f64>,
-    /// `true` if there are weights that nobody has asked for.
+    /// `true` if there are weights that are not used.
     has_unused_weights: bool,
     vertex_max: u64,
     vertex_max_position: Position,
@@ -127,10 +127,11 @@ impl Edges {
     }
 }
 
-/// Allowed text behind the vertices in braces.
+/// Allowed text in braces after the vertices.
 const ATTRIBUTES: &str = "attributes in braces as networkx writes them, such as `{'weight': 2.5}`";
 
-/// The attribute `weight`, else `value`, of a dictionary of Python, if it has one; none if it is no such dictionary.
+/// Returns the attribute `weight`, or else `value`, of a Python dictionary, if present; `None` if the text is not such
+/// a dictionary.
 fn weight_of(text: &[u8]) -> Option<Option<f64>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut rest = text.strip_prefix('{')?.strip_suffix('}')?.trim();
@@ -142,7 +143,7 @@ fn weight_of(text: &[u8]) -> Option<Option<f64>> {
         let end = end_of_value(after);
         let value = after[..end].trim();
         if let Some(place) = ["weight", "value"].iter().position(|name| *name == key) {
-            // numpy has numbers of its own.
+            // The notation of numpy's numbers.
             let inner = value.strip_prefix("np.").and_then(|call| call.strip_suffix(')')?.split_once('('));
             found[place] = Some(inner.map_or(value, |(_, inner)| inner).parse::<f64>().ok()?);
         }
@@ -151,7 +152,7 @@ fn weight_of(text: &[u8]) -> Option<Option<f64>> {
     Some(found[0].or(found[1]))
 }
 
-/// Returns the position at which a value ends: before a comma that is in no text and in no bracket.
+/// Returns the end of a value: the position of a comma outside of quotes and brackets.
 fn end_of_value(text: &str) -> usize {
     let (mut depth, mut quote) = (0_u32, None);
     for (at, c) in text.char_indices() {
@@ -192,7 +193,7 @@ pub(super) fn unquoted(word: &[u8]) -> &[u8] {
     word.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\"")).unwrap_or(word)
 }
 
-/// The number that `word` is, if it is one.
+/// Parses `word` as a number.
 pub(super) fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }

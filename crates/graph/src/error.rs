@@ -35,14 +35,14 @@ pub enum GraphError {
     Unreadable(std::io::Error),
     /// The bytes are none of the known formats.
     UnknownFormat,
-    /// The text is in a form that is known and not read.
+    /// The text is in a recognised, unsupported format.
     ForeignFormat {
         /// Name of the form.
         name: &'static str,
     },
     /// The compressed file ends early or fails its check sum.
     BadCompression(std::io::Error),
-    /// Something else stands where one of the allowed forms must stand.
+    /// The text does not match any of the allowed forms.
     Malformed {
         /// Its position.
         position: Position,
@@ -62,7 +62,7 @@ pub enum GraphError {
         /// The last vertex that exists, as the format counts.
         last: u64,
     },
-    /// A vertex so far beyond the number of edges that most vertices would have none.
+    /// A vertex number so large that most vertices would have no edge.
     SparseVertices {
         /// Position at which it is named.
         position: Position,
@@ -73,13 +73,13 @@ pub enum GraphError {
         /// Last vertex that this number of edges can have.
         last: u64,
     },
-    /// A length that no shortest path can use, or a strength that is none.
+    /// A weight that is invalid as a length or a strength.
     BadWeight {
         /// Its position.
         position: Position,
         /// The weight as read.
         weight: f64,
-        /// Use of the weights that was asked for.
+        /// Requested use of the weights.
         kind: Weights,
     },
     /// Strengths whose sum is not finite.
@@ -102,11 +102,11 @@ pub enum GraphError {
         /// Name of the missing part.
         missing: &'static str,
     },
-    /// More than is supported, or more than the size of the input can justify.
+    /// More than is supported, or than the size of the input allows.
     TooLarge {
-        /// Name of the thing that is too large or too many.
-        what: &'static str,
-        /// Amount that there is, or is said to be.
+        /// Name of the items that are too many.
+        items: &'static str,
+        /// Actual or declared amount.
         found: u64,
         /// Largest amount accepted.
         limit: u64,
@@ -170,8 +170,8 @@ impl fmt::Display for GraphError {
             GraphError::Truncated { position, missing } => {
                 write!(f, "the file ends early: at {position} {missing} is missing")
             }
-            GraphError::TooLarge { what, found, limit } => {
-                write!(f, "{found} {what}; allowed: at most {limit}")
+            GraphError::TooLarge { items, found, limit } => {
+                write!(f, "{found} {items}; allowed: at most {limit}")
             }
             GraphError::BadParameter { found, allowed } => {
                 write!(f, "`{found}` is not accepted, expected {allowed}")

@@ -1,11 +1,10 @@
 //! The binary format of graph-tool (`.gt`), version 1.
 //!
-//! Layout, after <https://graph-tool.skewed.de/static/doc/gt_format.html>: magic, version, byte order,
-//! comment, directed flag, number of vertices; per vertex its out-degree and out-neighbours in the smallest
-//! unsigned type that holds the number of vertices (an undirected edge stands once); then the property maps.
-//! Of those, one edge map named `weight` or `value` of a number type is read on request, all others are
-//! stepped over. Writes nothing. Invariant: nothing is allocated on the word of a length field before the
-//! bytes that it counts are known to be there.
+//! Layout, after <https://graph-tool.skewed.de/static/doc/gt_format.html>: magic, version, byte order, comment,
+//! directed flag, number of vertices; per vertex its out-degree and out-neighbours in the smallest unsigned type that
+//! holds the number of vertices (an undirected edge stands once); then the property maps. Of those, one edge map named
+//! `weight` or `value` of a number type is read on request, all others are stepped over. Writes nothing. Invariant:
+//! nothing is allocated for a length field before its bytes are known to exist.
 
 use super::error::check_weight;
 use super::{Graph, GraphError, Position, ReadOptions, Weights};
@@ -13,7 +12,7 @@ use super::{Graph, GraphError, Position, ReadOptions, Weights};
 /// First bytes of a `.gt` file.
 pub const MAGIC: &[u8] = "⛾ gt".as_bytes();
 
-/// Names of edge maps that are taken for lengths, the preferred first.
+/// Names of edge maps that hold lengths, the preferred first.
 const WEIGHT_NAMES: [&[u8]; 2] = [b"weight", b"value"];
 
 /// Reads a `.gt` file.
@@ -43,7 +42,7 @@ pub fn decode(bytes: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> 
 
 fn adjacency(cursor: &mut Cursor<'_>, vertices: u64) -> Result<Vec<(u32, u32)>, GraphError> {
     if vertices > super::VERTICES_MAX {
-        return Err(GraphError::TooLarge { what: "vertices", found: vertices, limit: super::VERTICES_MAX });
+        return Err(GraphError::TooLarge { items: "vertices", found: vertices, limit: super::VERTICES_MAX });
     }
     let width = match vertices {
         0..=0xff => 1,
@@ -67,8 +66,7 @@ fn adjacency(cursor: &mut Cursor<'_>, vertices: u64) -> Result<Vec<(u32, u32)>, 
     Ok(ends)
 }
 
-/// Steps over all property maps; returns the weights, if they are wanted and there, and whether there are some that
-/// nobody wants.
+/// Skips all property maps; returns the weights, if wanted and present, and whether there are unused ones.
 fn property_maps(
     cursor: &mut Cursor<'_>,
     vertices: u64,
@@ -149,7 +147,7 @@ impl Number {
     }
 }
 
-/// The value type of a property map, as far as stepping over it needs.
+/// The value type of a property map, as needed to skip it.
 #[derive(Clone, Copy, Debug)]
 enum ValueType {
     Number(Number),
@@ -221,7 +219,7 @@ impl ByteOrder {
     }
 }
 
-/// A reading position; every step checks that the bytes are there.
+/// A reading position; every step checks that the bytes exist.
 struct Cursor<'a> {
     bytes: &'a [u8],
     offset: usize,

@@ -1,8 +1,8 @@
 //! Graphs: one compact representation, and the ways to obtain one (files, generators, data sets).
 //!
-//! Applications work on [`Graph`] alone and never see a file format. This module knows no algorithm.
-//! Invariant: each row of a graph is sorted and holds each target once, so a graph is the same value, bit for
-//! bit, whatever the order of the edges in the file it came from.
+//! Applications work on [`Graph`] alone and never see a file format. It contains no algorithms. Invariant: each row of
+//! a graph is sorted and holds each target once, so a graph is the same value, bit for bit, whatever the order of the
+//! edges in the file it came from.
 
 #![forbid(unsafe_code)]
 
@@ -49,25 +49,25 @@ pub struct Graph {
     /// Out-neighbours, ascending within a row.
     #[serde(with = "isles::plain")]
     targets: Vec<u32>,
-    /// Lengths parallel to `targets`: above zero, and so short that each path has a finite length. None: every edge has
-    /// length one.
+    /// Lengths parallel to `targets`: above zero, and small enough that each path has a finite length. `None`: every
+    /// edge has length one.
     #[serde(with = "isles::plain::optional")]
     weights: Option<Vec<f64>>,
-    /// Contents of its source that it does not hold.
+    /// Contents of its source that it lacks.
     #[serde(skip)]
     left_out: LeftOut,
 }
 
-/// Contents of a graph's source that the graph does not hold.
+/// Contents of a graph's source that the graph lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// `true` if there are weights, which nobody has asked for.
+    /// `true` if the source has weights that are not used.
     pub weights: bool,
     /// Edges that were merged with others of the same two vertices.
     pub parallel_edges: u64,
 }
 
-/// Two graphs are equal if they have the same edges and weights, whatever they were read from.
+/// Two graphs are equal if they have the same edges and weights, whatever their source.
 impl PartialEq for Graph {
     fn eq(&self, other: &Graph) -> bool {
         self.directed == other.directed
@@ -89,7 +89,7 @@ impl Graph {
         self.edges
     }
 
-    /// Number of adjacency entries: the edges that one traversal from every side looks at.
+    /// Number of adjacency entries: the edges that a full traversal visits.
     #[inline]
     pub fn arcs(&self) -> u64 {
         self.targets.len() as u64
@@ -100,7 +100,7 @@ impl Graph {
         self.directed
     }
 
-    /// Returns what the source of the graph holds beside it; of a graph that was sent to another place, nothing.
+    /// Returns the unused contents of the graph's source; none for a graph that was sent to another place.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }

@@ -53,7 +53,7 @@ pub fn decode(text: &[u8], options: &ReadOptions) -> Result<Graph, GraphError> {
     }
     let limit = vertices_max(entries);
     if vertices > limit {
-        return Err(GraphError::TooLarge { what: "vertices for so few entries", found: vertices, limit });
+        return Err(GraphError::TooLarge { items: "vertices for so few entries", found: vertices, limit });
     }
     let lengths = (!lengths.is_empty()).then_some(lengths.as_slice());
     let graph = Graph::merged((vertices, !header.symmetric), &ends, lengths, options.weights)?;

@@ -3,8 +3,8 @@
 //! The first line is `vertices edges`, and a third number `1` if edges have weights; then comes a line for each vertex,
 //! in order, with its neighbours from 1, each followed by its weight if there are weights. An edge stands in the lines
 //! of both vertices and counts once. Lines that begin with `%` are comments; an empty line is a vertex without edges.
-//! Nothing in the text tells the form from an edge list, so the ending of the file's name does. Format: G. Karypis,
-//! METIS 5.1.0 manual, section 4.1.1. Invariant: memory stays in proportion to the text, whatever line 1 claims.
+//! The text cannot be distinguished from an edge list, so the file extension decides. Format: G. Karypis, METIS 5.1.0
+//! manual, section 4.1.1. Invariant: memory stays in proportion to the text, whatever line 1 claims.
 
 use super::edge_list::{Words, number};
 use super::error::{check_weight, excerpt};
@@ -83,7 +83,7 @@ struct Arcs<'a> {
 }
 
 impl Arcs<'_> {
-    /// Takes the line of the next vertex.
+    /// Reads the line of the next vertex.
     fn push(&mut self, line: &[u8], position: Position) -> Result<(), GraphError> {
         let malformed = |allowed| GraphError::Malformed { position, found: excerpt(line), allowed };
         let Position::Line(line_number) = position else { return Err(malformed(NEIGHBOURS)) };
@@ -111,7 +111,7 @@ impl Arcs<'_> {
         Ok(())
     }
 
-    /// The graph, if each edge stands in both lines and there are as many as the first line says.
+    /// Returns the graph if each edge is in both lines and their number matches the first line.
     fn graph(mut self, edges: u64, position: Position, first: &[u8]) -> Result<Graph, GraphError> {
         self.list.sort_unstable_by(|one, other| {
             (one.0, one.1, one.2).cmp(&(other.0, other.1, other.2)).then(one.3.total_cmp(&other.3))

@@ -1,15 +1,15 @@
-//! Reasons why a guest cannot be made, or its monitor cannot go on.
+//! Reasons why a guest cannot be created or its monitor cannot continue.
 
 use rustix::io::Errno;
 use std::{fmt, io};
 
-/// Reason why a guest cannot be made.
+/// Reason why a guest cannot be created.
 #[derive(Debug)]
 pub enum GuestError {
     /// `/dev/kvm` is not there, or cannot be opened.
     NoKvm(io::Error),
     /// KVM has another interface than version 12, or lacks a capability.
-    Lacks(&'static str),
+    Unsupported(&'static str),
     /// A system call failed.
     System {
         /// Its name.
@@ -17,8 +17,8 @@ pub enum GuestError {
         /// Error that it returned.
         error: io::Error,
     },
-    /// There are no more of these.
-    Full(&'static str),
+    /// This resource is exhausted.
+    Exhausted(&'static str),
 }
 
 impl GuestError {
@@ -35,9 +35,9 @@ impl fmt::Display for GuestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GuestError::NoKvm(error) => write!(f, "cannot open /dev/kvm: {error}"),
-            GuestError::Lacks(what) => write!(f, "KVM lacks {what}"),
+            GuestError::Unsupported(resource) => write!(f, "KVM lacks {resource}"),
             GuestError::System { call, error } => write!(f, "{call}: {error}"),
-            GuestError::Full(what) => write!(f, "a guest has no more {what}"),
+            GuestError::Exhausted(resource) => write!(f, "a guest has no more {resource}"),
         }
     }
 }

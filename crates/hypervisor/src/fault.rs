@@ -1,4 +1,4 @@
-//! Report of a guest that failed: its dump, and the signal by which its process ends.
+//! Report of a guest that failed: its dump, and the signal that ends its process.
 
 use crate::error::GuestError;
 use crate::kernel::ExceptionFrame;
@@ -34,7 +34,7 @@ const EXCEPTIONS: [&str; 22] = [
 /// Cause of a guest's failure.
 #[derive(Debug)]
 pub enum FaultCause<'a> {
-    /// By an exception that the program is to blame for; the address is that of a page fault.
+    /// An exception that the program caused; `address` is that of a page fault.
     Exception { frame: ExceptionFrame, address: u64 },
     /// The virtual CPU stopped for this reason.
     Stopped(&'a str),
@@ -43,7 +43,7 @@ pub enum FaultCause<'a> {
 }
 
 impl FaultCause<'_> {
-    /// The signal that the same fault is without a guest.
+    /// Returns the signal that the same fault raises without a guest.
     fn signal(&self) -> rustix::process::Signal {
         use rustix::process::Signal;
         match self {
@@ -67,12 +67,12 @@ impl fmt::Display for FaultCause<'_> {
                 let name = EXCEPTIONS.get(frame.vector as usize).copied().unwrap_or("exception");
                 write!(f, "{name} (vector {}, error {:#x})", frame.vector, frame.error)?;
                 if frame.vector == ExceptionFrame::PAGE_FAULT {
-                    let what = match frame.error {
+                    let access = match frame.error {
                         error if error & 2 != 0 => "writing",
                         error if error & 16 != 0 => "executing",
                         _ => "reading",
                     };
-                    write!(f, ", {what} {address:#x}")?;
+                    write!(f, ", {access} {address:#x}")?;
                 }
                 write!(f, ", at {:#x}", frame.rip)
             }
@@ -82,7 +82,7 @@ impl fmt::Display for FaultCause<'_> {
     }
 }
 
-/// Text of bounded length on the stack: the guest may have stopped in the midst of an allocation.
+/// Text of bounded length on the stack: the guest may have stopped in the middle of an allocation.
 struct DumpText {
     bytes: [u8; 2048],
     len: usize,
@@ -97,8 +97,8 @@ impl Write for DumpText {
     }
 }
 
-/// Writes the dump of the guest called `name` to standard error, and ends the process by the signal that the fault is
-/// without a guest.
+/// Writes the dump of the guest called `name` to standard error, and ends the process with the signal that the fault
+/// raises without a guest.
 pub fn dump_and_end(name: &str, cause: &FaultCause<'_>, registers: &kvm_regs) -> ! {
     let mut text = DumpText { bytes: [0; 2048], len: 0 };
     let mut registers = *registers;
@@ -154,7 +154,7 @@ fn write_dump(
     Ok(())
 }
 
-/// Ends the process by `signal`, which nothing handles any more.
+/// Ends the process by `signal`, with the default action.
 fn end_by(signal: rustix::process::Signal) -> ! {
     /// The kernel's `struct sigaction` with the default action: handler, flags, restorer, mask.
     const DEFAULT: [u64; 4] = [0; 4];

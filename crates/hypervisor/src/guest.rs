@@ -19,10 +19,10 @@ const STACK_BYTES: u64 = 8 << 20;
 const CALL_NOTHING: u64 = 0;
 const CALL_DONE: u64 = 1;
 
-/// Page faults of one address in a row that a mapping did not mend, after which it is the program's fault.
+/// Successive page faults at one address, despite a mapping, after which the program is at fault.
 const FAULTS_MAX: u32 = 8;
 
-/// Checks that this process can make guests.
+/// Checks that this process can create guests.
 ///
 /// # Errors
 /// `/dev/kvm` is absent or not accessible, or lacks what guests need.
@@ -33,17 +33,17 @@ pub fn check() -> Result<(), GuestError> {
 fn open_kvm() -> Result<Kvm, GuestError> {
     let kvm = Kvm::new().map_err(|error| GuestError::NoKvm(io::Error::from_raw_os_error(error.errno())))?;
     if kvm.get_api_version() != 12 {
-        return Err(GuestError::Lacks("version 12 of its interface"));
+        return Err(GuestError::Unsupported("version 12 of its interface"));
     }
     if !kvm.check_extension(Cap::SyncRegs) {
-        return Err(GuestError::Lacks("registers that are shared at exits (KVM_CAP_SYNC_REGS)"));
+        return Err(GuestError::Unsupported("registers that are shared at exits (KVM_CAP_SYNC_REGS)"));
     }
     Ok(kvm)
 }
 
-/// A virtual machine with one virtual CPU, in which code of this thread runs.
+/// A virtual machine with one virtual CPU that runs code of this thread.
 ///
-/// It belongs to the thread that made it, whose thread pointer its CPU has.
+/// It belongs to the thread that created it, whose thread pointer its CPU has.
 pub struct Guest {
     name: String,
     cpu: VirtualCpu,
@@ -57,7 +57,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Makes a guest, which `name` stands for in the dump of a fault.
+    /// Creates a guest; `name` identifies it in the dump of a fault.
     ///
     /// # Errors
     /// There is no KVM, or it refuses.
@@ -81,14 +81,14 @@ impl Guest {
         })
     }
 
-    /// Calls `body` in ring 3 of the guest and returns its value. A panic of `body` goes on in the caller.
+    /// Calls `body` in ring 3 of the guest and returns its value. A panic of `body` continues in the caller.
     ///
     /// If the guest fails, by an exception or because its CPU stops, this writes a dump to standard error and
     /// ends the process by the signal that the fault would be without a guest.
     pub fn run<R>(&mut self, body: impl FnOnce(&GuestCalls) -> R) -> R {
         let mut work = Work { body: Some(body), result: None };
         let entry = enter_as(&work);
-        // The entry's arguments: the function, and what it works on.
+        // The entry's arguments: the function and its argument.
         let arguments = [entry as usize as u64, &raw mut work as u64];
         let top = self.stack.base() + STACK_BYTES - PAGE;
         self.cpu.begin(guest_entry as *const () as u64, top, arguments.as_ptr() as u64);
@@ -96,7 +96,7 @@ impl Guest {
         match work.result {
             Some(Ok(value)) => value,
             Some(Err(panic)) => resume_unwind(panic),
-            // The guest says that it is done after it has left a result.
+            // The guest signals its end after it has stored a result.
             None => unreachable!("a guest that is done has no result"),
         }
     }
@@ -166,7 +166,7 @@ impl Guest {
         }
     }
 
-    /// Mends a page fault of the guest's tables; any other exception is the end.
+    /// Handles a page fault of the guest's tables; any other exception ends the guest.
     fn exception(&mut self, stack: u64, last_fault: &mut (u64, u32)) {
         let Some(frame) = self.kernel.frame(stack) else {
             self.fail(&FaultCause::Stopped("an exception without a frame"))
@@ -201,7 +201,7 @@ pub struct GuestCalls {
 }
 
 impl GuestCalls {
-    /// Goes to the monitor and back, for measurements.
+    /// Makes a round trip to the monitor, for measurements.
     pub fn null_hypercall(&self) {
         // NEED: the port has no other access.
         // SOUND: `self` exists in a guest only, where the port is open, and the monitor changes nothing.
@@ -231,7 +231,7 @@ extern "C" fn enter<B: FnOnce(&GuestCalls) -> R, R>(work: *mut Work<B, R>) {
     }
 }
 
-/// The first instructions of a guest: calls `arguments[0]` with `arguments[1]`, and tells the monitor that it is done.
+/// The first instructions of a guest: calls `arguments[0]` with `arguments[1]`, then signals its end to the monitor.
 #[unsafe(naked)]
 extern "C" fn guest_entry(arguments: *const [u64; 2]) {
     naked_asm!(

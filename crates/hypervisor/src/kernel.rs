@@ -1,12 +1,12 @@
 //! The kernel of a guest: its instructions, its descriptor tables, and the pages on which they lie.
 //!
 //! The kernel has two entries. A system call enters at one of three stubs; an exception at the stub of its vector. Both
-//! execute one `out` to [`PORT`], and the monitor does the rest. Which of them it was, the monitor sees by the page of
-//! the instruction pointer ([`KernelPages::entry_of`]).
+//! execute one `out` to [`PORT`], and the monitor does the rest. It distinguishes them by the page of the instruction
+//! pointer ([`KernelPages::entry_of`]).
 //!
 //! A virtual CPU of hardware enters the kernel of a system call in ring 0. A KVM without virtualization hardware (PVM)
 //! stays in ring 3 there. The page of the system-call stubs is therefore open to ring 3, to read and execute. The first
-//! system call goes through a stub that works in both rings, by which the monitor learns which it is.
+//! system call goes through a stub that works in both rings and shows the monitor which ring it is.
 
 use crate::error::GuestError;
 use crate::memory::{GuestMemory, PAGE, PageRights, Reserved};
@@ -50,7 +50,7 @@ std::arch::global_asm!(
     "out 0xE0, al",
     "sysretq",
     ".balign 16",
-    // Ring 0: `getpid` is answered here, all others by the monitor.
+    // Ring 0: `getpid` is handled here, all others by the monitor.
     "guest_kernel_call_ring_0:",
     "cmp eax, 39",
     "je 2f",
@@ -116,7 +116,7 @@ pub enum GuestEntry {
     Hypercall,
 }
 
-/// The pages of a guest's kernel, at an address that nothing else of the process uses.
+/// The pages of a guest's kernel, at an address otherwise unused in the process.
 pub struct KernelPages {
     pages: Reserved,
 }

@@ -1,14 +1,14 @@
 //! Code of this process as the guest of a small hypervisor.
 //!
-//! A `Guest` is a virtual machine with one virtual CPU, made by the ioctls of `/dev/kvm`. `Guest::run` calls a
-//! closure in ring 3 of it. The guest has the addresses of the process: its page tables map each page at its own
-//! address, and the memory behind it is the memory of the process. So the closure is ordinary Rust, and what it shares
-//! with other processes stays shared. System calls end in a kernel of a few instructions, which asks the monitor
-//! by one I/O port to carry them out; the monitor is the thread that called `Guest::run`.
+//! A `Guest` is a virtual machine with one virtual CPU, made by the ioctls of `/dev/kvm`. `Guest::run` calls a closure
+//! in ring 3 of it. The guest has the addresses of the process: its page tables map each page at its own address, and
+//! the memory behind it is the memory of the process. So the closure is ordinary Rust, and memory shared with other
+//! processes stays shared. System calls end in a kernel of a few instructions, which asks the monitor by one I/O port
+//! to carry them out; the monitor is the thread that called `Guest::run`.
 //!
 //! `kernel` has the guest's kernel and its descriptor tables, `memory` the page tables and memory slots, `vcpu` the
 //! registers, `syscall` the system calls, `fault` the dump of a guest that failed, and `guest` the loop of the monitor.
-//! `docs/design/guests.md` says why this is right and what is not isolated.
+//! `docs/design/guests.md` explains why this is correct and what is not isolated.
 //!
 //! Without the feature `guests` the crate is empty.
 #![cfg(all(feature = "guests", target_arch = "x86_64", target_os = "linux"))]

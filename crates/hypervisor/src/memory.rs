@@ -1,11 +1,11 @@
 //! The memory of a guest: page tables that map addresses of the process to themselves, and KVM's memory slots.
 //!
-//! Physical addresses of the guest are made of chunks of 64 MiB. A chunk is one memory slot, over an aligned
-//! range of addresses of the process; the kernel looks into the process' own tables for what lies there, so a slot
-//! follows `mmap`, `munmap` and `mprotect` by itself. The guest's page tables are filled when it touches a page that
-//! they do not map ([`GuestMemory::resolve`]), as far as `/proc/self/maps` says that the process may.
+//! Physical addresses of the guest are made of chunks of 64 MiB. A chunk is one memory slot, over an aligned range of
+//! addresses of the process; the host's kernel consults the tables of the process, so a slot follows `mmap`, `munmap`
+//! and `mprotect` automatically. The guest's page tables are filled when it touches a page that they do not map
+//! ([`GuestMemory::resolve`]), as far as `/proc/self/maps` says that the process may.
 //!
-//! Nothing here allocates or locks: the guest may have been stopped in the midst of an allocation.
+//! Nothing here allocates or locks: the guest may have been stopped in the middle of an allocation.
 
 use crate::error::GuestError;
 use kvm_bindings::kvm_userspace_memory_region;
@@ -20,7 +20,7 @@ pub const PAGE: u64 = 4096;
 /// Bytes of a memory slot, a power of two.
 const CHUNK: u64 = 64 << 20;
 
-/// Bytes reserved for page tables: tables of 512 GiB. What is not written takes no memory.
+/// Bytes reserved for page tables: tables of 512 GiB. Unwritten pages take no memory.
 const TABLES: u64 = 1 << 30;
 
 /// The end of a process' addresses: the host's kernel maps nothing in the last page below 2^47 and refuses a memory
@@ -39,7 +39,7 @@ pub struct Reserved {
     bytes: u64,
 }
 
-/// Numbers that lie in reserved memory.
+/// Numbers in reserved memory.
 ///
 /// # Safety
 /// Every pattern of bits is a value.
@@ -168,7 +168,7 @@ impl GuestMemory {
         self.physical(self.tables.base())
     }
 
-    /// Returns the guest's physical address of `address`; makes its chunk a memory slot if it is none yet.
+    /// Returns the guest's physical address of `address`; adds a memory slot for its chunk if needed.
     fn physical(&mut self, address: u64) -> Result<u64, GuestError> {
         let base = address & !(CHUNK - 1);
         let known = self.chunks[..self.chunk_count].iter().position(|chunk| *chunk == base);
@@ -181,7 +181,7 @@ impl GuestMemory {
 
     fn add_chunk(&mut self, base: u64) -> Result<usize, GuestError> {
         let index = self.chunk_count;
-        *self.chunks.get_mut(index).ok_or(GuestError::Full("memory slots"))? = base;
+        *self.chunks.get_mut(index).ok_or(GuestError::Exhausted("memory slots"))? = base;
         let slot = kvm_userspace_memory_region {
             slot: index as u32,
             flags: 0,
@@ -211,7 +211,7 @@ impl GuestMemory {
             let mut next = self.tables.read::<u64>(entry);
             if next & PRESENT == 0 {
                 if self.tables_used == TABLES {
-                    return Err(GuestError::Full("page tables"));
+                    return Err(GuestError::Exhausted("page tables"));
                 }
                 let made = self.tables.base() + self.tables_used;
                 next = self.physical(made)? | PRESENT | WRITABLE | USER;
@@ -239,8 +239,8 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// Maps what the process has at `address`, as far as the chunk of it goes. Returns whether the process may do there
-    /// what the guest wanted: the page fault was the guest's tables' and not the program's.
+    /// Maps the process's mapping at `address`, up to the end of its chunk. Returns `true` if the process may access it
+    /// as the guest wanted; the page fault was then one of the guest's tables, not of the program.
     pub fn resolve(&mut self, address: u64, error: u64) -> Result<bool, GuestError> {
         const WROTE: u64 = 1 << 1;
         const FETCHED: u64 = 1 << 4;

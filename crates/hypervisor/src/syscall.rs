@@ -1,9 +1,9 @@
-//! System calls of a guest, which the thread of the monitor makes.
+//! System calls of a guest, executed by the thread of the monitor.
 //!
-//! It is the thread that the guest's code would have been without a guest, with the same memory, descriptors and
-//! thread pointer. So nearly every call is made as it is. The exceptions: a call that starts a thread or a process
-//! lets the new one go on outside of the guest, as an ordinary thread; a `fork` without a stack of its own, and what
-//! would move the thread pointer, are refused.
+//! It is the thread that the guest's code would have been without a guest, with the same memory, descriptors and thread
+//! pointer. So nearly every call is passed through. The exceptions: a call that starts a thread or a process lets the
+//! new one continue outside of the guest, as an ordinary thread; a `fork` without a stack of its own, and changes of
+//! the thread pointer, are refused.
 
 use kvm_bindings::kvm_regs;
 use std::arch::{asm, naked_asm};
@@ -46,7 +46,8 @@ pub fn set_action(signal: i32, action: &[u64; 4]) {
     call(RT_SIGACTION, [signal as u64, action.as_ptr() as u64, 0, MASK_BYTES, 0, 0]);
 }
 
-/// Sends a signal to this thread, which has it before the call returns. One to the process could go to another thread.
+/// Sends a signal to this thread, delivered before the call returns. A signal to the process could go to another
+/// thread.
 pub fn signal_this_thread(signal: i32) {
     const GETTID: u64 = 186;
     const TGKILL: u64 = 234;
@@ -111,7 +112,7 @@ impl CloneRegisters {
     }
 }
 
-/// Leaves on the new `stack` where the thread goes on. Returns the stack below it.
+/// Pushes the address at which the thread continues on the new `stack`. Returns the new stack pointer.
 fn with_return(stack: u64, registers: &kvm_regs) -> u64 {
     // In ring 3 or 0, a system call leaves the address after it in RCX.
     // NEED: the new thread has no other memory of its own yet.

@@ -1,4 +1,4 @@
-//! Tests of what needs no virtual machine: the reader of mappings, and the kernel's pages.
+//! Tests without a virtual machine: the reader of mappings, and the kernel's pages.
 
 use crate::memory::{MapsParser, ProcessMapping};
 

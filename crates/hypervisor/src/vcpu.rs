@@ -25,7 +25,7 @@ pub enum Stop {
     Port,
     /// A signal for the thread of the monitor came first.
     Signal,
-    /// It can go no further, for this reason.
+    /// It cannot continue, for this reason.
     End(&'static str),
 }
 
@@ -35,7 +35,7 @@ pub struct VirtualCpu {
 }
 
 impl VirtualCpu {
-    /// Creates the CPU of `memory`'s machine, whose kernel is `kernel`, at the first instruction of nothing.
+    /// Creates the CPU of `memory`'s machine, whose kernel is `kernel`, without a first instruction.
     pub fn new(kvm: &Kvm, memory: &mut GuestMemory, kernel: &KernelPages) -> Result<VirtualCpu, GuestError> {
         let mut cpu = memory.vm().create_vcpu(0).map_err(GuestError::of_kvm("KVM_CREATE_VCPU"))?;
         let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES);
@@ -85,7 +85,7 @@ impl VirtualCpu {
         self.cpu.set_sregs(&registers).map_err(GuestError::of_kvm("KVM_SET_SREGS"))
     }
 
-    /// The vector registers that the process may use, in the state in which a function finds them.
+    /// The vector registers that the process may use, in their state at a function call.
     fn set_extended_state(&mut self) -> Result<(), GuestError> {
         // NEED: the register has no safe accessor.
         // SOUND: the system has enabled extended states, else there were no bits, and the instruction would raise a
@@ -107,15 +107,15 @@ impl VirtualCpu {
         let entries = [(STAR, segments), (LSTAR, entry), (FMASK, CALL_CLEARS)];
         let entries = entries.map(|(index, data)| kvm_msr_entry { index, data, ..kvm_msr_entry::default() });
         let entries =
-            Msrs::from_entries(&entries).map_err(|_| GuestError::Full("model-specific registers"))?;
+            Msrs::from_entries(&entries).map_err(|_| GuestError::Exhausted("model-specific registers"))?;
         match self.cpu.set_msrs(&entries).map_err(GuestError::of_kvm("KVM_SET_MSRS"))? {
             3 => Ok(()),
-            _ => Err(GuestError::Full("model-specific registers of system calls")),
+            _ => Err(GuestError::Exhausted("model-specific registers of system calls")),
         }
     }
 
-    /// Lets the guest's time-stamp counter be the host's. Where KVM cannot, the two differ by a constant, and a
-    /// clock that is read in the guest is wrong; there the kernel's own clock page is not readable either.
+    /// Lets the guest's time-stamp counter be the host's. If KVM cannot, the two differ by a constant, and a clock read
+    /// in the guest is wrong; on such hosts the kernel's clock page is not readable either.
     fn set_clock(&mut self) {
         use kvm_bindings::{KVM_VCPU_TSC_CTRL, KVM_VCPU_TSC_OFFSET, kvm_device_attr};
         let offset = 0_u64;

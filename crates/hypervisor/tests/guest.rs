@@ -19,7 +19,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// Set in a process that is to fail.
+/// Set in a process that must fail.
 const FAILS: &str = "ISLES_TEST_GUEST_FAILS";
 
 /// A guest, or `None` with a line that names the test.
@@ -147,8 +147,8 @@ fn threads_and_processes_that_a_guest_starts_run_outside() {
     });
     assert_eq!(doubled, [(5, 0), (5, 2), (5, 4), (5, 6)]);
     assert_eq!(OWN.get(), 6, "a guest has the variables of its thread");
-    let said = guest.run(|_| Command::new("echo").arg("outside").output().unwrap());
-    assert_eq!(said.stdout, b"outside\n");
+    let output = guest.run(|_| Command::new("echo").arg("outside").output().unwrap());
+    assert_eq!(output.stdout, b"outside\n");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn failing(name: &str) -> Output {
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(FAILS, "1").output().unwrap()
 }
 
-/// The guest that fails, in the process that is there for it.
+/// The failing guest, in its own process.
 fn guest_that_fails() -> Option<Guest> {
     std::env::var_os(FAILS).map(|_| Guest::new("place 7").unwrap())
 }
@@ -192,12 +192,12 @@ fn ends_with_a_dump(test: &str, name: &str, signal: i32, first: &[&str]) {
         return;
     }
     let output = failing(name);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.signal(), Some(signal), "{said}");
-    let dump = said.lines().skip_while(|line| !line.starts_with("place 7: the guest failed: "));
+    let output = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(signal), "{output}");
+    let dump = output.lines().skip_while(|line| !line.starts_with("place 7: the guest failed: "));
     let dump = dump.collect::<Vec<_>>();
-    assert!(first.iter().all(|part| dump[0].contains(part)), "{said}");
-    assert!(dump[1].contains("rip 0000") && dump.len() >= 6, "{said}");
+    assert!(first.iter().all(|part| dump[0].contains(part)), "{output}");
+    assert!(dump[1].contains("rip 0000") && dump.len() >= 6, "{output}");
     if first[0].starts_with("page fault") && name.ends_with("to_null") {
         assert_shown("guests.md", "crates/hypervisor/tests/guest.rs", &dump.join("\n"));
     }

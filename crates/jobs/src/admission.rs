@@ -1,9 +1,9 @@
-//! What may become a job, and what of it a page may ask for.
+//! Admission of jobs: permitted commands and names, and the requests that a page may make.
 //!
-//! Who has the token of a page has it from an address, which is copied, shown and forwarded more easily than a login.
-//! So pages make no jobs of commands unless the user has allowed that when the job server began. The check stands here,
-//! behind the reading of a request: a second reader in front of it could be told another thing than this one.
-//! Invariant: no request that was refused here has changed anything.
+//! The token of a page is part of an address, which is copied, shown and forwarded more easily than a login. So pages
+//! cannot create command jobs unless the user allowed that when starting the job server. The check is done on the
+//! parsed request: a second parser before it could read the same bytes differently. Invariant: a refused request has
+//! changed nothing.
 
 use crate::job::{self, JobKind};
 use crate::request::{JobOrder, JobRequest, Refusal, RefusalKind};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Most bytes of the name of a job.
 const NAME_BYTES_MAX: usize = 1 << 10;
 
-/// Most words of a job, and most bytes of all of them: the table is shown whole, again and again.
+/// Most words of a job, and most bytes of all of them, because the whole table is shown repeatedly.
 const WORDS_MAX: usize = 4096;
 const WORDS_BYTES_MAX: usize = 64 << 10;
 
@@ -29,11 +29,11 @@ const SHOWN_CHARS: usize = 80;
 /// Search path of a system without PATH.
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 
-/// Checks a request that came from a page; `has_commands` says whether pages may make jobs of commands, and
-/// `is_command` whether a job is one.
+/// Checks a request that came from a page; `has_commands` is `true` if pages may create command jobs, and `is_command`
+/// returns whether a job is one.
 ///
 /// # Errors
-/// A page may not ask for that.
+/// A page may not make this request.
 pub(crate) fn check_page(
     request: &JobRequest,
     has_commands: bool,
@@ -104,7 +104,7 @@ pub(crate) fn check_spec(spec: &JobSpec, is_modelled: bool) -> Result<(), Refusa
     }
 }
 
-/// Checks that a command can be started where it was typed.
+/// Checks that a command can be started in its caller's folder.
 fn check_caller(caller: &Caller) -> Result<(), Refusal> {
     let Caller { folder, environment } = caller;
     let refused = |kind, text: String| Err(Refusal::of(kind, text));
@@ -134,7 +134,7 @@ fn check_caller(caller: &Caller) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks that the first word names a program of this host, and that the system can take all of them.
+/// Checks that the first word names a program of this host, and that the system accepts all words.
 fn check_command(words: &[String], caller: Option<&Caller>) -> Result<(), Refusal> {
     let no_command = |text: &str| Err(Refusal::of(RefusalKind::NoCommand, text));
     let Some(program) = words.first() else {
@@ -170,8 +170,7 @@ pub fn steers_text(sign: char) -> bool {
         || sign.is_control()
 }
 
-/// Returns `true` if the system would find a program of that name in the folder where the command was typed, as
-/// `execvp` searches for it.
+/// Returns `true` if `execvp` would find a program of this name from the caller's folder.
 fn is_program(name: &str, caller: Option<&Caller>) -> bool {
     let here = caller.map_or(Path::new("."), |caller| &caller.folder);
     let is_runnable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
@@ -183,6 +182,6 @@ fn is_program(name: &str, caller: Option<&Caller>) -> bool {
         None => var_os("PATH"),
     };
     let folders = own.unwrap_or_else(|| PATH_DEFAULT.into());
-    // An empty folder of PATH is the one that the process is in.
+    // An empty entry of PATH means the current directory.
     split_paths(&folders).any(|folder: PathBuf| is_runnable(&here.join(folder).join(name)))
 }

@@ -1,8 +1,8 @@
-//! The commands that the job server sends to the jobs at places, and which of them counts.
+//! Queues of commands from the job server to jobs at places; the newest command of a job counts.
 //!
 //! Pure: no message is sent here. The job server has a [`CommandQueue`] for each place, and a place has one
-//! [`CommandInbox`]. Invariant: of two commands for one start of a job the one with the greater number counts, in
-//! whatever order they arrive; so a job does at last what the job server said last.
+//! [`CommandInbox`]. Invariant: of two commands for one start of a job, the one with the greater number counts, in any
+//! order of arrival; so a job finally obeys the last command.
 
 use crate::runner::{Control, StartId};
 use serde::{Deserialize, Serialize};
@@ -16,13 +16,13 @@ pub(crate) struct NumberedCommand {
 }
 
 impl NumberedCommand {
-    /// The command of a job that has received none.
+    /// The default command of a job.
     pub(crate) const FIRST: NumberedCommand = NumberedCommand { number: 0, control: Control::Run };
 }
 
-/// The commands for the jobs of one place that are not sent yet, at most one for each start: a newer one replaces it.
+/// The unsent commands for the jobs of one place, at most one for each start: a newer one replaces it.
 ///
-/// At most one batch is on its way, so a place that does not answer costs no memory however many commands come.
+/// At most one batch is in flight, so an unresponsive place costs no memory for any number of commands.
 #[derive(Debug, Default)]
 pub(crate) struct CommandQueue {
     last_number: u64,
@@ -37,7 +37,8 @@ impl CommandQueue {
         self.waiting.insert(start, NumberedCommand { number: self.last_number, control });
     }
 
-    /// Returns `true` if commands wait and nobody sends; then the caller must send until [`next_batch`] is `None`.
+    /// Returns `true` if commands wait and no task sends them; then the caller must send until [`next_batch`] is
+    /// `None`.
     ///
     /// [`next_batch`]: CommandQueue::next_batch
     pub(crate) fn begin_sending(&mut self) -> bool {
@@ -46,7 +47,7 @@ impl CommandQueue {
         begins
     }
 
-    /// The commands to send next, or `None` if there are none. The one before must have arrived, or its place be dead.
+    /// Returns the next batch, or `None` if there is none. The previous one must have arrived, or its place be dead.
     pub(crate) fn next_batch(&mut self) -> Option<Vec<(StartId, NumberedCommand)>> {
         let batch: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
         self.is_sending = !batch.is_empty();
@@ -63,7 +64,7 @@ pub(crate) struct CommandInbox {
 }
 
 impl CommandInbox {
-    /// Takes in a command. One that was overtaken, or is for a start that has ended, is dropped.
+    /// Accepts a command; drops it if it is outdated or for an ended start.
     pub(crate) fn receive(&mut self, start: StartId, command: NumberedCommand) {
         let is_early = self.arrived.get(&start.job).is_none_or(|arrived| *arrived < start.start);
         let newest = self.newest.get(&start);
@@ -72,19 +73,19 @@ impl CommandInbox {
         }
     }
 
-    /// Notes that a start has arrived; returns what it is to do first. An earlier start of the job may still be here,
-    /// and wait for the command to leave.
+    /// Records the arrival of a start; returns its first command. An earlier start of the job may still be here, and
+    /// wait for the command to leave.
     pub(crate) fn begin(&mut self, start: StartId) -> NumberedCommand {
         self.arrived.insert(start.job, start.start);
         *self.newest.entry(start).or_insert(NumberedCommand::FIRST)
     }
 
-    /// Returns the newest command for a start that is here.
+    /// Returns the newest command for a present start.
     pub(crate) fn newest(&self, start: StartId) -> Option<NumberedCommand> {
         self.newest.get(&start).copied()
     }
 
-    /// Notes that a start has ended.
+    /// Records the end of a start.
     pub(crate) fn end(&mut self, start: StartId) {
         self.newest.remove(&start);
     }

@@ -1,6 +1,6 @@
-//! Jobs that come and go by themselves, so that there is something to see: the same for the same seed.
+//! Demonstration jobs that start and end automatically, determined by a seed.
 //!
-//! Invariant: no job that somebody else has made is told anything.
+//! Invariant: it controls only its own jobs.
 
 use crate::request::{JobOrder, JobReply, JobRequest};
 use crate::runner::Runnable;
@@ -14,16 +14,16 @@ use std::time::Duration;
 /// Jobs of a demonstration.
 const JOBS: usize = 16;
 
-/// Time between two things that happen.
+/// Interval between two requests.
 const EVERY: Duration = Duration::from_millis(700);
 
 /// Generator of the demonstration's requests.
 pub(crate) struct Demonstration {
     random: Random,
     due: Duration,
-    /// The jobs that it has made.
+    /// The jobs that it has created.
     own: BTreeSet<u64>,
-    /// Number of jobs made so far.
+    /// Number of jobs created so far.
     made: usize,
 }
 
@@ -64,14 +64,14 @@ impl Demonstration {
         Some(JobRequest::Tell { job, order })
     }
 
-    /// Notes the reply to the last request.
+    /// Records the reply to the last request.
     pub(crate) fn record_reply(&mut self, reply: &JobReply) {
         if let JobReply::Job { job, .. } = reply {
             self.own.insert(job.id);
         }
     }
 
-    /// The jobs that it has made, of which some may be gone.
+    /// Returns the jobs that it has created, some of which may have been removed.
     pub(crate) fn own(&self) -> impl Iterator<Item = u64> {
         self.own.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! What a job is to its place: a state, and a step that is done again and again.
+//! The interface of a job: a state, and a step that is repeated.
 
 use crate::runner::{criu, process};
 use serde::Serialize;
@@ -9,29 +9,29 @@ use std::sync::OnceLock;
 /// Outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobProgress {
-    /// There is more to do.
+    /// More steps remain.
     More,
     /// The job has ended, with this result.
     Done(String),
 }
 
-/// A job that can be stopped between any two of its steps, and go on elsewhere from its state.
+/// A job that can be stopped between any two steps, and continue elsewhere from its state.
 ///
-/// A step should take about a millisecond: nothing else happens at the place meanwhile. On a modelled chip it says by
-/// [`isles::work`] what it costs.
+/// A step should take about a millisecond, because it blocks its place. On a modelled chip it declares its cost by
+/// [`isles::work`].
 pub trait Job: Sized + 'static {
     /// Name of this kind of jobs.
     const NAME: &'static str;
     /// Arguments of the kind, as help shows them.
     const WORDS: &'static str;
 
-    /// A job that has not begun.
+    /// Creates a job that has not begun.
     ///
     /// # Errors
-    /// A line that names the word, and what is allowed.
+    /// A line that names the invalid word, and the allowed ones.
     fn create(words: &[String]) -> Result<Self, String>;
 
-    /// Does a little; writes lines to `output`.
+    /// Executes a step; writes lines to `output`.
     ///
     /// # Errors
     /// A description of the failure; the job has failed.
@@ -42,33 +42,33 @@ pub trait Job: Sized + 'static {
         size_of::<Self>() as u64
     }
 
-    /// Its state as bytes; [`to_bytes`] will do for most.
+    /// Returns its state as bytes; [`to_bytes`] suits most jobs.
     fn save(&self) -> Vec<u8>;
 
-    /// The job whose state is `bytes`; [`from_bytes`] will do for most.
+    /// Returns the job with the state `bytes`; [`from_bytes`] suits most jobs.
     ///
     /// # Errors
-    /// They are no state of such a job.
+    /// They are not a state of such a job.
     fn restore(bytes: &[u8]) -> Result<Self, String>;
 }
 
-/// A value as bytes, for [`Job::save`].
+/// Encodes a value, for [`Job::save`].
 ///
 /// # Panics
-/// If its form refuses it, as no derived one does.
+/// If its serializer fails, which derived ones never do.
 pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_allocvec(value).expect("a derived form refuses no value")
 }
 
-/// The value that [`to_bytes`] has written, for [`Job::restore`].
+/// Decodes a value encoded by [`to_bytes`], for [`Job::restore`].
 ///
 /// # Errors
-/// The bytes are those of no such value.
+/// The bytes do not encode such a value.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     postcard::from_bytes(bytes).map_err(|fault| fault.to_string())
 }
 
-/// Lines that a job has written and nobody has taken.
+/// Pending output lines of a job.
 #[derive(Debug, Default)]
 pub struct JobOutput(VecDeque<String>);
 
@@ -78,7 +78,7 @@ impl JobOutput {
         self.0.push_back(text.into());
     }
 
-    /// Takes the lines.
+    /// Takes the pending lines.
     pub(crate) fn take(&mut self) -> Vec<String> {
         std::mem::take(&mut self.0).into()
     }
@@ -109,7 +109,7 @@ impl<J: Job> AnyJob for J {
     }
 }
 
-/// Makes a job of words, or of a state.
+/// Creates a job from words, or from a state.
 type Open = fn(&[String], Option<&[u8]>) -> Result<Box<dyn AnyJob>, String>;
 
 /// A kind of jobs, by its name.
@@ -145,12 +145,12 @@ fn open<J: Job>(words: &[String], state: Option<&[u8]>) -> Result<Box<dyn AnyJob
     Ok(Box::new(job))
 }
 
-/// The kinds of this program: the same at all places, because each has begun by its `main`.
+/// The kinds of this program: the same at all places, because each runs its `main`.
 static OFFERED: OnceLock<&'static [JobKind]> = OnceLock::new();
 
-/// Says which kinds of jobs this program offers, once and first of all: before [`isles::serve_if_joined`], so that all
-/// places know. A process that a place has started to become a command, or to wait for a restored one, does so here and
-/// does not return.
+/// Declares the kinds of jobs that this program offers. Call it once, before [`isles::serve_if_joined`], so that all
+/// places know them. A process that a place has started to become a command, or to wait for a restored one, does so
+/// here, and does not return.
 pub fn offer(kinds: &'static [JobKind]) {
     process::exec_if_requested();
     criu::wait_if_requested();
@@ -165,7 +165,7 @@ pub(crate) fn offered() -> &'static [JobKind] {
 /// The kind of that name.
 ///
 /// # Errors
-/// There is none; the line names those that there are.
+/// There is none; the line names the existing ones.
 pub(crate) fn kind(name: &str) -> Result<&'static JobKind, String> {
     offered().iter().find(|kind| kind.name == name).ok_or_else(|| {
         let names: Vec<&str> = offered().iter().map(|kind| kind.name).collect();

@@ -1,10 +1,10 @@
-//! The kinds of jobs that `isles serve` offers by itself: those of the evaluation of ManyMan.
+//! The built-in kinds of jobs of `isles serve`: those of the evaluation of ManyMan.
 
 use crate::job::{Job, JobKind, JobOutput, JobProgress, from_bytes, to_bytes};
 use isles::{Cycles, Random, work};
 use serde::{Deserialize, Serialize};
 
-/// All of them.
+/// All built-in kinds.
 pub const KINDS: &[JobKind] =
     &[JobKind::of::<PiJob>(), JobKind::of::<SumJob>(), JobKind::of::<MemoryJob>(), JobKind::of::<CountJob>()];
 
@@ -75,7 +75,7 @@ impl Job for PiJob {
     }
 }
 
-/// The sum of random numbers, as the paper timed it with and without being checkpointable.
+/// The sum of random numbers, which the paper timed with and without checkpoint support.
 #[derive(Serialize, Deserialize)]
 struct SumJob {
     numbers: u64,
@@ -157,7 +157,7 @@ impl Job for MemoryJob {
         8 * self.filled.capacity() as u64
     }
 
-    // The numbers as they lie in memory: a form with a number for each takes longer than to write them.
+    // The numbers in their memory layout: encoding each number would take longer than writing them.
     fn save(&self) -> Vec<u8> {
         let head = [self.len, self.added, self.sum];
         head.iter().chain(&self.filled).flat_map(|number| number.to_le_bytes()).collect()

@@ -1,10 +1,10 @@
-//! Jobs that people manage by hand, over the places of a run.
+//! Interactive management of jobs over the places of a run.
 //!
-//! `isles serve` becomes the program of this crate: one run, whose first place keeps a table of jobs and carries out
-//! what people say through a socket; its other places run jobs, too. A [`Job`] of a program is written so that it can
-//! be stopped between two steps: it is paused, written to a file, moved to another place. A command of the system can
-//! be a job as well, which is paused and killed only. The states of jobs, and what leads from one to another, are the
-//! machine of `isles_protocol::job`; `docs/design/jobs.md` says how it all hangs together.
+//! `isles serve` becomes the program of this crate: one run, whose first place keeps a table of jobs and executes
+//! requests from a socket; the other places run jobs, too. A [`Job`] of a program can be stopped between two steps:
+//! paused, checkpointed to a file, or moved to another place. A system command can be a job as well, which can only be
+//! paused and killed. The states of jobs and their transitions are the state machine of `isles_protocol::job`;
+//! `docs/design/jobs.md` describes the design.
 
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,17 @@
-//! The places that owe an answer, and the jobs that wait for them.
+//! Tracks places that have not answered, and jobs that wait for them.
 //!
-//! Pure: the time comes in, the questions are asked by the job server. Invariant: a job that is on its way for longer
-//! than [`UNRESPONSIVE_AFTER`] has a text that says for what it waits.
+//! Pure: the job server passes the time and sends the requests. Invariant: a job in transition for longer than
+//! [`UNRESPONSIVE_AFTER`] has a text with the reason.
 
 use isles_protocol::job::JobState;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Time without an answer after which a place is silent: less than the five seconds within which it must be named, and
-/// more than a busy host keeps a place from its processor.
+/// Time without an answer after which a place is silent: less than the five seconds within which it must be reported,
+/// and more than the scheduling delays of a busy host.
 pub(crate) const UNRESPONSIVE_AFTER: Duration = Duration::from_secs(3);
 
-/// Times since which each place owes an answer, and each job is on its way.
+/// Times since which each place owes an answer, and each job is in transition.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseTracker {
     pending: BTreeMap<usize, Instant>,
@@ -20,20 +20,20 @@ pub(crate) struct ResponseTracker {
 }
 
 impl ResponseTracker {
-    /// Notes that a place is asked; returns whether it owes no answer, so that it is to be asked.
+    /// Records a request to a place; returns `true` if it owes no answer yet, so that the request must be sent.
     pub(crate) fn ask(&mut self, place: usize, now: Instant) -> bool {
         let is_free = !self.pending.contains_key(&place);
         self.pending.entry(place).or_insert(now);
         is_free
     }
 
-    /// Notes that a place has answered, and from which process.
+    /// Records the answer of a place, and its process.
     pub(crate) fn answered(&mut self, place: usize, process: u32) {
         self.pending.remove(&place);
         self.processes.insert(place, process);
     }
 
-    /// Notes that a place is dead: it owes nothing.
+    /// Records the death of a place, which owes no answer.
     pub(crate) fn died(&mut self, place: usize) {
         self.pending.remove(&place);
         self.processes.remove(&place);
@@ -44,7 +44,7 @@ impl ResponseTracker {
         self.processes.get(&place).copied()
     }
 
-    /// Notes the states of all jobs.
+    /// Records the states of all jobs.
     pub(crate) fn record_states(&mut self, jobs: impl Iterator<Item = (u64, JobState)>, now: Instant) {
         let before = std::mem::take(&mut self.transitions);
         for (id, state) in jobs.filter(|(_, state)| is_transitional(*state)) {
@@ -76,7 +76,7 @@ impl ResponseTracker {
         (silence >= UNRESPONSIVE_AFTER).then(text)
     }
 
-    /// Returns what a job waits for, if that is unusual.
+    /// Returns what a job waits for, if it waits unusually long.
     pub(crate) fn wait_text(&self, id: u64, place: usize, now: Instant) -> Option<String> {
         let of_place = self.unresponsive_text(place, now);
         of_place.or_else(|| {
@@ -110,7 +110,7 @@ mod tests {
         assert!(responses.ask(1, at(0)) && responses.ask(2, at(0)) && responses.ask(3, at(0)));
         responses.answered(2, u32::MAX);
         responses.died(3);
-        // It is asked once, however often it is looked at.
+        // It gets one request, however often it is checked.
         assert!(!responses.ask(1, at(1)) && responses.ask(2, at(2)));
         assert!(responses.unresponsive(at(2)).is_empty());
         assert_eq!(responses.unresponsive(at(4)), [1]);

@@ -1,7 +1,7 @@
-//! The job server: the first place of a run, which keeps the table and carries out what people say.
+//! The job server: the first place of a run, which keeps the table and executes requests.
 //!
-//! It turns in a loop: what places have told, what people ask, what each core does now and then. What takes longer, a
-//! job that runs or a look at all cores, is a task of its own, so that nobody waits for it.
+//! Its loop handles reports of places and requests, and regularly samples each core. Longer operations, such as a
+//! running job or a sample of all cores, are separate tasks, so that nothing waits for them.
 
 use crate::admission;
 use crate::demonstration::Demonstration;
@@ -23,22 +23,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest time between two looks at what people ask.
+/// Longest interval between checks for requests.
 const TURN: Duration = Duration::from_millis(10);
 
-/// Time between two looks at all cores.
+/// Interval between samples of all cores.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
-/// Time between two lines about what the end of the job server waits for.
+/// Interval between lines about the pending end of the job server.
 const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
-/// Hint for ending a job server that waits.
+/// Hint on how to end a waiting job server.
 const FORCE_HINT: &str = "; isles job end --force ends it without them";
 
 /// Time for jobs to be saved when the job server is ended by force, if their places answer.
 const FORCE_WAIT: Duration = Duration::from_secs(5);
 
-/// Reports of places that may wait.
+/// Capacity of the queue of reports.
 const EVENTS: usize = 256;
 
 /// Memory of a core of the SCC that jobs may have, in bytes (004:1614 of the paper's text); on a chip only.
@@ -51,16 +51,16 @@ pub struct JobServerOptions {
     pub store: Store,
     /// Policy that chooses cores.
     pub policy: Policy,
-    /// Jobs that come and go by themselves, from this seed, and are gone at the end.
+    /// Runs demonstration jobs with this seed, which are removed at the end.
     pub demonstration: Option<u64>,
     /// `true` if the cores are those of a modelled chip.
     pub is_modelled: bool,
-    /// `true` if a page with the right to manage may also create jobs from commands: then its token lets any program
-    /// run.
+    /// `true` if a page with management rights may also create command jobs: its token then permits running any
+    /// program.
     pub page_commands: bool,
 }
 
-/// Manages jobs of the kinds that were [offered](crate::offer) over the places of `launch` until somebody ends it, or
+/// Manages jobs of the kinds that were [offered](crate::offer) over the places of `launch` until it is ended, or
 /// `is_over` is set.
 ///
 /// # Errors
@@ -111,9 +111,9 @@ struct JobServer {
 /// Progress of the job server's end.
 #[derive(Clone, Copy, Debug)]
 struct Shutdown {
-    /// Time since which everything that does not answer is killed.
+    /// Time from which everything that does not answer is killed.
     forced: Option<Instant>,
-    /// Time of the next line about what it waits for.
+    /// Time of the next line about what the end waits for.
     next_notice: Instant,
     /// `true` if all places have been asked since the last job became inactive.
     has_asked: bool,
@@ -173,7 +173,7 @@ impl JobServer {
         }
     }
 
-    /// Has jobs written and commands killed; returns whether none is active any more. `looks` every so often.
+    /// Checkpoints jobs and kills commands; returns `true` once none is active. `looks` is `true` at regular intervals.
     fn end_jobs(&mut self, looks: bool) -> bool {
         let now = Instant::now();
         if self.state.borrow_mut().table.end_jobs(looks) {
@@ -192,8 +192,8 @@ impl JobServer {
         forced.is_some_and(|since| self.force(now, since))
     }
 
-    /// Kills the places that do not answer, which have no job to lose any more: the end of the run would wait for them
-    /// without a word. Returns whether no other owes an answer.
+    /// Kills unresponsive places without jobs, because the end of the run would silently wait for them. Returns `true`
+    /// if no other place owes an answer.
     fn end_idle_places(&self, now: Instant) -> bool {
         let responses = &self.state.borrow().responses;
         let silent = responses.unresponsive(now);
@@ -205,7 +205,7 @@ impl JobServer {
         responses.pending_count() == silent.len()
     }
 
-    /// Kills the places that do not answer; returns whether all jobs are lost, because that was not enough.
+    /// Kills the places that do not answer; returns `true` if that was not enough and all jobs are lost.
     fn force(&self, now: Instant, since: Instant) -> bool {
         let mut state = self.state.borrow_mut();
         let silent = state.responses.unresponsive(now);
@@ -217,7 +217,7 @@ impl JobServer {
         let active: Vec<u64> = active.map(|(id, _)| id).collect();
         active.into_iter().for_each(|id| state.table.mark_lost(id, "the job server was ended by force"));
         if !silent.is_empty() {
-            // A place that is a thread of this process does not end, and the end of the run would wait for it.
+            // A place that is a thread of this process cannot be killed, and the end of the run would wait for it.
             let written = state.table.save_if_changed();
             written.unwrap_or_else(|fault| isles::notice(format_args!("isles: {fault}")));
             std::process::exit(0);
@@ -229,7 +229,7 @@ impl JobServer {
     fn save_if_changed(&mut self) {
         let kept = self.state.borrow_mut().table.save_if_changed();
         let fault = kept.err().map(|error| error.to_string());
-        // It is tried again and again, and told once.
+        // It is retried, and reported once.
         if fault != self.fault {
             if let Some(fault) = &fault {
                 isles::notice(format_args!("isles: cannot write the table of jobs: {fault}"));
@@ -238,16 +238,16 @@ impl JobServer {
         }
     }
 
-    /// Forgets jobs that nobody will ask for.
+    /// Removes the jobs of the demonstration.
     fn forget(&mut self, jobs: impl Iterator<Item = u64>) {
         for job in jobs {
-            // It may be gone.
+            // It may have been removed.
             let _ = self.state.borrow_mut().table.remove(job);
         }
         self.save_if_changed();
     }
 
-    /// On a modelled chip a second of the model takes a second at least, so that people can follow it.
+    /// Limits a modelled chip to real time, so that users can follow it.
     fn keep_pace(&self, (instant, time): (Instant, Duration)) {
         if self.options.is_modelled {
             let ahead = now().saturating_sub(time).saturating_sub(instant.elapsed());
@@ -330,7 +330,7 @@ impl JobServer {
         self.launch_new(start, place, scores)
     }
 
-    /// Starts what the table on disk says is started.
+    /// Starts jobs that the table on disk records as started.
     fn launch_new(
         &self,
         (start, state): (StartId, Option<Vec<u8>>),
@@ -405,9 +405,9 @@ impl JobServer {
         self.state.borrow_mut().table.move_to(id, to)
     }
 
-    /// A place that was named, if it is one.
-    fn place(&self, said: Option<usize>, flag: &str) -> Result<Option<usize>, Refusal> {
-        let Some(place) = said else { return Ok(None) };
+    /// Checks a given place.
+    fn place(&self, wanted: Option<usize>, flag: &str) -> Result<Option<usize>, Refusal> {
+        let Some(place) = wanted else { return Ok(None) };
         let state = self.state.borrow();
         let last = state.cores.len() - 1;
         let no_place = |text: String| Refusal::of(RefusalKind::NoSuchPlace, text);
@@ -419,9 +419,9 @@ impl JobServer {
         Ok(Some(place))
     }
 
-    /// The place for a job that is nowhere: the one that was named, or the best one, with the scores of all.
-    fn starting_place(&self, said: Option<usize>) -> Result<(usize, Vec<f64>), Refusal> {
-        if let Some(place) = self.place(said, "--at")? {
+    /// Returns the place for a job to start: the given one, or the best one, with the scores of all.
+    fn starting_place(&self, wanted: Option<usize>) -> Result<(usize, Vec<f64>), Refusal> {
+        if let Some(place) = self.place(wanted, "--at")? {
             return Ok((place, Vec::new()));
         }
         let cores = self.core_views();
@@ -431,7 +431,7 @@ impl JobServer {
         Ok((best, cores.iter().map(|core| core.score).collect()))
     }
 
-    /// All cores as they are now: what was seen at the last look, and the jobs that are there.
+    /// Returns the current state of all cores: the last sample, and the present jobs.
     fn core_views(&self) -> Vec<CoreView> {
         let state = self.state.borrow();
         let mut cores = state.cores.clone();
@@ -453,7 +453,7 @@ impl JobServer {
         100.0 * bytes as f64 / of_core as f64
     }
 
-    /// Sends a job to its place, and hears of its end or of the place's.
+    /// Starts the job at its place and records when the job or the place ends.
     fn launch(&self, start: StartId, place: usize, from: Option<Vec<u8>>) {
         let state = self.state.borrow();
         let Ok(job) = state.table.job(start.job) else { return };
@@ -469,8 +469,8 @@ impl JobServer {
         let Some(target) = Place::new(place) else { return };
         drop(state);
         let (runners, events, state) = (self.runners.clone(), self.events.clone(), Rc::clone(&self.state));
-        // The table says when a job is over. A finish of the run would fail with each place that dies, and wait for one
-        // that is stopped; this holds for all tasks here.
+        // The table records the end of a job. A finish would fail with each dead place and wait for stopped ones, so
+        // all tasks here are detached.
         spawn_detached(async move {
             let ended = finish(async {
                 spawn_at!(target, [runners, order, events] runner::run(runners, order, events).await?);
@@ -485,7 +485,7 @@ impl JobServer {
         });
     }
 
-    /// Sends the commands that wait, in one task a place: the next batch when the one before has arrived.
+    /// Sends pending commands, in one task per place: the next batch after the arrival of the previous one.
     fn send_commands(&self) {
         for place in self.state.borrow_mut().table.begin_sending() {
             let (runners, state) = (self.runners.clone(), Rc::clone(&self.state));
@@ -493,7 +493,7 @@ impl JobServer {
                 loop {
                     let commands = state.borrow_mut().table.next_commands(place);
                     let Some((commands, target)) = commands.zip(Place::new(place)) else { return };
-                    // What a dead place had is lost, which is noticed by its starts.
+                    // The commands of a dead place are lost; the tasks of its starts notice the death.
                     let _ = at!(target, [runners, commands] runners.lock().receive(commands)).await;
                 }
             });
@@ -505,7 +505,7 @@ impl JobServer {
         state.table.job(id)?;
         let store = state.table.store();
         let (lines, before) = store.tail(id, lines).map_err(|error| error.to_string())?;
-        // Who reads this may be in another folder.
+        // The reader may be in another folder.
         let file = store.output(id);
         let file = std::path::absolute(&file).unwrap_or(file);
         Ok(JobReply::Output { lines, before, file: file.display().to_string() })
@@ -550,20 +550,20 @@ impl JobServer {
         Ok(JobReply::Done { text: format!("{whose} is now {policy}") })
     }
 
-    /// The supply of a place that was named, or all.
+    /// Returns the supply of a given place, or all.
     async fn supplies(&self, at: Option<usize>) -> Result<ClockScope, Refusal> {
         let place = self.place(at, "--at")?.and_then(Place::new);
         let Some(place) = place else { return Ok(ClockScope::Chip) };
         clocks::supply_of(place).await.map(ClockScope::Supply)
     }
 
-    /// The places that are not known to be dead.
+    /// Returns the places that are not known to be dead.
     fn alive(&self) -> Vec<Place> {
         let state = self.state.borrow();
         places().filter(|place| !state.cores[place.index()].is_dead).collect()
     }
 
-    /// Begins to look at what all cores do that have answered the last time.
+    /// Starts sampling all cores that have answered the last request.
     fn sample_cores(&self) {
         let of_core = self.percent(1);
         let mut state = self.state.borrow_mut();
@@ -584,7 +584,7 @@ impl JobServer {
 }
 
 impl SharedTable {
-    /// Notes the sample of a place; `None` if the place is dead.
+    /// Records the sample of a place; `None` if the place is dead.
     fn record_sample(&mut self, place: usize, sample: Option<UsageSample>, percent_of_byte: f64) {
         let core = &mut self.cores[place];
         let Some(UsageSample { process, passed, busy, jobs, divider, supply, governor }) = sample else {
@@ -614,7 +614,7 @@ impl SharedTable {
 }
 
 impl SharedTable {
-    /// A job as people see it, with what it waits for.
+    /// Returns a job as shown to users, with what it waits for.
     fn view(&self, id: u64, job: &ManagedJob) -> JobView {
         let reasons = [Some(job.reason.clone()).filter(|reason| !reason.is_empty()), self.wait(id, job)];
         JobView {

@@ -1,7 +1,7 @@
-//! The socket of a job server: who may use the directory may manage its jobs, and nobody else.
+//! The socket of a job server: access to the directory permits managing its jobs.
 //!
-//! A connection carries requests, a line each, and an answer to each. The lines are read by threads of their own, which
-//! share no memory with places but a queue; the job server looks into it between its other tasks.
+//! A connection carries requests, a line each, and a reply to each. Separate threads read the lines and share only a
+//! queue with places; the job server polls it between its other tasks.
 
 use crate::request::{JobReply, JobRequest, Refusal, RefusalKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,34 +25,34 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Longest time until an answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
-/// The same for who asks: the job server answers before.
+/// The limit of the client, longer than that of the server.
 const ASK_WAIT: Duration = Duration::from_secs(65);
 
-/// The same for who asks it to end.
+/// The limit of a client that ends the job server.
 const END_ASK_WAIT: Duration = Duration::from_secs(3);
 
-/// Time between two questions whether it has ended.
+/// Interval at which the client polls for the end.
 const END_ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Time after which the client is told what the end waits for.
+/// Time after which the client reports what the end waits for.
 const END_NOTICE_AFTER: Duration = Duration::from_secs(1);
 
-/// Time between two such lines.
+/// Interval between such reports.
 const END_NOTICE_EVERY: Duration = Duration::from_secs(10);
 
-/// Longest time in which a process ends that was killed.
+/// Time limit for a killed process to end.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// The longest time in which a connection may neither send nor receive; then it is closed, so that others get in.
+/// Idle limit of a connection; then it is closed, to admit others.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connections at a time.
+/// Most connections at a time.
 const CONNECTIONS_MAX: usize = 64;
 
-/// A request, and whom to answer.
+/// A request, and the channel of its reply.
 pub(crate) type QueuedRequest = (JobRequest, Sender<JobReply>);
 
-/// The socket of the job server whose directory that is.
+/// Returns the path of the socket of this directory.
 pub fn socket_path(directory: &Path) -> PathBuf {
     directory.join("socket")
 }
@@ -72,11 +72,11 @@ impl JobSocket {
     /// Listens in `directory`, which the caller has locked.
     ///
     /// # Errors
-    /// The system refuses it: a line.
+    /// A system call failed: a line.
     pub(crate) fn listen(directory: &Path) -> Result<JobSocket, String> {
         let path = socket_path(directory);
         let failed = |cause: io::Error| format!("{}: {cause}", path.display());
-        // One that is there is of a job server that was killed.
+        // An existing socket belongs to a killed job server.
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
             _ => {}
@@ -110,7 +110,7 @@ impl JobSocket {
         Ok(JobSocket { path, requests, open: unanswered })
     }
 
-    /// The next request, if there is one.
+    /// Returns the next request, if any.
     pub(crate) fn next(&self) -> Option<QueuedRequest> {
         self.requests.try_recv().ok()
     }
@@ -119,7 +119,7 @@ impl JobSocket {
 impl Drop for JobSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path); // somebody may have
-        // The process may end right after this.
+        // The process may end directly after this.
         let until = Instant::now() + LAST_ANSWERS;
         // PAIR answers: observe
         while self.open.load(Ordering::Acquire) > 0 && Instant::now() < until {
@@ -156,7 +156,7 @@ fn serve_connection(
         let _unanswered = Unanswered(open);
         let is_cut = line.len() as u64 == LINE_BYTES_MAX && !line.ends_with(b"\n");
         let reply = if is_cut {
-            // Who is answered in the middle of a line does not hear it.
+            // A reply in the middle of a request line would not be read.
             lines.skip_until(b'\n')?;
             let text = format!(
                 "the request is longer than {LINE_BYTES_MAX} bytes; allowed: fewer words, or a smaller environment"
@@ -171,7 +171,7 @@ fn serve_connection(
     }
 }
 
-/// The answer to a request.
+/// Answers a request.
 fn answer(line: &[u8], requests: &Sender<QueuedRequest>) -> JobReply {
     match serde_json::from_slice(line) {
         Err(fault) => {
@@ -187,7 +187,7 @@ fn answer(line: &[u8], requests: &Sender<QueuedRequest>) -> JobReply {
     }
 }
 
-/// Asks the job server whose directory that is.
+/// Sends a request to the job server of this directory.
 ///
 /// # Errors
 /// No job server listens there, or it has gone, or does not answer: a line.
@@ -206,16 +206,16 @@ pub fn ask(directory: &Path, request: &JobRequest) -> Result<JobReply, String> {
     }
 }
 
-/// Ends the job server of this directory, and waits until its process has ended. `tell` receives what is waited for.
-/// With `force` everything that does not answer is killed.
+/// Ends the job server of this directory, and waits until its process has ended. `notify` receives the reasons for
+/// waiting. With `force`, everything that does not answer is killed.
 ///
 /// # Errors
 /// No job server listens there, or it refuses to end: a line.
-pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobReply, String> {
+pub fn end(directory: &Path, force: bool, notify: impl Fn(&str)) -> Result<JobReply, String> {
     let path = socket_path(directory);
     let request = JobRequest::End { force };
     let done = |text: &str| JobReply::Done { text: text.to_owned() };
-    // The first question says whether there is one.
+    // The first request shows whether a job server runs.
     let mut server =
         Server::connect(&path).map_err(|_| ask(directory, &request).err().unwrap_or_default())?;
     let mut next_notice = Instant::now() + END_NOTICE_AFTER;
@@ -237,9 +237,9 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
         }
         if !waits.is_empty() && Instant::now() >= next_notice {
             next_notice = Instant::now() + END_NOTICE_EVERY;
-            tell(&waits);
+            notify(&waits);
         }
-        // A connection that has failed may be one too many.
+        // A connection may fail because there are too many.
         if let Ok(again) = Server::connect(&path) {
             server = again;
         }
@@ -250,7 +250,7 @@ pub fn end(directory: &Path, force: bool, tell: impl Fn(&str)) -> Result<JobRepl
 struct Server {
     path: PathBuf,
     stream: UnixStream,
-    /// Its process; `None` if that cannot be seen from here, or has ended.
+    /// Its process; `None` if not visible from here, or ended.
     process: Option<OwnedFd>,
 }
 
@@ -288,7 +288,7 @@ fn unresponsive_text(path: &Path, stream: &UnixStream) -> String {
     )
 }
 
-/// Sends a request and waits for its answer; `None` if there is none in that time.
+/// Sends a request and waits for its reply; `None` on timeout.
 fn exchange(
     mut stream: &UnixStream,
     request: &JobRequest,

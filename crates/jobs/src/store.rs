@@ -1,8 +1,8 @@
 //! The directory in which jobs outlive their job server.
 //!
-//! `jobs.json` is the table; `job-N.state` is the state of job N, with a line before it that says of which program and
-//! kind; `job-N.out` is its output. The first two are written to another name first, which then replaces the old one,
-//! so a reader finds the old or the new one whole. `lock` is empty, and locked while a job server uses the directory.
+//! `jobs.json` is the table; `job-N.state` is the state of job N, after a header line with its program and kind;
+//! `job-N.out` is its output. The first two are written to a temporary name and renamed, so a reader finds either the
+//! old or the new version. `lock` is empty, and locked while a job server uses the directory.
 
 use crate::runner::{Caller, Environment, Runnable, StartId};
 use isles_protocol::job::JobState;
@@ -16,10 +16,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
 
-/// The form of the files.
+/// The version of the file format.
 const FORM: u32 = 1;
 
-/// A table that is longer is none of ours.
+/// Largest table in bytes.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 
 /// Specification of a job: its name and what it runs.
@@ -35,13 +35,13 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
-    /// A job of that name, which runs where the job server does.
+    /// A job of this name, which runs in the folder of the job server.
     pub fn new(name: impl Into<String>, what: Runnable) -> JobSpec {
         JobSpec { name: name.into(), what, caller: None }
     }
 }
 
-/// A job as it is kept.
+/// A stored job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StoredJob {
     pub(crate) id: u64,
@@ -52,7 +52,7 @@ pub(crate) struct StoredJob {
     pub(crate) place: Option<usize>,
     /// Number of starts.
     pub(crate) starts: u64,
-    /// Its result, or why it is where it is.
+    /// Its result, or the reason for its state.
     pub(crate) reason: String,
     /// Time it has computed before its last start, in seconds.
     pub(crate) busy: f64,
@@ -73,7 +73,7 @@ struct StoredTable {
 }
 
 impl StoredTable {
-    /// Takes the environments out of the jobs.
+    /// Moves the environments out of the jobs.
     fn share_environments(&mut self) {
         let mut numbers: BTreeMap<Environment, usize> = BTreeMap::new();
         for job in &mut self.jobs {
@@ -88,7 +88,7 @@ impl StoredTable {
         self.environments = all.into_iter().map(|(_, environment)| environment).collect();
     }
 
-    /// Gives each job its environment again; returns the first job that names none.
+    /// Restores the environment of each job; returns the first job without one.
     fn return_environments(&mut self) -> Result<(), u64> {
         for job in &mut self.jobs {
             let Some(caller) = &mut job.spec.caller else { continue };
@@ -99,28 +99,28 @@ impl StoredTable {
     }
 }
 
-/// The line before a state.
+/// The header line of a state.
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
 struct StateHeader {
     form: u32,
     program: String,
     kind: String,
     bytes: u64,
-    /// A word made of the bytes.
+    /// A hash of the bytes.
     check: u64,
 }
 
 /// Error of the job server's directory.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The system refuses it.
+    /// A system call failed.
     System {
         /// The file.
         path: PathBuf,
         /// Error of the system.
         cause: io::Error,
     },
-    /// It is not what it should be.
+    /// A file is malformed.
     Fault {
         /// The file.
         path: PathBuf,
@@ -140,7 +140,7 @@ impl fmt::Display for StoreError {
 
 impl error::Error for StoreError {}
 
-/// Held by the one job server that uses a directory; the system gives it back when that process ends, however it does.
+/// Held by the one job server that uses a directory; the system releases it when that process ends.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     _file: File,
@@ -155,10 +155,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// The directory for the jobs of `program`; made if it is not there, for nobody else to read.
+    /// Opens the directory for the jobs of `program`; creates it, private to the user, if missing.
     ///
     /// # Errors
-    /// The system refuses it.
+    /// A system call failed.
     pub fn open(directory: impl Into<PathBuf>, program: &str) -> Result<Store, StoreError> {
         let directory = directory.into();
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
@@ -166,10 +166,10 @@ impl Store {
         Ok(Store { directory, program: program.to_owned() })
     }
 
-    /// Keeps other job servers away for as long as the lock lives.
+    /// Locks the directory against other job servers, until the lock is dropped.
     ///
     /// # Errors
-    /// Another one has it, or the system refuses it.
+    /// Another job server holds it, or a system call failed.
     pub(crate) fn lock(&self) -> Result<StoreLock, StoreError> {
         let path = self.directory.join("lock");
         let file = File::options().create(true).append(true).mode(0o600).open(&path);
@@ -197,11 +197,11 @@ impl Store {
     /// The folder of the image of a command.
     pub(crate) fn images(&self, id: u64) -> PathBuf {
         let folder = self.directory.join(format!("job-{id}.images"));
-        // Who dumps and restores may be in another folder.
+        // CRIU may run in another folder.
         std::path::absolute(&folder).unwrap_or(folder)
     }
 
-    /// Returns the mark by which the processes of a start are recognised, also by a later job server of this directory.
+    /// Returns the mark that identifies the processes of a start, also for a later job server of this directory.
     pub(crate) fn mark(&self, start: StartId) -> String {
         let path = self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone());
         let inode = fs::metadata(&path).map_or(0, |metadata| metadata.ino());
@@ -216,7 +216,7 @@ impl Store {
         self.directory.join("jobs.json")
     }
 
-    /// The jobs that are kept, and the number of the next one.
+    /// Loads the stored jobs, and the number of the next one.
     pub(crate) fn load(&self) -> Result<(u64, Vec<StoredJob>), StoreError> {
         let path = self.table();
         let mut text = String::new();
@@ -257,7 +257,7 @@ impl Store {
         Ok((table.next, table.jobs))
     }
 
-    /// Keeps the jobs.
+    /// Stores the jobs.
     pub(crate) fn save(&self, next: u64, jobs: Vec<StoredJob>) -> Result<(), StoreError> {
         let program = self.program.clone();
         let mut table = StoredTable { form: FORM, program, next, jobs, environments: Vec::new() };
@@ -266,7 +266,7 @@ impl Store {
         self.replace(&self.table(), &[&text])
     }
 
-    /// Keeps the state of a job.
+    /// Stores the state of a job.
     pub(crate) fn save_state(&self, id: u64, kind: &str, state: &[u8]) -> Result<(), StoreError> {
         let header = StateHeader {
             form: FORM,
@@ -285,7 +285,7 @@ impl Store {
         self.state(id).is_file()
     }
 
-    /// The state of a job that is of this program and of `kind`.
+    /// Loads the state of a job of this program and `kind`.
     pub(crate) fn load_state(&self, id: u64, kind: &str) -> Result<Vec<u8>, StoreError> {
         let path = self.state(id);
         let mut bytes = fs::read(&path).map_err(|cause| StoreError::System { path: path.clone(), cause })?;
@@ -325,7 +325,7 @@ impl Store {
             .map_err(|cause| StoreError::System { path, cause })
     }
 
-    /// The last lines of a job's output, at most `lines`, and how many bytes stand before them.
+    /// Returns the last lines of a job's output, at most `lines`, and the number of bytes before them.
     pub(crate) fn tail(&self, id: u64, lines: usize) -> Result<(Vec<String>, u64), StoreError> {
         /// Most bytes that are read.
         const TAIL_BYTES: u64 = 1 << 20;
@@ -346,7 +346,7 @@ impl Store {
         Ok((kept.iter().map(|line| (*line).to_owned()).collect(), len.saturating_sub(kept_bytes as u64)))
     }
 
-    /// Forgets the files of a job.
+    /// Removes the files of a job.
     pub(crate) fn remove(&self, id: u64) -> Result<(), StoreError> {
         for path in [self.state(id), self.output(id)] {
             match fs::remove_file(&path) {
@@ -360,7 +360,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the state of a job that begins again.
+    /// Removes the state of a job that starts anew.
     pub(crate) fn remove_state(&self, id: u64) {
         // They need not be there.
         let _ = fs::remove_file(self.state(id));

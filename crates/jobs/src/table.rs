@@ -1,8 +1,8 @@
 //! The table of jobs, with the state of each.
 //!
-//! All that happens to a job happens here, by a step of the state machine; so a verb that crosses a report is refused,
-//! and a report that comes late is forgotten. Invariant: a job that is active has a start of its own number, and what
-//! is kept in the directory is what the table says once [`JobTable::save_if_changed`] has returned.
+//! Every change of a job is a transition of the state machine; so an order that crosses a report is refused, and a late
+//! report is ignored. Invariant: an active job has a start of its own number, and the directory matches the table once
+//! [`JobTable::save_if_changed`] has returned.
 
 use crate::command_queue::{CommandQueue, NumberedCommand};
 use crate::request::{OrderInfo, Refusal, RefusalKind};
@@ -25,7 +25,7 @@ pub(crate) struct ManagedJob {
     pub(crate) target: Option<usize>,
     /// `true` if the job was paused when its checkpoint was ordered.
     was_paused: bool,
-    /// `true` if its state could not be written the last time.
+    /// `true` if the last write of its state failed.
     pub(crate) is_unsaved: bool,
     pub(crate) starts: u64,
     pub(crate) reason: String,
@@ -33,7 +33,7 @@ pub(crate) struct ManagedJob {
     pub(crate) busy_before: Duration,
     pub(crate) busy: Duration,
     pub(crate) memory: u64,
-    /// Use of the processor in percent, when it was last looked at.
+    /// Use of the processor in percent, at the last sample.
     pub(crate) share: f64,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct JobTable {
     store: Store,
     next: u64,
     jobs: BTreeMap<u64, ManagedJob>,
-    /// By place: what jobs there are to do and have not been told.
+    /// Pending commands by place.
     commands: BTreeMap<usize, CommandQueue>,
     is_changed: bool,
 }
@@ -52,15 +52,15 @@ pub(crate) struct JobTable {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Followup {
     Nothing,
-    /// The job is to be started at that place, from that state.
+    /// The job must be started at this place, from this state.
     Start(usize, Option<Vec<u8>>),
-    /// The state of the job could not be written, for the first time; its reason says why.
+    /// The state of the job could not be written for the first time; `reason` has the cause.
     Unsaved,
 }
 
 impl JobTable {
-    /// The table that `store` keeps. What was active when its job server ended is lost, or is where its state was
-    /// written.
+    /// Loads the table of `store`. Jobs that were active when their job server ended are lost, or return to their
+    /// checkpoint.
     ///
     /// # Errors
     /// The directory cannot be used.
@@ -94,7 +94,7 @@ impl JobTable {
     /// A job.
     ///
     /// # Errors
-    /// There is none; a line that names the numbers that there are.
+    /// There is none; a line with the existing numbers.
     pub(crate) fn job(&self, id: u64) -> Result<&ManagedJob, Refusal> {
         self.jobs.get(&id).ok_or_else(|| no_job(id, self.jobs.keys().copied()))
     }
@@ -104,13 +104,13 @@ impl JobTable {
         self.jobs.get(&id).is_some_and(|job| matches!(job.spec.what, Runnable::Command(_)))
     }
 
-    /// The start of a job that is active.
+    /// Returns the start of an active job.
     pub(crate) fn start_of(&self, id: u64) -> Option<StartId> {
         let job = self.jobs.get(&id).filter(|job| job.state.is_active())?;
         Some(StartId { job: id, start: job.starts })
     }
 
-    /// A new job.
+    /// Creates a job.
     pub(crate) fn create(&mut self, spec: JobSpec) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -119,7 +119,7 @@ impl JobTable {
         id
     }
 
-    /// A new job that does what another does, from where that was written, if it was.
+    /// Copies a job, with its checkpoint if it has one.
     ///
     /// # Errors
     /// There is no such job; its state cannot be copied.
@@ -140,10 +140,10 @@ impl JobTable {
         Ok(copy)
     }
 
-    /// Tells a job something; what its place must know of it is queued.
+    /// Applies an order to a job; queues the command for its place.
     ///
     /// # Errors
-    /// There is no such job, or it may not be told that now: a line.
+    /// There is no such job, or its state does not permit the order: a line.
     pub(crate) fn apply_verb(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
         self.job(id)?;
         let is_for_commands = OrderInfo::of_verb(verb).is_none_or(|order| order.is_for_commands);
@@ -177,7 +177,7 @@ impl JobTable {
         Ok(())
     }
 
-    /// Tells a job to go on at `place`.
+    /// Moves a job to `place`.
     ///
     /// # Errors
     /// As of [`JobTable::apply_verb`].
@@ -187,8 +187,8 @@ impl JobTable {
         Ok(())
     }
 
-    /// Has jobs written and commands killed, if they can be told so now; returns whether no job is active any more.
-    /// A job whose state could not be written before is told so only if `retries`.
+    /// Checkpoints jobs and kills commands, if their states permit it; returns `true` if no job is active any more. A
+    /// job whose state could not be written before is retried only if `retries`.
     pub(crate) fn end_jobs(&mut self, retries: bool) -> bool {
         let is_settled = |state| matches!(state, JobState::Running | JobState::Paused);
         let is_due = |job: &ManagedJob| is_settled(job.state) && (retries || !job.is_unsaved);
@@ -208,8 +208,8 @@ impl JobTable {
         self.commands.entry(place).or_default().push(StartId { job: id, start: job.starts }, control);
     }
 
-    /// The places for which commands wait that nobody sends. The caller sends for each until [`next_commands`] is
-    /// `None`.
+    /// Returns the places with pending commands and no sending task. The caller sends for each until [`next_commands`]
+    /// is `None`.
     ///
     /// [`next_commands`]: JobTable::next_commands
     pub(crate) fn begin_sending(&mut self) -> Vec<usize> {
@@ -217,15 +217,15 @@ impl JobTable {
         self.commands.iter_mut().filter_map(due).collect()
     }
 
-    /// The commands that a place is to receive next; those before must have arrived, or the place be dead.
+    /// Returns the next commands for a place; the previous ones must have arrived, or the place be dead.
     pub(crate) fn next_commands(&mut self, place: usize) -> Option<Vec<(StartId, NumberedCommand)>> {
         self.commands.get_mut(&place)?.next_batch()
     }
 
-    /// Notes that a job is started at a place; returns its start, and the state it goes on from.
+    /// Records the start of a job at a place; returns the start and the state to continue from.
     ///
     /// # Errors
-    /// It may not be started now, or its state cannot be read: a line, and nothing has changed.
+    /// Its state does not permit a start, or cannot be read: a line, and nothing has changed.
     pub(crate) fn start(&mut self, id: u64, place: usize) -> Result<(StartId, Option<Vec<u8>>), Refusal> {
         let job = self.job(id)?;
         let state = match (&job.spec.what, job.state) {
@@ -239,10 +239,10 @@ impl JobTable {
         Ok((self.begin(id, place), state))
     }
 
-    /// Starts the job that `choose` finds or makes; when this returns the table on disk says so.
+    /// Starts the job that `choose` finds or creates; the table on disk is updated before this returns.
     ///
     /// # Errors
-    /// As of [`JobTable::start`], or it cannot be kept: nothing has changed.
+    /// As of [`JobTable::start`], or the table cannot be written: nothing has changed.
     pub(crate) fn start_and_save(
         &mut self,
         place: usize,
@@ -258,7 +258,7 @@ impl JobTable {
         Ok((start, state))
     }
 
-    /// Does `change`, which makes or starts a job, and writes the table; if either fails nothing has changed.
+    /// Applies `change`, which creates or starts a job, and writes the table; if either fails, nothing has changed.
     ///
     /// # Errors
     /// That of `change`, or that the table cannot be written.
@@ -284,7 +284,7 @@ impl JobTable {
         done
     }
 
-    /// Notes that a job which moves goes on at `place`.
+    /// Records the arrival of a moving job at `place`.
     pub(crate) fn begin(&mut self, id: u64, place: usize) -> StartId {
         self.is_changed = true;
         let job = self.jobs.get_mut(&id).expect("who starts a job has it");
@@ -297,7 +297,7 @@ impl JobTable {
         StartId { job: id, start: job.starts }
     }
 
-    /// Takes in what the place of a job has told; a report of an earlier start is forgotten.
+    /// Handles a report of a job's place; ignores one of an earlier start.
     pub(crate) fn report(&mut self, JobEvent { start, busy, kind }: JobEvent) -> Followup {
         if self.start_of(start.job) != Some(start) {
             return Followup::Nothing;
@@ -308,7 +308,7 @@ impl JobTable {
         let report = match kind {
             JobEventKind::Output(lines) => {
                 let written = self.store.append(id, &lines);
-                // That the job cannot be written either is more important.
+                // A failed write of the job is the more important error.
                 let job = self.jobs.get_mut(&id).filter(|job| !job.is_unsaved);
                 if let Some((error, job)) = written.err().zip(job) {
                     job.reason = format!("lines of its output are lost: {error}");
@@ -345,7 +345,7 @@ impl JobTable {
 
     fn step(&mut self, id: u64, report: JobReport) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        // What crossed something else is no step any more.
+        // A report that crossed an order is not a valid transition any more.
         if let Ok(after) = job.state.after(JobStep::Reported(report)) {
             job.state = after;
         }
@@ -354,8 +354,8 @@ impl JobTable {
         }
     }
 
-    /// The state of a job is here: it is written, and the job leaves its place and goes on to where it moves. If it
-    /// cannot be written, the job goes on where it is.
+    /// Handles the received state of a job: writes it, and lets the job leave its place and continue at its target. If
+    /// the write fails, the job continues at its place.
     fn saved(&mut self, id: u64, state: Vec<u8>) -> Followup {
         let Some(job) = self.jobs.get(&id) else { return Followup::Nothing };
         if !matches!(job.state, JobState::Checkpointing | JobState::Moving) {
@@ -374,7 +374,7 @@ impl JobTable {
         target.map_or(Followup::Nothing, |place| Followup::Start(place, Some(state)))
     }
 
-    /// The state of a job cannot be written; the job goes on where it is.
+    /// Handles a state that cannot be written: the job goes on where it is.
     fn unsaved(&mut self, id: u64, was_paused: bool, fault: &dyn fmt::Display) -> Followup {
         let reason = format!("it continues where it is, because its state cannot be written: {fault}");
         let report = self.set_reason(id, reason, JobReport::Unsaved { was_paused });
@@ -387,7 +387,7 @@ impl JobTable {
         })
     }
 
-    /// A job's place is dead, or its job server was.
+    /// Handles the death of a job's place or of its job server.
     pub(crate) fn mark_lost(&mut self, id: u64, why: &str) {
         let is_saved = self.store.has_state(id);
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.is_active()) else { return };
@@ -400,7 +400,7 @@ impl JobTable {
         self.step(id, JobReport::Lost { is_saved });
     }
 
-    /// Notes what a job uses.
+    /// Records the resource usage of a job.
     pub(crate) fn record_usage(&mut self, start: StartId, busy: Duration, memory: u64, passed: Duration) {
         if self.start_of(start.job) != Some(start) {
             return;
@@ -411,10 +411,10 @@ impl JobTable {
         (job.busy, job.memory) = (busy, memory);
     }
 
-    /// Forgets a job.
+    /// Removes a job.
     ///
     /// # Errors
-    /// It may not be forgotten now, or its files cannot be: a line.
+    /// Its state does not permit removal, or its files cannot be removed: a line.
     pub(crate) fn remove(&mut self, id: u64) -> Result<(), Refusal> {
         self.apply_verb(id, JobVerb::Remove)?;
         self.store.remove(id).map_err(|error| error.to_string())?;
@@ -425,7 +425,7 @@ impl JobTable {
     /// Writes the table, if it has changed.
     ///
     /// # Errors
-    /// It cannot be written, and will be tried again.
+    /// The write failed and will be retried.
     pub(crate) fn save_if_changed(&mut self) -> Result<(), StoreError> {
         if !self.is_changed {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The table of jobs against invented places: random verbs, reports, deaths of places and of the job server.
+//! The table of jobs with simulated places: random orders, reports, deaths of places and of the job server.
 
 use crate::command_queue::{CommandInbox, NumberedCommand};
 use crate::job::{self, JobProgress};
@@ -40,16 +40,16 @@ const PLACES: usize = 3;
 struct AtPlace {
     state: u64,
     has_started: bool,
-    /// The number of the command by which it has sent its state.
+    /// The number of the command after which it sent its state.
     saved_by: Option<u64>,
 }
 
-/// A place as it might be, whose jobs count their steps.
+/// A simulated place, whose jobs count their steps.
 #[derive(Default)]
 struct ModelPlace {
     inbox: CommandInbox,
     jobs: BTreeMap<StartId, AtPlace>,
-    /// A batch of commands on its way here.
+    /// A batch of commands in flight to this place.
     batch: Option<Batch>,
     /// Batches that came, and may come again.
     old: Vec<Batch>,
@@ -63,7 +63,7 @@ struct World {
     table: JobTable,
     random: Random,
     places: Vec<ModelPlace>,
-    /// Starts that have not arrived, with their place and state.
+    /// Starts in flight, with their place and state.
     starts: Vec<(StartId, usize, u64)>,
     /// Reports that have not arrived: those of one start arrive in their order.
     reports: BTreeMap<StartId, VecDeque<JobEventKind>>,
@@ -426,7 +426,7 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
     table.save_if_changed().unwrap();
     let path = folder.0.join("jobs.json");
     let text = std::fs::read_to_string(&path).unwrap();
-    for (from, to, said) in [
+    for (from, to, expected) in [
         ("\"new\"", "\"sleeping\"", "a state of a job"),
         ("\"form\": 1", "\"form\": 9", "the format is 9; allowed: 1"),
         ("\"tests\"", "\"others\"", "allowed: those of tests"),
@@ -436,7 +436,7 @@ fn a_table_with_a_fault_is_refused_with_its_file_and_what_is_allowed() {
         assert!(text.contains(from), "{text}");
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
         let refused = JobTable::load(folder.store()).unwrap_err().to_string();
-        assert!(refused.contains("jobs.json") && refused.contains(said), "{refused}");
+        assert!(refused.contains("jobs.json") && refused.contains(expected), "{refused}");
     }
 }
 

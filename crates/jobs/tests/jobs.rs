@@ -1,4 +1,4 @@
-//! Jobs as people manage them: `isles serve` and `isles job`, as programs, on real processes and on a modelled chip.
+//! Management of jobs by `isles serve` and `isles job`, on real processes and on a modelled chip.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -66,18 +66,18 @@ impl JobServer {
 
     fn listen(&mut self, command: &mut Command) -> JoinHandle<String> {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
+        let mut stderr = String::new();
         let mut lines = BufReader::new(process.stderr.take().unwrap());
-        while !said.contains("jobs are managed in") {
+        while !stderr.contains("jobs are managed in") {
             let mut line = String::new();
-            assert!(lines.read_line(&mut line).unwrap() > 0, "the job server has ended: {said}");
-            said += &line;
+            assert!(lines.read_line(&mut line).unwrap() > 0, "the job server has ended: {stderr}");
+            stderr += &line;
         }
         self.process = Some(process);
         // Who reads no more would end it by a closed pipe.
         std::thread::spawn(move || {
-            let _ = lines.read_to_string(&mut said); // what there is
-            said
+            let _ = lines.read_to_string(&mut stderr); // what there is
+            stderr
         })
     }
 
@@ -85,12 +85,12 @@ impl JobServer {
         self.process.as_mut().unwrap()
     }
 
-    /// Asks, and says what came of it.
+    /// Sends a request, and returns the outcome.
     fn ask(&self, words: &[&str]) -> Output {
         program(&self.folder, "job").args(words).output().unwrap()
     }
 
-    /// Asks for what is done.
+    /// Sends a request that must succeed.
     fn json(&self, words: &[&str]) -> Value {
         let out = self.ask(&[&["--json"], words].concat());
         let errors = String::from_utf8_lossy(&out.stderr);
@@ -98,7 +98,7 @@ impl JobServer {
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
-    /// Asks for what is refused; gives the line.
+    /// Sends a request that must be refused; returns the line.
     fn refused(&self, words: &[&str]) -> String {
         let out = self.ask(words);
         let errors = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -106,7 +106,7 @@ impl JobServer {
         errors
     }
 
-    /// Starts a job, and gives its number.
+    /// Starts a job, and returns its number.
     fn begin(&self, words: &[&str]) -> String {
         self.json(&[&["start"], words].concat())["job"]["id"].to_string()
     }
@@ -590,7 +590,7 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
     let mut server = JobServer::new("nonsense", &["--machine", "threads", "--places", "2"]);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&server.folder), mode(&server.folder.join("socket"))), (0o700, 0o600));
-    for (words, said) in [
+    for (words, expected) in [
         (&["pause", "99"][..], "there is no job 99: there are no jobs"),
         (&["start"], "there is nothing to run; give --task KIND, or a command after --"),
         (&["start", "--task", "rm"], "--task is \"rm\"; allowed: pi, sum, memory, count"),
@@ -627,7 +627,7 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         (&["start", "--", "true", &"1".repeat(120_000), &"2".repeat(120_000)], "the words have 240004 bytes"),
     ] {
         let line = server.refused(words);
-        assert!(line.contains(said), "{words:?}: {line}");
+        assert!(line.contains(expected), "{words:?}: {line}");
     }
     assert_eq!(server.json(&["list"])["jobs"].as_array().unwrap().len(), 0, "nothing is left behind");
     // The last are bytes that are no text.
@@ -669,11 +669,11 @@ fn of_job_servers_that_start_together_one_has_the_directory() {
         for out in refused {
             let errors = String::from_utf8_lossy(&out.stderr).into_owned();
             assert_eq!((out.status.code(), errors.lines().count()), (Some(2), 1), "{errors}");
-            let said = format!(
+            let expected = format!(
                 "error: {}: another job server uses this directory; allowed: another --state\n",
                 folder.display()
             );
-            assert_eq!(errors, said);
+            assert_eq!(errors, expected);
         }
         let mut server = JobServer { process: servers.pop(), folder: folder.clone() };
         until(|| server.ask(&["list"]).status.success());
@@ -691,8 +691,8 @@ fn a_full_disk_is_survived(server: &mut JobServer, full: impl Fn(&Path, bool)) {
         server.json(verb);
         until(|| shown(server)["state"] == "running");
         let reason = shown(server)["reason"].clone();
-        let said = "it continues where it is, because its state cannot be written: ";
-        assert!(reason.as_str().unwrap().starts_with(said), "{reason}");
+        let expected = "it continues where it is, because its state cannot be written: ";
+        assert!(reason.as_str().unwrap().starts_with(expected), "{reason}");
         assert_eq!(shown(server)["place"], 1);
     }
     server.json(&["pause", &job]);
@@ -857,7 +857,7 @@ fn a_job_server_with_a_stopped_place_is_ended_by_force_and_leaves_nothing() {
         until(|| state_of(process).is_none_or(|state| state == "Z"));
     }
     // A stopped place that has no job is no reason to wait for anybody.
-    let said = server.start(&["--machine", "processes", "--places", "2"]);
+    let stderr = server.start(&["--machine", "processes", "--places", "2"]);
     let command = server.begin(&["--at", "1", "--", "sh", "-c", "echo $PPID"]);
     server.wait(&command, "finished");
     signal("-STOP", &process_of(&server, &command));
@@ -867,10 +867,10 @@ fn a_job_server_with_a_stopped_place_is_ended_by_force_and_leaves_nothing() {
     assert_eq!(states[..3], ["failed", "checkpointed", "stopped"]);
     assert!(jobs[0]["reason"].as_str().unwrap().contains("place 1 is dead"), "{jobs}");
     server.end();
-    let said = said.join().unwrap();
+    let stderr = stderr.join().unwrap();
     assert!(
-        said.contains("place 1 has not answered for ") && said.contains("; it has no job, and is killed"),
-        "{said}"
+        stderr.contains("place 1 has not answered for ") && stderr.contains("; it has no job, and is killed"),
+        "{stderr}"
     );
 }
 
@@ -884,8 +884,8 @@ fn a_place_whose_job_does_not_come_back_is_named_and_given_up_by_force() {
         server.wait(&job, "running");
         let mut ending = Ending::begin(&server);
         let line = ending.line();
-        let said = "it is stopped, or a step of a job there does not return, with job 1";
-        assert!(line.contains("place 1 has not answered for ") && line.contains(said), "{line}");
+        let expected = "it is stopped, or a step of a job there does not return, with job 1";
+        assert!(line.contains("place 1 has not answered for ") && line.contains(expected), "{line}");
         server.json(&["end", "--force"]);
         ending.wait(&mut server);
         server.start_example("stuck", machine);

@@ -1,4 +1,4 @@
-//! What a page may make jobs of: `isles serve --ui` with its real server, asked byte by byte.
+//! Permissions of pages to create jobs: `isles serve --ui` with its real server, over raw requests.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -40,16 +40,16 @@ impl Page {
         let mut command = serve(&folder);
         let mut process = command.args(["--places", "2"]).args(words).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap());
-        let mut said = String::new();
-        while !(said.contains("watch it only at") && said.contains("jobs are managed in")) {
-            assert!(lines.read_line(&mut said).unwrap() > 0, "the job server has ended: {said}");
+        let mut output = String::new();
+        while !(output.contains("watch it only at") && output.contains("jobs are managed in")) {
+            assert!(lines.read_line(&mut output).unwrap() > 0, "the job server has ended: {output}");
         }
         // Who reads no more would end it by a closed pipe.
         std::thread::spawn(move || lines.lines().for_each(drop));
         let tokens: Vec<&str> =
-            said.lines().filter_map(|line| Some(line.split_once("/#token=")?.1.trim())).collect();
-        let port = said.split_once("127.0.0.1:").unwrap().1.split_once('/').unwrap().0.parse().unwrap();
-        let [control, _, view] = tokens[..] else { panic!("{said}") };
+            output.lines().filter_map(|line| Some(line.split_once("/#token=")?.1.trim())).collect();
+        let port = output.split_once("127.0.0.1:").unwrap().1.split_once('/').unwrap().0.parse().unwrap();
+        let [control, _, view] = tokens[..] else { panic!("{output}") };
         Page { process, folder, port, control: control.to_owned(), view: view.to_owned() }
     }
 
@@ -133,7 +133,7 @@ fn begin(words: &Value) -> Value {
     json!({ "ask": "begin", "spec": { "name": "n", "what": { "Command": words } }, "at": null })
 }
 
-fn tell(job: u64, order: Value) -> Value {
+fn order_of_job(job: u64, order: Value) -> Value {
     let mut request = json!({ "ask": "tell", "job": job });
     request.as_object_mut().unwrap().extend(order.as_object().unwrap().clone());
     request
@@ -147,7 +147,7 @@ fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written
     for body in [
         begin(&touch),
         json!({ "ask": "create", "name": "n", "what": { "Command": touch } }),
-        // Readers of JSON take a list for an object if they know its fields.
+        // serde accepts a list for a struct with known fields.
         json!({ "ask": "begin", "spec": spec, "at": 0 }),
         json!(["begin", spec, null]),
         json!(["create", "n", { "Command": touch }]),
@@ -169,25 +169,28 @@ fn a_page_starts_no_command_unless_it_was_allowed_however_the_request_is_written
     let task = json!({ "ask": "create", "name": "t", "what": { "Task": ["pi", ["1000000000000"]] } });
     assert_eq!(page.post(control, &task).0, 200, "a task is no command");
     for (body, expected) in [
-        (tell(9, json!({ "order": "kill" })), "no-such-job"),
-        (tell(1, json!({ "order": "pause" })), "not-in-this-state"),
-        (tell(1, json!({ "order": "start", "at": 2 })), "no-such-place"),
+        (order_of_job(9, json!({ "order": "kill" })), "no-such-job"),
+        (order_of_job(1, json!({ "order": "pause" })), "not-in-this-state"),
+        (order_of_job(1, json!({ "order": "start", "at": 2 })), "no-such-place"),
         (json!({ "ask": "create", "name": "t", "what": { "Task": ["rm", []] } }), "no-such-task"),
         (json!({ "ask": "create", "name": "t", "what": { "Task": ["pi", ["0"]] } }), "no-such-task"),
     ] {
         assert_eq!(page.refused(control, &body), (409, expected.to_owned()), "{body}");
     }
     // A state of another program, which somebody has put there.
-    assert_eq!(page.post(control, &tell(1, json!({ "order": "start", "at": 0 }))).0, 200);
+    assert_eq!(page.post(control, &order_of_job(1, json!({ "order": "start", "at": 0 }))).0, 200);
     page.is(1, "running");
-    assert_eq!(page.refused(control, &tell(1, json!({ "order": "move", "to": 0 }))).1, "no-such-place");
-    assert_eq!(page.post(control, &tell(1, json!({ "order": "checkpoint" }))).0, 200);
+    assert_eq!(
+        page.refused(control, &order_of_job(1, json!({ "order": "move", "to": 0 }))).1,
+        "no-such-place"
+    );
+    assert_eq!(page.post(control, &order_of_job(1, json!({ "order": "checkpoint" }))).0, 200);
     page.is(1, "checkpointed");
     let state = page.folder.join("jobs/job-1.state");
     let bytes = fs::read(&state).unwrap();
     let program = bytes.windows(10).position(|word| word == b"isles-jobs").unwrap();
     fs::write(&state, [&bytes[..program], b"other-jobs", &bytes[program + 10..]].concat()).unwrap();
-    let (status, problem) = page.post(control, &tell(1, json!({ "order": "start", "at": 0 })));
+    let (status, problem) = page.post(control, &order_of_job(1, json!({ "order": "start", "at": 0 })));
     assert_eq!((status, &problem["type"]), (409, &"urn:isles:problem:bad-checkpoint".into()));
     let detail = problem["detail"].as_str().unwrap();
     assert!(
@@ -208,18 +211,22 @@ fn a_page_makes_no_copy_of_a_command_of_a_terminal_unless_commands_were_allowed(
     terminal.args(["job", "--state"]).arg(page.folder.join("jobs")).args(["create", "--", "sleep", "1000"]);
     assert!(terminal.output().unwrap().status.success());
     for body in [
-        tell(1, json!({ "order": "duplicate" })),
+        order_of_job(1, json!({ "order": "duplicate" })),
         json!(["tell", 1, "duplicate"]),
-        json!({ "ask": "page", "request": tell(1, json!({ "order": "duplicate" })) }),
+        json!({ "ask": "page", "request": order_of_job(1, json!({ "order": "duplicate" })) }),
     ] {
         let (status, kind) = page.refused(control, &body);
         let expected = [(403, "commands-not-allowed"), (403, "not-from-page"), (400, "bad-request")];
         assert!(expected.contains(&(status, kind.as_str())), "{body}: {status} {kind}");
     }
-    let copy = page.refused(control, &tell(1, json!({ "order": "duplicate" })));
+    let copy = page.refused(control, &order_of_job(1, json!({ "order": "duplicate" })));
     assert_eq!(copy, (403, "commands-not-allowed".to_owned()));
     for order in ["start", "kill"] {
-        assert_eq!(page.post(control, &tell(1, json!({ "order": order, "at": 0 }))).0, 200, "{order}");
+        assert_eq!(
+            page.post(control, &order_of_job(1, json!({ "order": order, "at": 0 }))).0,
+            200,
+            "{order}"
+        );
     }
     page.is(1, "stopped");
     let named = json!({ "ask": "create", "name": "\u{202e}n", "what": { "Task": ["pi", ["9"]] } });
@@ -290,7 +297,7 @@ fn the_flag_is_refused_where_it_says_nothing() {
     let folder = std::env::temp_dir().join(format!("isles-page-flag-{}", std::process::id()));
     let mut chip = serve(&folder);
     let mut alone = Command::new(env!("CARGO_BIN_EXE_isles-jobs"));
-    for (command, said) in [
+    for (command, expected) in [
         (
             chip.args(["--machine", "chip:scc", "--allow-commands"]),
             "--allow-commands cannot be combined with a modelled",
@@ -300,7 +307,7 @@ fn the_flag_is_refused_where_it_says_nothing() {
         let out = command.output().unwrap();
         let errors = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{errors}");
-        assert!(errors.contains(said), "{errors}");
+        assert!(errors.contains(expected), "{errors}");
     }
     let _ = fs::remove_dir_all(&folder); // it need not be there
 }

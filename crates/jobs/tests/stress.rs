@@ -24,7 +24,7 @@ struct JobServer {
     process: Child,
     folder: PathBuf,
     /// Output of the server after it listens.
-    said: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
 }
 
 impl Drop for JobServer {
@@ -35,7 +35,7 @@ impl Drop for JobServer {
     }
 }
 
-/// The variable by which a test knows all processes of one of its job servers.
+/// The variable that identifies all processes of one of the test's job servers.
 const MARK: &str = "ISLES_TEST_JOB_SERVER";
 
 /// A folder for a job server, with nothing in it.
@@ -52,15 +52,15 @@ fn serve(folder: PathBuf, mark: &str) -> JobServer {
     command.arg(PLACES.to_string()).env(MARK, mark).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let mut lines = BufReader::new(process.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("jobs are managed in") {
-        assert!(lines.read_line(&mut said).unwrap() > 0, "the job server has ended: {said}");
+    let mut stderr = String::new();
+    while !stderr.contains("jobs are managed in") {
+        assert!(lines.read_line(&mut stderr).unwrap() > 0, "the job server has ended: {stderr}");
     }
-    let said = std::thread::spawn(move || {
-        let _ = lines.read_to_string(&mut said); // what there is
-        said
+    let stderr = std::thread::spawn(move || {
+        let _ = lines.read_to_string(&mut stderr); // what there is
+        stderr
     });
-    JobServer { process, folder, said: Some(said) }
+    JobServer { process, folder, stderr: Some(stderr) }
 }
 
 /// All processes for which `holds`, of what a file of theirs has.
@@ -99,7 +99,7 @@ fn list(folder: &Path) -> Vec<JobView> {
 }
 
 /// One client: random verbs for random jobs; `done` counts those of all clients.
-fn hammer(folder: &Path, random: &mut Random, commands: u64, done: &AtomicU64) {
+fn send_random_commands(folder: &Path, random: &mut Random, commands: u64, done: &AtomicU64) {
     for _ in 0..commands {
         let job = 1 + random.below(JOBS);
         let place = random.below(PLACES as u64 + 1) as usize;
@@ -144,7 +144,7 @@ fn run(run: u64, commands: u64, is_killing: bool) {
         for client in 0..CLIENTS {
             let (folder, done) = (&folder, &done);
             let mut random = Random::new(run * CLIENTS + client);
-            scope.spawn(move || hammer(folder, &mut random, commands / CLIENTS, done));
+            scope.spawn(move || send_random_commands(folder, &mut random, commands / CLIENTS, done));
         }
         if is_killing {
             let places = children(server.process.id());
@@ -174,8 +174,8 @@ fn end(server: &mut JobServer, run: u64) {
         status.is_some()
     });
     assert!(ends, "run {run}: the job server does not end");
-    let said = server.said.take().unwrap().join().unwrap();
-    assert!(status.is_some_and(|status| status.success()), "run {run}: {status:?}: {said}");
+    let stderr = server.stderr.take().unwrap().join().unwrap();
+    assert!(status.is_some_and(|status| status.success()), "run {run}: {status:?}: {stderr}");
 }
 
 fn runs() -> Option<u64> {

@@ -105,7 +105,7 @@ fn quotes(reading: &str) -> Vec<&str> {
 /// A text without the marks of its formulas, in small letters and with single blanks.
 fn plain(text: &str) -> String {
     let text = text.replace("\\,", ",").replace("\\text", "").replace("\\mathrm", "");
-    let kept: String = text.chars().filter(|letter| !"$\\{}*^".contains(*letter)).collect();
+    let kept: String = text.chars().filter(|character| !"$\\{}*^".contains(*character)).collect();
     kept.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
@@ -126,7 +126,8 @@ fn figures(text: &str) -> Vec<f64> {
         while at < letters.len() && (letters[at].is_ascii_digit() || is_inner(&letters, at)) {
             at += 1;
         }
-        let number: String = letters[begin..at].iter().filter(|letter| !", ".contains(**letter)).collect();
+        let number: String =
+            letters[begin..at].iter().filter(|character| !", ".contains(**character)).collect();
         found.extend(number.parse::<f64>().ok());
     }
     found

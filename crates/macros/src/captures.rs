@@ -1,10 +1,9 @@
-//! The code that captures: what a call site hands over, and what the body binds of it.
+//! Code generation for captures: the values that a call site sends and the bindings that the body gets.
 //!
 //! A variable used as a whole is one capture. A variable used through its fields becomes a *view*: a small structure,
-//! made for this call site, that has only the used fields, so that the body's text `graph.offsets` still
-//! holds. Whether a variable or field on the way is a handle, which then travels itself, only the compiler
-//! knows; the code asks it by
-//! `prefix(..).__isles_choose(..)`. Captures are nested pairs, in the order of first use.
+//! made for this call site, that has only the used fields, so that the body's text `graph.offsets` still holds. A
+//! handle on the path travels itself, and only the compiler knows which variables and fields are handles; the code asks
+//! it by `prefix(..).__isles_choose(..)`. Captures are nested pairs, in the order of first use.
 
 use crate::call::Item;
 use crate::renaming::name_in_body;
@@ -13,7 +12,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Index, Member};
 
-/// Everything about the captures of one call site.
+/// The generated code for the captures of one call site.
 pub struct Captures {
     /// Statements of an explicit list, evaluated before anything travels.
     pub rebindings: TokenStream,
@@ -23,17 +22,17 @@ pub struct Captures {
     pub checks: TokenStream,
     /// The nested pairs that travel.
     pub value: TokenStream,
-    /// The pattern that binds what landed.
+    /// The pattern that binds the decoded captures.
     pub pattern: TokenStream,
 }
 
 impl Captures {
-    /// Captures what the analysis of the body found.
+    /// Generates the captures that the analysis of the body found.
     pub fn found(roots: &[Used<Ident>]) -> Captures {
         Captures::new(roots, TokenStream::new(), true)
     }
 
-    /// Captures exactly what `list` says.
+    /// Generates exactly the captures of `list`.
     pub fn listed(list: &[Item]) -> Captures {
         let mut roots = Vec::new();
         let mut rebindings = TokenStream::new();
@@ -54,7 +53,7 @@ impl Captures {
         Captures::new(&roots, rebindings, false)
     }
 
-    /// `ask`: whether handles on the way to a field travel in its place.
+    /// `ask`: whether the compiler chooses a handle on the path to a field, which then travels instead.
     fn new(roots: &[Used<Ident>], rebindings: TokenStream, ask: bool) -> Captures {
         let mut views = Views { structures: TokenStream::new(), count: 0, ask };
         let mut captures = Captures {
@@ -123,7 +122,7 @@ impl Views {
         }
     }
 
-    /// Makes the structure with these fields, and how it travels.
+    /// Generates the structure with these fields and its implementations of the capture traits.
     fn structure(&mut self, fields: &[Used<Member>]) -> Ident {
         let view = format_ident!("__IslesView{}", self.count);
         self.count += 1;
@@ -169,7 +168,7 @@ impl Views {
     }
 }
 
-/// The structure itself: with names, or with positions.
+/// The definition of the structure, with named fields or as a tuple.
 fn declaration(view: &Ident, members: &[&Member], kinds: &[Ident], gaps: &[Index]) -> TokenStream {
     if let Some(Member::Named(_)) = members.first() {
         return quote!(struct #view<#(#kinds),*> { #(#members: #kinds),* });
@@ -186,7 +185,7 @@ fn declaration(view: &Ident, members: &[&Member], kinds: &[Ident], gaps: &[Index
     quote!(struct #view<#(#kinds),*>(#(#positions),*);)
 }
 
-/// The positions below the last used one that are not used; none where fields have names.
+/// The unused positions below the last used one; none if the fields have names.
 fn gaps(fields: &[Used<Member>]) -> Vec<Index> {
     let used: Vec<u32> = fields
         .iter()

@@ -1,9 +1,8 @@
-//! Way of errors out of a body that uses `?`: in a form that takes what `isles::Error` itself cannot.
+//! Error conversion in a body that uses `?`, into a type that takes errors that `isles::Error` cannot.
 //!
-//! Inside of such a body `?` converts into `BodyError`; a call before it does so for more types than `?` can, but not
-//! within macros. What a body gives back without `?`, an `Err(..)` or a result of its own at an end or in a `return`,
-//! is converted here in the same way, so that the body need not know. Syntax only: closures, `async` blocks, items and
-//! macros other than `select!` have ends of their own.
+//! In such a body `?` converts into `BodyError`; a call inserted before it converts more types than `?` can, but not
+//! inside macros. A result that a body returns without `?`, at its end or by `return`, is converted here in the same
+//! way. Syntax only: closures, `async` blocks, items and macros other than `select!` have ends of their own.
 
 use crate::flow::{self, Flow};
 use crate::invocation;
@@ -13,7 +12,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, Stmt, parse_quote};
 
-/// `body`, which is of `flow`, with the errors that it gives back itself converted.
+/// Returns `body` with the errors that it returns itself converted; `flow` is its control flow.
 pub fn with_converted_errors(body: &Expr, flow: Flow) -> Expr {
     let mut body = body.clone();
     if flow.ends_in_result {
@@ -58,7 +57,7 @@ fn in_select(call: &mut syn::Macro, change: impl FnOnce(&mut Select)) {
     }
 }
 
-/// Converts the error of a result, unless it is `Ok(..)`, converts itself, or is no value at all.
+/// Converts the error of a result, unless the expression is `Ok(..)`, already converts, or never has a value.
 fn convert(result: &mut Expr) {
     let is_value = matches!(
         result,
@@ -77,15 +76,15 @@ fn convert(result: &mut Expr) {
     }
 }
 
-/// Returns `true` if a call is of the variant `name` and does not say its types: `Ok::<_, E>(..)` has an error type of
-/// its own.
+/// Returns `true` if a call constructs the variant `name` without type arguments: `Ok::<_, E>(..)` names its own error
+/// type.
 fn is_plain(function: &Expr, name: &str) -> bool {
     let has_type_arguments = matches!(function, Expr::Path(path)
         if path.path.segments.iter().any(|segment| !segment.arguments.is_none()));
     !has_type_arguments && flow::last_name(function).is_some_and(|last| last == name)
 }
 
-/// Converts what stands in `Err(..)`; `error.into()` does so itself.
+/// Converts the argument of `Err(..)`; `error.into()` converts itself.
 fn convert_error(error: &mut Expr) {
     if !matches!(error, Expr::MethodCall(call) if call.method == "into" && call.args.is_empty()) {
         let from = quote_spanned!(error.span()=> ::isles::__private::body_error);
@@ -93,7 +92,7 @@ fn convert_error(error: &mut Expr) {
     }
 }
 
-/// Converts what is returned, and what stands before `?`.
+/// Converts the operands of `return` and `?`.
 struct Exits;
 
 impl VisitMut for Exits {

@@ -1,7 +1,6 @@
-//! The code that `#[isles::main]` and `#[isles::test]` stand for.
+//! Expansion of `#[isles::main]` and `#[isles::test]`.
 //!
-//! Both keep the function as it is written and call it from a plain one that starts the places. What a place
-//! does until then is the runtime's affair.
+//! Both keep the function as written and call it from a plain function that starts the places.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -10,17 +9,17 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{ItemFn, LitInt, Token, bracketed};
 
-/// Places of a test that does not say how many.
+/// Default number of places of a test.
 const TEST_PLACES: u32 = 4;
 
-/// Most places of a test: what all its machines have.
+/// Most places of a test, a limit that all its machines share.
 const PLACES_MAX: u32 = 256;
 
-/// The machines of tests, as they are written and as the runtime calls them.
+/// The machines of tests: the name in the attribute and the name in the runtime.
 const MACHINES: [(&str, &str); 3] =
     [("threads", "Threads"), ("processes", "Processes"), ("loopback", "Loopback")];
 
-/// The code of `#[isles::main]`.
+/// Returns the expansion of `#[isles::main]`.
 ///
 /// # Errors
 /// The function is not an `async fn main()`.
@@ -41,7 +40,7 @@ pub fn main(arguments: TokenStream, function: &ItemFn) -> syn::Result<TokenStrea
     })
 }
 
-/// The code of `#[isles::test]`.
+/// Returns the expansion of `#[isles::test]`.
 ///
 /// # Errors
 /// The function is not an `async fn` without parameters, or the arguments are not understood.
@@ -85,16 +84,16 @@ fn for_tests(function: &ItemFn) -> Vec<syn::Attribute> {
     function.attrs.iter().filter(shared).cloned().collect()
 }
 
-/// Returns `true` if the test harness reads the attribute, so that it belongs on the functions that it calls.
+/// Returns `true` if the test harness reads the attribute, which then goes on the functions that it calls.
 fn is_for_harness(attribute: &syn::Attribute) -> bool {
     attribute.path().is_ident("ignore") || attribute.path().is_ident("should_panic")
 }
 
-/// Refuses what cannot start a run.
+/// Refuses functions that cannot start a run.
 fn check(function: &ItemFn, attribute: &str) -> syn::Result<()> {
     let signature = &function.sig;
     let wrong =
-        |span: Span, what: &str| Err(syn::Error::new(span, format!("`#[isles::{attribute}]` {what}")));
+        |span: Span, reason: &str| Err(syn::Error::new(span, format!("`#[isles::{attribute}]` {reason}")));
     if signature.asyncness.is_none() {
         return wrong(signature.fn_token.span, "needs an `async fn`");
     }

@@ -36,7 +36,7 @@ pub fn parts(call: &Macro) -> syn::Result<Vec<Part>> {
     let tokens = call.tokens.clone();
     match name.as_str() {
         "at" | "spawn_at" => Ok(vec![Part::Call(Box::new(syn::parse2(tokens)?))]),
-        // A place that uses no variable stands for all of them.
+        // `everywhere!` has no place, so a place without variables is filled in.
         "everywhere" | "spawn_anywhere" => Ok(vec![Part::Call(Box::new(syn::parse2(quote!(0, #tokens))?))]),
         "select" => {
             Ok(vec![Part::Select(syn::parse2(tokens).map_err(|fault| own_fault(call, &name, fault))?)])

@@ -53,9 +53,9 @@ pub fn at(input: TokenStream) -> TokenStream {
 /// Runs a body at every place and collects the values, in the order of the places: `everywhere!(body).await?`.
 ///
 /// A future of `Result<Vec<V>, isles::Error>`. The body is as for [`at!`], which is what it does at each place, also
-/// with a list: `everywhere!([seed] body)`. The calls to the other places leave before the body runs here, so all run
-/// at once (`at!` at the own place runs its body at the first poll). It ends when all have ended; one error is
-/// itself, several are a list with the place of each.
+/// with a list: `everywhere!([seed] body)`. The calls to the other places are sent before the body runs here, so all
+/// run at once (`at!` at the own place runs its body at the first poll). It ends when all have ended; a single error is
+/// returned as itself, several as a list with the place of each.
 #[proc_macro]
 pub fn everywhere(input: TokenStream) -> TokenStream {
     finished(travel::everywhere(input.into()))
@@ -73,11 +73,11 @@ pub fn spawn_at(input: TokenStream) -> TokenStream {
 
 /// Starts a task at a place that the runtime chooses, and returns at once: `spawn_anywhere!(body)`.
 ///
-/// That is the place with the fewest tasks of those that this place has started so and that have not ended; of several
-/// the first one after this place. So a loop deals its tasks out to all places, and tasks that start one another go
-/// round. A task stays where it is. When it has ended, a small message says so to the place that has started it.
+/// The runtime counts the running tasks that this place has started this way and chooses the place with the fewest;
+/// ties go to the first one after this place. So a loop distributes its tasks over all places, and tasks that start one
+/// another go round. A task does not migrate. Its end costs one small message to the place that started it.
 ///
-/// All else is as for [`spawn_at!`], also a list of what travels: `spawn_anywhere!([words, &limit] body)`.
+/// Otherwise as [`spawn_at!`], with an optional list of captures: `spawn_anywhere!([words, &limit] body)`.
 #[proc_macro]
 pub fn spawn_anywhere(input: TokenStream) -> TokenStream {
     finished(travel::spawn_anywhere(input.into()))
@@ -94,11 +94,11 @@ pub fn spawn_anywhere(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Of operations of channels exactly one happens: a value is sent only by the branch that is chosen, and one that
-/// arrives for another branch is the next to be received. A `send` and a `recv` must stand there as such, not inside of
-/// another future. Where several are ready each has its turn. With `default` nothing waits, but for the answers of
-/// channels of other places. Futures that are not chosen are dropped. Bodies may use `?`, `return` and `break`.
-/// There is no `biased`, no `else` and no condition of a branch, as `tokio::select!` has them.
+/// Exactly one channel operation completes: only the chosen branch sends its value, and a value that arrives for
+/// another branch is the next to be received. A `send` or `recv` must be written as such, not inside another future. If
+/// several branches are ready, they are chosen in turn. With `default`, the call waits only for the answers of channels
+/// of other places. Futures that are not chosen are dropped. Bodies may use `?`, `return` and `break`. There is no
+/// `biased`, no `else` and no condition of a branch, as `tokio::select!` has them.
 #[proc_macro]
 pub fn select(input: TokenStream) -> TokenStream {
     select::select(&parse_macro_input!(input as select::Select)).into()
@@ -106,12 +106,12 @@ pub fn select(input: TokenStream) -> TokenStream {
 
 /// Makes an `async fn main()` the program that place 0 runs; the other places serve.
 ///
-/// The function gives `()` or a `Result` whose error implements `Debug`, as any `main`. An error is printed in one line
-/// if it is an `isles::Error`, else as `Debug` writes it, and the exit code is 1.
+/// The function returns `()` or a `Result` whose error implements `Debug`, as any `main`. An error is printed in one
+/// line if it is an `isles::Error`, else as `Debug` writes it, and the exit code is 1.
 ///
-/// `#[isles::main(init = function)]` calls `function()` first of all in each process of the run: once where the
-/// places are threads or modelled, once at each place where they are processes. For what a process has one of: a
-/// logger, a panic hook, settings of libraries. It runs outside of any place, so it uses nothing of Isles.
+/// `#[isles::main(init = function)]` calls `function()` first in each process of the run: once if the places are
+/// threads or modelled, once at each place if they are processes. It is meant for process-wide state: a logger, a panic
+/// hook, settings of libraries. It runs outside of any place and must not use Isles.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let function = parse_macro_input!(function as ItemFn);
@@ -124,15 +124,15 @@ pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
 /// `#[isles::test(places = 4, machines = [threads, loopback])]` says how many places (4 if not said) and
 /// which machines (all three if not said).
 ///
-/// A test that stands still says after 10 seconds what it waits for (`ISLES_STALL`), and fails after a minute
-/// (`ISLES_STALL_LIMIT`); on the loopback, where nothing more can happen, it fails at once.
+/// A stalled test reports what it waits for after 10 seconds (`ISLES_STALL`) and fails after a minute
+/// (`ISLES_STALL_LIMIT`); on the loopback, which detects that nothing more can happen, it fails at once.
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let function = parse_macro_input!(function as ItemFn);
     finished(entry::test(arguments.into(), &function))
 }
 
-/// The code, or the error as code.
+/// Returns the code, or the error as a `compile_error!`.
 fn finished(code: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
     code.unwrap_or_else(|error| error.to_compile_error()).into()
 }

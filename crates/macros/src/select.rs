@@ -1,8 +1,7 @@
-//! `select!`: waits for several futures and goes on with the first that is ready.
+//! `select!`: waits for several futures and continues with the first that is ready.
 //!
-//! Only parsing and plumbing: which future is chosen, and what becomes of the others, is decided by the runtime's
-//! `channel::select`. Invariant: bodies stand where the macro was called, so `?`, `return` and `break` mean what they
-//! say.
+//! Only parsing and expansion: the runtime's `channel::select` chooses the future and drops the others. Invariant:
+//! bodies are expanded at the call site, so `?`, `return` and `break` act on the function around it.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -16,7 +15,7 @@ pub(crate) struct Branch {
     pub body: Expr,
 }
 
-/// All branches, and what is done if none is ready now.
+/// All branches, and the body for the case that none is ready now.
 pub(crate) struct Select {
     pub branches: Vec<Branch>,
     pub default: Option<Expr>,
@@ -54,7 +53,7 @@ impl Parse for Select {
     }
 }
 
-/// Message for words that `tokio::select!` has and this one has not.
+/// Message for keywords of `tokio::select!` that this macro lacks.
 const BIASED: &str = "`select!` has no `biased`: ready branches take turns; remove the word, and poll \
      the preferred branches first in a separate `select!` with `default`";
 const ELSE: &str = "`select!` has no `else`: bind the whole output and `match` it in the body; to act if \
@@ -81,7 +80,7 @@ fn refuse_condition(input: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// Reads what a branch does, as `match` reads an arm: a block ends it, and only then the comma may be left out.
+/// Parses the body of a branch like an arm of `match`: the comma is optional after a block.
 fn parse_body(input: ParseStream<'_>) -> syn::Result<Expr> {
     let body = Expr::parse_with_earlier_boundary_rule(input)?;
     let is_block = matches!(

@@ -1,8 +1,8 @@
-//! The code that `at!` and `spawn_at!` stand for.
+//! Expansion of `at!`, `spawn_at!` and their relatives.
 //!
-//! `at!` holds its body twice: once as it stands, for the place where the caller is, and once rewritten into
-//! a closure that catches nothing, whose variables are what landed. `spawn_at!` holds the second only. The
-//! types of both copies are the same; lints speak about the first copy only.
+//! `at!` expands its body twice: once as written, for the caller's own place, and once as a closure without captures
+//! whose variables are the decoded ones. `spawn_at!` has the second only. Both copies have the same types; lints apply
+//! to the first copy only.
 
 use crate::call::{Call, FieldPath, Item};
 use crate::captures::Captures;
@@ -49,7 +49,7 @@ pub fn at(call: &Call) -> syn::Result<TokenStream> {
     }})
 }
 
-/// The code of `everywhere!(arguments)`: an `at!` for each place.
+/// The code of `everywhere!(arguments)`: one `at!` per place.
 ///
 /// # Errors
 /// As for [`at`]; the arguments are no body with or without a list.
@@ -81,7 +81,7 @@ pub fn spawn_at(call: &Call) -> syn::Result<TokenStream> {
     }})
 }
 
-/// The code of `spawn_anywhere!(arguments)`: a `spawn_at!` of a body that tells its end.
+/// The code of `spawn_anywhere!(arguments)`: a `spawn_at!` of a body that reports its end.
 ///
 /// # Errors
 /// As for [`spawn_at`]; the arguments are no body with or without a list.
@@ -103,15 +103,15 @@ pub fn spawn_anywhere(arguments: TokenStream) -> syn::Result<TokenStream> {
     }})
 }
 
-/// The place, at whose span the compiler says so if it is none.
+/// The place expression; a type error is reported at its span.
 fn place(call: &Call) -> TokenStream {
     let place = &call.place;
     quote_spanned!(place.span()=> ::isles::__private::place_of(#place))
 }
 
-/// Parts that both macros have in common.
+/// Parts that both macros share.
 struct TravelParts {
-    /// The type that stands for the call site.
+    /// The type that represents the call site.
     site: TokenStream,
     captures: Captures,
     /// The statements that make the closure `__isles_remote`.
@@ -135,9 +135,9 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Tra
     let quiet = allow_unreachable(flow::of(&call.body));
     let remote = quote! {
         #quiet
-        let __isles_remote = ::isles::__private::signature(&__isles_captures, |__isles_landed| async move {
-            let mut __isles_landed = __isles_landed;
-            let #pattern = ::isles::__private::Land::bind(&mut __isles_landed);
+        let __isles_remote = ::isles::__private::signature(&__isles_captures, |__isles_decoded| async move {
+            let mut __isles_decoded = __isles_decoded;
+            let #pattern = ::isles::__private::Land::bind(&mut __isles_decoded);
             #ending
         });
         #check
@@ -145,7 +145,7 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Tra
     Ok(TravelParts { site: site(), captures, remote })
 }
 
-/// The type that stands for the call site, with its counters.
+/// The type that represents the call site, with its counters.
 fn site() -> TokenStream {
     quote! {
         #[derive(Clone, Copy)]
@@ -162,7 +162,7 @@ fn site() -> TokenStream {
     }
 }
 
-/// An expression that gives the value of `body`, inside of an `async` block whose output is a `Result`.
+/// Returns an expression with the value of `body`, for an `async` block whose output is a `Result`.
 fn value(body: &Expr, flow: Flow) -> TokenStream {
     let error = quote!(::isles::__private::BodyError);
     let lifted = ending::with_converted_errors(body, flow);
@@ -179,7 +179,7 @@ fn value(body: &Expr, flow: Flow) -> TokenStream {
     }
 }
 
-/// Keeps the compiler from saying that our own code after a body that never ends is not reached.
+/// Suppresses the warning that generated code after a body that never ends is unreachable.
 fn allow_unreachable(flow: Flow) -> TokenStream {
     if flow.diverges {
         quote!(#[allow(unreachable_code, clippy::diverging_sub_expression)])
@@ -188,7 +188,7 @@ fn allow_unreachable(flow: Flow) -> TokenStream {
     }
 }
 
-/// `let __isles_value`, with a type where the body gives none.
+/// `let __isles_value`, with a type if the body has no value.
 fn binding(body: &Expr, flow: Flow) -> TokenStream {
     let value = value(body, flow);
     match flow.diverges {
@@ -197,7 +197,7 @@ fn binding(body: &Expr, flow: Flow) -> TokenStream {
     }
 }
 
-/// The body as it stands, for the place where the caller is.
+/// The body as written, for the caller's own place.
 fn local(call: &Call) -> TokenStream {
     let binding = binding(&call.body, flow::of(&call.body));
     quote! {
@@ -208,7 +208,7 @@ fn local(call: &Call) -> TokenStream {
     }
 }
 
-/// The end of an `at!` at the other place: the value, ready to come back.
+/// The end of an `at!` at the other place: the encoded value.
 fn returned(body: &Expr, flow: Flow) -> TokenStream {
     let binding = binding(body, flow);
     let shipped = quote_spanned! {body.span()=>

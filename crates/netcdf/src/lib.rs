@@ -1,9 +1,9 @@
-//! Numbers out of netCDF files of the classic format.
+//! Reads numbers from netCDF files of the classic format.
 //!
-//! A file of measurements or of a model says in attributes how its numbers are stored: as integers that stand for a
-//! multiple of `scale_factor` above `add_offset`, with `_FillValue` or `missing_value` where there is none. The
-//! attributes are those of the CF conventions, version 1.11, sections 2.5.1 and 8.1. It knows no quantity and no unit.
-//! Invariant: a number that is returned is a value of the file's quantity, or not a number.
+//! Attributes of a variable define how its numbers are stored: as integers in units of `scale_factor` above
+//! `add_offset`, with `_FillValue` or `missing_value` for missing values. The attributes are those of the CF
+//! conventions, version 1.11, sections 2.5.1 and 8.1. It knows no quantity and no unit. Invariant: a number that is
+//! returned is a value of the file's quantity, or not a number.
 
 #![forbid(unsafe_code)]
 
@@ -22,21 +22,21 @@ pub enum NetcdfFault {
     /// The file is not netCDF of the classic format, or has an error inside.
     Format {
         /// The error of the reader.
-        what: String,
+        detail: String,
     },
-    /// A variable is not there.
+    /// The file has no such variable.
     NoVariable {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The names of all variables.
-        known: Vec<String>,
+        variables: Vec<String>,
     },
-    /// A variable has letters.
+    /// The variable holds text.
     Letters {
         /// Its name.
         name: String,
     },
-    /// An attribute that says how numbers are stored is not one finite number.
+    /// An attribute of the storage format is not a single finite number.
     Attribute {
         /// The name of the variable.
         variable: String,
@@ -48,9 +48,9 @@ pub enum NetcdfFault {
 impl fmt::Display for NetcdfFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NetcdfFault::Format { what } => write!(f, "not a netCDF file of the classic format ({what})"),
-            NetcdfFault::NoVariable { name, known } => {
-                write!(f, "no variable {name:?}; it has {}", known.join(", "))
+            NetcdfFault::Format { detail } => write!(f, "not a netCDF file of the classic format ({detail})"),
+            NetcdfFault::NoVariable { name, variables } => {
+                write!(f, "no variable {name:?}; it has {}", variables.join(", "))
             }
             NetcdfFault::Letters { name } => write!(f, "variable {name:?} has letters; allowed: numbers"),
             NetcdfFault::Attribute { variable, attribute } => {
@@ -99,13 +99,13 @@ impl NetcdfFile {
         self.set().get_var(name)?.get_attr_as_string("units")
     }
 
-    /// All numbers of a variable, unpacked; not a number where the file says that a value is missing.
+    /// All numbers of a variable, unpacked; NaN for missing values.
     ///
     /// Missing are the stored values of `_FillValue` and `missing_value`, of any numeric type. Without a `_FillValue`
     /// the default one of the format is missing as well, but for bytes, which have none.
     ///
     /// # Errors
-    /// There is no such variable, it has no numbers, or its attributes say no way to unpack them.
+    /// There is no such variable, it has no numbers, or its attributes do not define how to unpack them.
     pub fn numbers(&mut self, name: &str) -> Result<Vec<f64>, NetcdfFault> {
         let storage = Storage::of(self.variable(name)?)?;
         let mut values: Vec<f64> = match self.reader.read_var(name).map_err(|fault| format_fault(&fault))? {
@@ -125,12 +125,12 @@ impl NetcdfFile {
     }
 
     fn variable(&self, name: &str) -> Result<&Variable, NetcdfFault> {
-        let missing = || NetcdfFault::NoVariable { name: name.to_owned(), known: self.variables() };
+        let missing = || NetcdfFault::NoVariable { name: name.to_owned(), variables: self.variables() };
         self.set().get_var(name).ok_or_else(missing)
     }
 }
 
-/// The way in which a variable's numbers are stored.
+/// Storage format of a variable's numbers.
 struct Storage {
     missing: Vec<f64>,
     scale: Option<f64>,
@@ -149,7 +149,8 @@ impl Storage {
         let fill = attribute_numbers(variable, "_FillValue");
         let fill = fill.unwrap_or_else(|| default_fill(variable.data_type()).into_iter().collect());
         let marked = attribute_numbers(variable, "missing_value").unwrap_or_default();
-        // As the values are stored: -1e34 of an attribute of 64 bits is another number in a variable of 32.
+        // Rounded to the type of the stored values: -1e34 as an `f64` attribute differs from that value in an `f32`
+        // variable.
         let stored = |value: f64| match variable.data_type() {
             DataType::F32 => f64::from(value as f32),
             _ => value,
@@ -161,7 +162,7 @@ impl Storage {
         })
     }
 
-    /// The value that `stored` stands for.
+    /// Returns the unpacked value of `stored`.
     fn unpack(&self, stored: f64) -> f64 {
         if self.missing.contains(&stored) {
             return f64::NAN;
@@ -187,7 +188,7 @@ fn attribute_numbers(variable: &Variable, name: &str) -> Option<Vec<f64>> {
     })
 }
 
-/// The value that the format's own library writes where nothing was written; none for bytes, all of which are data.
+/// Returns the default fill value of a type; `None` for bytes, which have none.
 fn default_fill(stored: DataType) -> Option<f64> {
     match stored {
         DataType::F64 => Some(netcdf3::NC_FILL_F64),
@@ -199,5 +200,5 @@ fn default_fill(stored: DataType) -> Option<f64> {
 }
 
 fn format_fault(fault: &netcdf3::ReadError) -> NetcdfFault {
-    NetcdfFault::Format { what: format!("{fault:?}").chars().take(80).collect() }
+    NetcdfFault::Format { detail: format!("{fault:?}").chars().take(80).collect() }
 }

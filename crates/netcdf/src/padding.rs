@@ -1,8 +1,8 @@
-//! Padding of records that the format leaves out and the reader expects.
+//! Inserts record padding that the format omits and the reader expects.
 //!
 //! A record is padded to a multiple of four bytes for each variable, but not if only one variable has records and its
 //! type is of one or two bytes ("NetCDF Classic Format Specification", note on padding). The crate `netcdf3` knows no
-//! such exception. It looks at nothing but the header. Invariant: all bytes before the records stay as they are.
+//! such exception. Only the header is parsed. Invariant: all bytes before the records stay as they are.
 
 use std::borrow::Cow;
 
@@ -80,7 +80,7 @@ fn value_bytes(kind: u32) -> Option<usize> {
     [1, 1, 2, 4, 4, 8].get((kind as usize).checked_sub(1)?).copied()
 }
 
-/// The header from some position on.
+/// A cursor in the header.
 struct Header<'a> {
     bytes: &'a [u8],
 }

@@ -166,7 +166,7 @@ fn records_of_one_variable_of_small_values_have_no_padding_and_those_of_several_
     let two = records(1, 2, &[3, 3], &padded);
     assert_eq!(numbers(two.clone(), "v"), expected[..6]);
     assert_eq!(numbers(two, "w"), [11.0, 12.0, 13.0, 14.0, 15.0, 16.0]);
-    // A file that is cut stays one.
+    // A truncated file remains truncated.
     let whole = records(1, 3, &[3], &one);
     for len in 0..whole.len() - 6 {
         let found = NetcdfFile::parse(whole[..len].to_vec()).map(|mut file| file.numbers("v"));

@@ -1,13 +1,13 @@
-//! Axes: which values lie where, and the round values at which ticks stand.
+//! Axes: positions of values, and ticks at round values.
 //!
-//! A [`Ruler`] is what an axis becomes for the values of a figure and the room that it has. Logarithmic axes tick at
-//! powers of ten, between them if there are few, and at powers of two if all values are such powers. Invariants: a
-//! ruler's range is finite and not empty whatever the values are, and each tick lies in it.
+//! A [`Ruler`] is an axis fitted to the values of a figure and the available room. Logarithmic axes tick at powers of
+//! ten, between them if there are few, and at powers of two if all values are such powers. Invariants: a ruler's range
+//! is finite and not empty whatever the values are, and each tick lies in it.
 
 use crate::figure::Interval;
 use crate::text::{DisplayUnit, number, prefix_for};
 
-/// Scale by which values become lengths.
+/// Conversion of values to lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences are equal lengths.
@@ -23,11 +23,11 @@ pub struct Axis {
     pub label: String,
     /// Its unit, such as `µs` or `MB/s`, or nothing; a known one changes its prefix to suit the values.
     pub unit: String,
-    /// Scale by which values become lengths.
+    /// Conversion of values to lengths.
     pub scale: Scale,
 }
 
-/// No value beyond that is drawn, so that ranges stay finite, in the smallest unit, too.
+/// The largest magnitude that is drawn, so that ranges stay finite even in the smallest unit.
 pub(crate) const LARGEST: f64 = 1e280;
 
 /// The least value of a logarithmic axis, and the least difference that a linear one shows: the half of a range has all
@@ -58,7 +58,7 @@ impl Axis {
     }
 }
 
-/// A value that is written at an axis.
+/// A labelled value of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AxisLabel {
     /// Position, as a share of the axis.
@@ -74,7 +74,7 @@ pub(crate) struct Ruler {
     /// The least value and the largest, or their logarithms.
     low: f64,
     high: f64,
-    /// The values that are written.
+    /// The labelled values.
     pub(crate) labels: Vec<AxisLabel>,
     /// Label and unit.
     pub(crate) title: String,
@@ -84,11 +84,11 @@ pub(crate) struct Ruler {
 /// Options of a ruler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RulerOptions {
-    /// Number of ticks that there is room for.
+    /// Number of ticks that fit.
     pub(crate) labels_max: usize,
     /// A value that must be in the range: the baseline of bars.
     pub(crate) baseline: Option<f64>,
-    /// `true` if only whole numbers are written.
+    /// `true` if only whole numbers are labelled.
     pub(crate) whole: bool,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct RulerOptions {
 const MARGIN: f64 = 0.04;
 
 impl Ruler {
-    /// The ruler for these values, which the axis can show.
+    /// Returns the ruler for these values, all of which the axis can show.
     pub(crate) fn of(axis: &Axis, values: &[f64], options: RulerOptions) -> Ruler {
         let (least, most) = extent(values.iter().copied().chain(options.baseline));
         let (low, high) = match axis.scale {
@@ -119,7 +119,7 @@ impl Ruler {
         Ruler { labels, title: axis.title(&notation.unit), notation, ..ruler }
     }
 
-    /// A value as it is written at this axis.
+    /// Returns a value formatted for this axis.
     pub(crate) fn write(&self, value: f64, significant: usize) -> String {
         self.notation.write(value, significant)
     }
@@ -130,7 +130,7 @@ impl Ruler {
             Scale::Linear => value,
             Scale::Log => value.max(SMALLEST).log10(),
         };
-        // Halves first: the difference of two large numbers is no number.
+        // Halves first: the difference of two large numbers may overflow.
         (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)
     }
 
@@ -138,7 +138,7 @@ impl Ruler {
     pub(crate) fn range(&self) -> Interval {
         match self.scale {
             Scale::Linear => Interval { low: self.low, high: self.high },
-            // The margins of the largest range are beyond all numbers.
+            // The margins of the largest range overflow.
             Scale::Log => {
                 let [low, high] = [self.low, self.high].map(|power| 10_f64.powf(power.clamp(-307.0, 307.0)));
                 Interval { low, high }
@@ -152,7 +152,7 @@ impl Ruler {
     }
 }
 
-/// The least and the largest value; of none, 0 and 1.
+/// Returns the least and the largest value; 0 and 1 without values.
 fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let whole = values.fold(None, |so_far: Option<(f64, f64)>, value| match so_far {
         None => Some((value, value)),
@@ -162,7 +162,7 @@ fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 fn linear_range(least: f64, most: f64, baseline: Option<f64>) -> (f64, f64) {
-    // An axis that is near zero anyway begins there.
+    // A range that nearly reaches zero begins at zero.
     let from_zero = least >= 0.0 && least <= most * 0.4;
     let (mut low, mut high) = if from_zero { (0.0, most) } else { (least, most) };
     if high - low <= SMALLEST.max(f64::EPSILON * high.abs().max(low.abs()) * 8.0) {
@@ -176,7 +176,7 @@ fn linear_range(least: f64, most: f64, baseline: Option<f64>) -> (f64, f64) {
 
 /// Logarithms of the range.
 fn log_range(least: f64, most: f64, baseline: Option<f64>) -> (f64, f64) {
-    // Of no value at all there is the range of a linear axis.
+    // Without values, the range of a linear axis is used.
     let (low, high) = (least.max(SMALLEST).log10(), most.max(SMALLEST).log10());
     let (low, high) = if least <= 0.0 { (high - 1.0, high) } else { (low, high) };
     let (low, high) = if high - low < 0.02 { (low - 0.15, high + 0.15) } else { (low, high) };
@@ -199,7 +199,7 @@ fn round_step(range: f64, steps_max: usize, whole: bool) -> f64 {
     if whole { step.max(1.0) } else { step }
 }
 
-/// Round values in the range; round in the unit in which they will be written.
+/// Returns round values in the range, round in the unit of the labels.
 fn linear_values(low: f64, high: f64, unit: &DisplayUnit, options: RulerOptions) -> Vec<f64> {
     let scale = match unit {
         DisplayUnit::Prefixed { factor, .. } => {
@@ -216,7 +216,7 @@ fn linear_values(low: f64, high: f64, unit: &DisplayUnit, options: RulerOptions)
     (0..=count.min(options.labels_max * 2)).map(|number| (first + number as f64) * step * scale).collect()
 }
 
-/// Values that are round among their neighbours, for logarithms from `low` to `high`.
+/// Returns round values for logarithms from `low` to `high`.
 fn log_values(low: f64, high: f64, options: RulerOptions) -> Vec<f64> {
     let decades = || (low.floor() as i32)..=(high.ceil() as i32);
     let inside = |value: &f64| (low - 1e-9..=high + 1e-9).contains(&value.log10());
@@ -226,7 +226,8 @@ fn log_values(low: f64, high: f64, options: RulerOptions) -> Vec<f64> {
     };
     let sets: [&[f64]; 4] =
         [&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
-    // All nine only where they are not crowded at the end of each decade; and from three decades on, powers of ten.
+    // All nine digits only if they are not crowded at the end of each decade; from three decades on, powers of ten
+    // only.
     let crowded = |set: &&[f64]| match set.len() {
         9 => high - low > 0.7,
         1 => false,
@@ -238,13 +239,13 @@ fn log_values(low: f64, high: f64, options: RulerOptions) -> Vec<f64> {
     }
     let powers = of(&[1.0]);
     if powers.len() > options.labels_max {
-        // Every third power, or sixth, ..: where the prefixes of units change.
+        // Every third power, or sixth, ..: at the prefixes of units.
         let every = (1..).map(|count| if count == 1 { 2 } else { 3 * (count - 1) });
         let every =
             every.take(400).find(|every| powers.len() / every < options.labels_max).unwrap_or(1200) as i32;
         return powers.into_iter().filter(|value| value.log10().round() as i32 % every == 0).collect();
     }
-    // Less than a decade without two of those digits: as on a linear axis.
+    // Less than a decade with fewer than two of those digits: ticks of a linear axis.
     let (least, most) = (10_f64.powf(low), 10_f64.powf(high));
     linear_values(least, most, &DisplayUnit::Plain(String::new()), RulerOptions { labels_max: 5, ..options })
 }
@@ -273,12 +274,12 @@ struct Notation {
     each: Option<DisplayUnit>,
     /// Divisor of values, for the unit that all share.
     divisor: f64,
-    /// Unit that all share; it stands at the title.
+    /// Unit that all share, shown in the title.
     unit: String,
 }
 
 impl Notation {
-    /// The one that suits these values.
+    /// Chooses the notation for these values.
     fn of(values: &[f64], unit: DisplayUnit, scale: Scale) -> Notation {
         let sizes = || values.iter().map(|value| value.abs());
         let largest = sizes().fold(0.0, f64::max);
@@ -303,7 +304,7 @@ impl Notation {
     }
 }
 
-/// Returns the least number of significant digits that tells the values apart.
+/// Returns the least number of significant digits that distinguishes the values.
 fn significant(values: &[f64]) -> usize {
     let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let apart = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);

@@ -1,9 +1,10 @@
-//! The elements that figures are drawn of, and what they look like.
+//! The elements of figures, and their styles.
 //!
-//! All looks are in one style sheet by class, so that the reader's light or dark screen can choose; an element says
-//! where it is and what it is. The colours are those of Okabe and Ito (*Color Universal Design*, 2008), darkened where
-//! they would be faint on white, and lightened on dark paper; shapes and dashes say the same as colours do. Invariants:
-//! coordinates are rounded to hundredths, so that they do not depend on how numbers are printed, and are finite.
+//! All styles are in one style sheet by class, so that the reader's light or dark mode selects them; an element has
+//! only its position and class. The colours are those of Okabe and Ito (*Color Universal Design*, 2008), darkened if
+//! they would be faint on white, and lightened on a dark background; shapes and dashes carry the same information as
+//! colours. Invariants: coordinates are rounded to hundredths, so that they do not depend on how numbers are printed,
+//! and are finite.
 
 use svg::node::Text;
 use svg::node::element::Element;
@@ -65,7 +66,7 @@ const SHAPES: [&str; COLOURS] = [
     "M-4 -4L4 4M4 -4L-4 4",
 ];
 
-/// The dashes of lines; of an even lightness, so that no line seems weaker.
+/// The dashes of lines, of equal lightness, so that no line seems weaker.
 const DASHES: [&str; COLOURS] = ["none", "7 3", "2 2.5", "9 3 2 3", "4 3", "12 4"];
 
 /// Fill of a mark.
@@ -74,11 +75,11 @@ enum Fill {
     Full,
     /// With the colour of the paper.
     Hollow,
-    /// With nothing, and larger, so that a full mark is seen in it.
+    /// Unfilled and larger, so that a full mark inside it is visible.
     Ring,
 }
 
-/// The look of a series: its colour, shape and dash; they repeat after six, then with hollow marks, then filled again.
+/// The style of a series: its colour, shape and dash; they repeat after six with hollow marks, then filled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SeriesStyle {
     number: usize,
@@ -96,7 +97,7 @@ impl SeriesStyle {
         SeriesStyle { fill: Fill::Hollow, ..self }
     }
 
-    /// The same with marks in which others are seen.
+    /// The same with marks that show others inside them.
     pub(crate) fn ring(self) -> SeriesStyle {
         SeriesStyle { fill: Fill::Ring, ..self }
     }
@@ -110,7 +111,7 @@ impl SeriesStyle {
         DASHES[self.number]
     }
 
-    /// A mark of this look at a point; `note` is what a pointer on it shows.
+    /// A mark of this style at a point; `note` is its tooltip.
     pub(crate) fn mark(self, at: Spot, note: &str) -> Element {
         let (class, scale) = match self.fill {
             Fill::Full => ("mark", ""),
@@ -137,7 +138,7 @@ pub(crate) struct Spot {
     pub(crate) y: f64,
 }
 
-/// Side of its point on which a text is put.
+/// Alignment of a text at its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -196,13 +197,13 @@ pub(crate) fn polygon(points: &[Spot], class: &str) -> Element {
 
 fn outline(points: &[Spot]) -> String {
     let steps = points.iter().enumerate().map(|(number, point)| {
-        let letter = if number == 0 { 'M' } else { 'L' };
-        format!("{letter}{} {}", round(point.x), round(point.y))
+        let character = if number == 0 { 'M' } else { 'L' };
+        format!("{character}{} {}", round(point.x), round(point.y))
     });
     steps.collect()
 }
 
-/// A rectangle; sides that are turned round are turned back.
+/// A rectangle; reversed corners are swapped.
 pub(crate) fn rectangle(one: Spot, other: Spot, class: &str) -> Element {
     let (left, right) = (one.x.min(other.x), one.x.max(other.x));
     let (top, bottom) = (one.y.min(other.y), one.y.max(other.y));
@@ -233,10 +234,11 @@ pub(crate) fn with_text(mut element: Element, content: &str) -> Element {
     element
 }
 
-/// The text without the characters that XML has no way to hold, on one line.
+/// Returns the text on one line, without characters that XML cannot represent.
 pub(crate) fn clean(content: &str) -> String {
-    let is_allowed = |letter: &char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
-    let plain = |letter: char| if letter.is_whitespace() { ' ' } else { letter };
+    let is_allowed =
+        |character: &char| !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}');
+    let plain = |character: char| if character.is_whitespace() { ' ' } else { character };
     content.chars().map(plain).filter(is_allowed).collect()
 }
 
@@ -271,7 +273,7 @@ mod tests {
         }
     }
 
-    /// The contrast of two colours as the Web Content Accessibility Guidelines 2.2 define it.
+    /// Returns the contrast of two colours by the Web Content Accessibility Guidelines 2.2.
     fn contrast(one: &str, other: &str) -> f64 {
         let luminance = |colour: &str| {
             let part = |at: usize| {
@@ -284,7 +286,7 @@ mod tests {
         one.max(other) / one.min(other)
     }
 
-    /// The colour that a rule of a sheet gives, without its sign.
+    /// Returns the colour of a rule of the style sheet, without `#`.
     fn colour<'a>(sheet: &'a str, rule: &str, property: &str) -> &'a str {
         let (_, rest) = sheet.split_once(rule).unwrap_or_else(|| panic!("{rule}"));
         let (_, rest) = rest.split_once(&format!("{property}:#")).unwrap();

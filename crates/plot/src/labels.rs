@@ -1,12 +1,12 @@
-//! Places of labels, so that no text stands on another or on a mark.
+//! Placement of labels without overlap of texts and marks.
 //!
-//! Two ways, after what is labelled. Ends of lines are pushed apart along one axis. Points in the plane try the places
-//! around them, the nearest first. Invariant: boxes that were placed never overlap; a label without a place is left
-//! out, and the caller learns of it.
+//! Labels at ends of lines are pushed apart along one axis. Points in the plane try the positions around them, the
+//! nearest first. Invariant: placed boxes never overlap; a label that does not fit is left out, and the caller is
+//! informed.
 
 use crate::canvas::{Anchor, Spot};
 
-/// A rectangle that something takes.
+/// An occupied rectangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Block {
     pub(crate) left: f64,
@@ -41,33 +41,33 @@ impl Block {
     }
 }
 
-/// A place for a label.
+/// A position of a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LabelPlace {
-    /// The base line, at the side that the anchor says.
+    /// The point on the base line that the anchor refers to.
     pub(crate) at: Spot,
     pub(crate) anchor: Anchor,
-    /// `true` if it is so far from its point that a line must lead there.
+    /// `true` if it is far enough from its point to need a leader line.
     pub(crate) is_far: bool,
 }
 
-/// The places that are taken.
+/// The occupied rectangles.
 #[derive(Clone, Debug)]
 pub(crate) struct Labeller {
     room: Block,
     taken: Vec<Block>,
 }
 
-/// Distances from a point that are tried; beyond the second a line leads to the point.
+/// Distances from a point that are tried; beyond the second, a leader line is drawn.
 const DISTANCES: [f64; 6] = [8.0, 12.0, 24.0, 40.0, 58.0, 78.0];
 
 impl Labeller {
-    /// Labels may lie in `room`, and not on `taken`.
+    /// Labels may be placed in `room`, outside of `taken`.
     pub(crate) fn new(room: Block, taken: Vec<Block>) -> Labeller {
         Labeller { room, taken }
     }
 
-    /// Finds a place for a text of that width and size of font near a point, and takes it.
+    /// Finds and occupies a position near a point for a text of that width and font size.
     pub(crate) fn place(&mut self, point: Spot, width: f64, size: f64) -> Option<LabelPlace> {
         // Right, left, above, below, and between them.
         let sides = [
@@ -106,15 +106,15 @@ impl Labeller {
     }
 }
 
-/// Moves the positions so that neighbours are at least `apart` and all lie from `least` to `most`, each as near to
-/// where it wants to be as its neighbours let it; their order stays. If they do not all fit, they lie evenly.
+/// Moves the positions as little as possible so that neighbours are at least `apart` and all are between `least` and
+/// `most`; their order stays. If they do not fit, they are spaced evenly.
 pub(crate) fn spread(wanted: &[f64], apart: f64, least: f64, most: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
     let room = (most - least).max(0.0);
     let gaps = wanted.len().saturating_sub(1) as f64;
     let apart = if gaps > 0.0 { apart.min(room / gaps) } else { apart };
-    // Clusters of positions that touch; each lies about the mean of what its members want.
+    // Clusters of touching positions; each is centred at the mean of the wanted positions.
     let mut clusters: Vec<(f64, Vec<usize>)> = Vec::new();
     let first = |members: &[usize]| {
         let offset = |(number, member): (usize, &usize)| wanted[*member] - apart * number as f64;

@@ -1,10 +1,10 @@
 //! Pictures of results as SVG: curves, bars, published figures against ours, time against energy.
 //!
-//! A [`Figure`] is data: what is shown, in which units. A [`Drawing`] lays it out and draws it. It knows neither the
-//! files of Isles nor its commands; who has results makes a figure of them. The looks follow three rules. Text has at
-//! least 11 pixels where the picture is 600 wide. Series differ by shape and dash and not by colour alone. And the
-//! picture brings its own paper, light or dark as the reader's screen asks. Invariant: the same figure gives the same
-//! bytes, and no figure fails: values that cannot be drawn are left out, and the picture says how many.
+//! A [`Figure`] is data: values with units. A [`Drawing`] lays it out and draws it. It knows neither the files of Isles
+//! nor its commands; callers make figures of their results. The style follows three rules. Text has at least 11 pixels
+//! at a width of 600. Series differ by shape and dash, not only by colour. The background is part of the picture, light
+//! or dark as the reader's screen prefers. Invariant: the same figure gives the same bytes, and no figure fails: values
+//! that cannot be drawn are left out, and the picture says how many.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! The sheet around a figure: title above, notes and provenance below, and the document that holds all.
 //!
-//! A figure adds its elements from the cursor on downwards and moves the cursor; so nothing needs to know its height
-//! before it is drawn. Invariant: every document has a title and a description for those who hear it, and the whole
-//! provenance as metadata, of which the line at the foot may be a beginning.
+//! A figure adds its elements from the cursor on downwards and moves the cursor; so no height must be known before
+//! drawing. Invariant: every document has a title and a description for screen readers, and the whole provenance as
+//! metadata; the line at the foot may be a shortened form.
 
 use crate::axis::LARGEST;
 use crate::canvas::{
@@ -13,12 +13,12 @@ use std::io::{self, Write};
 use svg::node::Blob;
 use svg::node::element::Element;
 
-/// Record of the making of a figure, so that it can be made again. No date: the same figure is the same file.
+/// Provenance of a figure, for reproduction. It has no date: the same figure is the same file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The version of Isles that drew it.
     pub version: String,
-    /// The commit that this was built of, if it was built in a checkout.
+    /// The commit of the build, if built in a checkout.
     pub commit: Option<String>,
     /// The command that draws it again.
     pub command: String,
@@ -31,7 +31,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// All that is known, by name.
+    /// Returns all known fields, by name.
     fn entries(&self) -> Vec<(&'static str, String)> {
         let known = [
             ("version", Some(self.version.clone())),
@@ -78,11 +78,11 @@ pub(crate) struct LegendEntry {
     pub(crate) label: String,
 }
 
-/// A sheet that is being filled.
+/// A sheet under construction.
 pub(crate) struct Page {
     title: String,
     nodes: Vec<Element>,
-    /// Position at which the next thing begins, from above.
+    /// Position of the next element, from the top.
     pub(crate) cursor: f64,
     description: String,
     notes: Vec<String>,
@@ -124,17 +124,17 @@ impl Page {
         self.nodes.push(element);
     }
 
-    /// Says what the figure shows, for those who do not see it.
+    /// Sets the description of the figure, for screen readers.
     pub(crate) fn describe(&mut self, description: String) {
         self.description = description;
     }
 
-    /// Adds something that the reader must know, below the figure.
+    /// Adds a note below the figure.
     pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// Says how many values were drawn of how many; those that could not be are noted.
+    /// Records the numbers of drawn and omitted values; omitted ones are noted.
     pub(crate) fn note_drawn(&mut self, drawn: usize, all: usize, is_log: bool) {
         self.drawn = drawn;
         let count = all - drawn;
@@ -242,7 +242,7 @@ pub(crate) fn mark_sample(
     })
 }
 
-/// A group for what a figure draws for a series.
+/// A group for the elements of a series.
 pub(crate) fn series_group(style: crate::canvas::SeriesStyle, name: &str, elements: Vec<Element>) -> Element {
     let mut series = element("g", &style.class());
     series.get_attributes_mut().insert("data-series".to_owned(), clean(name).into());

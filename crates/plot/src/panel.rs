@@ -1,7 +1,7 @@
-//! A rectangle with two axes: grid, ticks and titles, and where a value lies in it.
+//! A rectangle with two axes: grid, ticks and titles, and positions of values.
 //!
-//! The title of the vertical axis stands above it and is not turned, so that nobody has to turn the head. Invariant:
-//! labels of ticks do not touch; one that would touch the one before is left out, and its tick stays.
+//! The title of the vertical axis is above it and not rotated, for legibility. Invariant: labels of ticks do not touch;
+//! one that would touch the one before is left out, and its tick stays.
 
 use crate::axis::{Axis, Ruler, RulerOptions};
 use crate::canvas::{Anchor, SMALL, Spot, WIDTH, group, line, rectangle, text};
@@ -11,7 +11,7 @@ use crate::page::{MARGIN, Page};
 use crate::text::{fit, width};
 use svg::node::element::Element;
 
-/// Values and the room for them: what a panel is made of.
+/// Options of a panel.
 pub(crate) struct PanelOptions<'a> {
     pub(crate) x: (&'a Axis, &'a [f64]),
     pub(crate) y: (&'a Axis, &'a [f64]),
@@ -40,7 +40,7 @@ const LABEL_HEIGHT: f64 = 42.0;
 const LABELS: f64 = 20.0;
 const TITLE: f64 = 20.0;
 
-/// Room at the right where nothing else is.
+/// Default room at the right.
 pub(crate) const RIGHT: f64 = MARGIN + 14.0;
 
 impl Panel {

@@ -1,14 +1,14 @@
-//! Text before anybody has drawn it: how wide it will be, numbers in words, units and their prefixes.
+//! Measurement and formatting of text: estimated widths, numbers, units and their prefixes.
 //!
 //! The fonts of the reader are not known, so widths are estimates, taken from DejaVu Sans, which is wider than most
-//! others: what fits here fits there. Invariant: no function here cuts a text without the sign for it.
+//! others: what fits by the estimate fits in the picture. Invariant: every cut text ends with an ellipsis.
 
-/// The sign that text was left out.
+/// The ellipsis of a cut text.
 const ELLIPSIS: char = '…';
 
 /// Width of a character as a share of the size of its font, by DejaVu Sans.
-fn share(letter: char) -> f64 {
-    match letter {
+fn share(character: char) -> f64 {
+    match character {
         'i' | 'j' | 'l' | 'I' | '|' | '\'' | '.' | ',' | ' ' | ':' | ';' | '·' => 0.34,
         'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' | '!' => 0.41,
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '×' | '=' | '+' | '±' | '<' | '>' => 0.92,
@@ -31,12 +31,12 @@ pub fn fit(text: &str, size: f64, room: f64) -> String {
     }
     let mut used = share(ELLIPSIS) * size;
     let mut kept = String::new();
-    for letter in text.chars() {
-        used += share(letter) * size;
+    for character in text.chars() {
+        used += share(character) * size;
         if used > room {
             break;
         }
-        kept.push(letter);
+        kept.push(character);
     }
     kept.truncate(kept.trim_end().len());
     kept + "…"
@@ -84,7 +84,7 @@ pub fn number(value: f64, significant: usize) -> String {
     }
 }
 
-/// A decimal number without zeros that say nothing.
+/// Returns a decimal number without trailing zeros.
 fn trimmed(text: &str) -> String {
     if !text.contains('.') {
         return text.to_owned();
@@ -154,14 +154,14 @@ const BINARY: [(&str, f64); 5] = [
 ];
 
 impl DisplayUnit {
-    /// Reads a unit as people write it: `µs`, `MB/s`, `KiB`.
+    /// Parses a unit in a common spelling: `µs`, `MB/s`, `KiB`.
     pub fn of(text: &str) -> DisplayUnit {
         if let Some((_, factor)) = BINARY.iter().find(|(name, _)| *name == text) {
             return DisplayUnit::Bytes { factor: *factor };
         }
         let known = BASES.into_iter().find_map(|base| {
             let prefix = text.strip_suffix(base)?;
-            // As programs write it that keep to ASCII.
+            // The ASCII spelling.
             let prefix = if prefix == "u" { "µ" } else { prefix };
             let (_, factor) = PREFIXES.iter().find(|(name, _)| *name == prefix)?;
             Some(DisplayUnit::Prefixed { factor: *factor, base })
@@ -169,7 +169,7 @@ impl DisplayUnit {
         known.unwrap_or_else(|| DisplayUnit::Plain(text.to_owned()))
     }
 
-    /// A value with its unit, the prefix chosen for it.
+    /// Returns a value with its unit and a suitable prefix.
     pub fn show(&self, value: f64, significant: usize) -> String {
         match self {
             DisplayUnit::Plain(unit) => {

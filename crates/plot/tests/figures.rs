@@ -1,7 +1,6 @@
-//! Figures as their readers get them: parsed as XML, counted and measured.
+//! Tests of complete figures: parsed as XML, counted and measured.
 //!
-//! The beauty of a figure is for eyes; here is what can be checked without: that all is there, where it belongs, and
-//! that no data makes drawing fail.
+//! They check that all elements are present and in place, and that no data makes drawing fail.
 
 use isles_plot::{
     Arrangement, Axis, BarSeries, Bars, Curve, CurvePoint, Drawing, Figure, Interval, Origin, Parity,
@@ -56,7 +55,7 @@ fn label_at(document: &Document<'_>, label: &str, anchor: &str) -> (f64, f64) {
     (number("x"), number("y"))
 }
 
-/// Checks for the parts that no figure may lack, and those that none may have.
+/// Checks for required and forbidden parts of a figure.
 fn check(text: &str) -> Document<'_> {
     let document = Document::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let root = document.root_element();
@@ -111,16 +110,16 @@ fn check_texts(document: &Document<'_>) {
     let texts: Vec<Node<'_, '_>> = document.descendants().filter(|node| node.has_tag_name("text")).collect();
     for (number, node) in texts.iter().enumerate() {
         let [left, top, right, bottom] = extent(node);
-        let said = node.text().unwrap_or_default();
+        let label = node.text().unwrap_or_default();
         assert!(
             left >= 0.0 && top >= 0.0 && right <= view[2] && bottom <= view[3],
-            "beyond the picture: {said}"
+            "beyond the picture: {label}"
         );
         for other in &texts[..number] {
             let [other_left, other_top, other_right, other_bottom] = extent(other);
             let is_apart =
                 right <= other_left || other_right <= left || bottom <= other_top || other_bottom <= top;
-            assert!(is_apart, "{said:?} stands on {:?}", other.text());
+            assert!(is_apart, "{label:?} stands on {:?}", other.text());
         }
     }
 }

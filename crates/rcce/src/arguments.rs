@@ -53,7 +53,7 @@ pub enum Isolation {
     Process,
 }
 
-/// A run.
+/// Arguments of a run.
 #[derive(Args)]
 pub struct RunArguments {
     /// Number of ranks
@@ -86,7 +86,7 @@ pub struct RunArguments {
 }
 
 impl RunArguments {
-    /// Refuses arguments that mean nothing on processes.
+    /// Refuses arguments that have no effect on processes.
     pub fn check_process_arguments(&self) -> Result<(), Failure> {
         let given = [
             ("--preset", self.preset.is_some()),
@@ -129,7 +129,7 @@ fn work(text: &str) -> Result<MeasuredWork, String> {
 /// Reads the arguments.
 ///
 /// # Errors
-/// They cannot be carried out; why has been said. The process is to end with this code.
+/// They are invalid, and the reason has been printed. The process must end with this code.
 pub fn read(words: Vec<OsString>) -> Result<Command, ExitCode> {
     let matches = usage::matches(&WholeArguments::command(), words)?;
     let arguments = WholeArguments::from_arg_matches(&matches)

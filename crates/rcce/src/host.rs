@@ -1,7 +1,7 @@
 //! Ranks as processes of this host.
 //!
-//! Each rank is this program once more, which maps the shared memory and loads the program. The first process watches:
-//! a rank that ends badly, and ranks that all sleep, which nobody can wake any more, end the run with a line.
+//! Each rank is another process of this program, which maps the shared memory and loads the user's program. The first
+//! process watches: a failed rank, or a deadlock of sleeping ranks, ends the run with an error line.
 
 use crate::chip::run_with_remote_model;
 use crate::image::{Image, ProgramArguments};
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr;
 
-/// The time between two looks of the watcher at whether all ranks sleep.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// Interval at which the watcher checks whether all ranks sleep.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Word that stands for the model in the command line of a rank without one.
+/// Word in place of the model facts in the command line of a rank without a model.
 const HOST: &str = "host";
 
 /// A rank's process.
@@ -31,7 +31,7 @@ struct RankProcess {
     status: Option<ExitStatus>,
 }
 
-/// The processes of all ranks; they are killed with this.
+/// The processes of all ranks, killed on drop.
 struct RankProcesses(Vec<RankProcess>);
 
 impl Drop for RankProcesses {
@@ -91,10 +91,10 @@ pub fn start_rank(
     command.spawn().map_err(|cause| Failure::Ended(format!("cannot start rank {rank}: {cause}")))
 }
 
-/// Runs the program over that many processes.
+/// Runs the program over `ranks` processes.
 ///
 /// # Errors
-/// A rank has ended badly, or all wait for each other.
+/// A rank has failed, or all ranks wait for each other.
 pub fn run(ranks: usize, program: &Path, words: &[OsString]) -> Result<(), Failure> {
     Image::load(program)?;
     let (segment, memory) = RankMemory::create()?;
@@ -118,7 +118,7 @@ fn watch(processes: &mut RankProcesses, segment: RankMemory) -> Result<(), Failu
         if ends.is_empty() {
             return Ok(());
         }
-        let ended = poll(&mut ends, Some(&LOOK)).unwrap_or(0);
+        let ended = poll(&mut ends, Some(&POLL_INTERVAL)).unwrap_or(0);
         drop(ends);
         for rank in 0..processes.0.len() {
             let process = &mut processes.0[rank];
@@ -166,7 +166,7 @@ fn deadlock(processes: &RankProcesses, segment: RankMemory) -> String {
     deadlock_line(&waiting, &gone)
 }
 
-/// The line about ranks that wait for ever, and ranks that have ended without `RCCE_finalize`.
+/// Returns the error line about deadlocked ranks, and ranks that have ended without `RCCE_finalize`.
 pub fn deadlock_line(waiting: &[CurrentCall], gone: &[usize]) -> String {
     let waits = format!("deadlock: {}", waiting_list(waiting));
     match gone {
@@ -178,7 +178,7 @@ pub fn deadlock_line(waiting: &[CurrentCall], gone: &[usize]) -> String {
     }
 }
 
-/// Gives each rank a processor of its own, if there are as many as ranks.
+/// Pins each rank to its own processor, if there are enough.
 fn pin_rank(rank: usize, ranks: usize) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let mut processors = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor));
@@ -209,7 +209,7 @@ pub fn run_as_rank(words: &[OsString]) -> Result<(), Failure> {
         return Err(refused());
     }
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // The first process may have ended before that took effect.
+    // The first process may have ended before this took effect.
     if getppid().is_none_or(|pid| pid.as_raw_nonzero().get() as usize != parent) {
         return Err(refused());
     }

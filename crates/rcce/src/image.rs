@@ -1,7 +1,7 @@
-//! A program that `isles cc` has made, loaded into this process: once, or a copy for each rank.
+//! A program built by `isles cc`, loaded into this process: once, or as a copy for each rank.
 //!
-//! A copy is a file in memory of its own, so that the loader takes it for another library and gives it globals of its
-//! own. Invariant: its descriptor stays open while it is loaded, or another copy would get its name and its globals.
+//! Each copy is a separate memory file, so that the loader treats it as another library with its own globals.
+//! Invariant: its descriptor stays open while it is loaded, or another copy would get its name and its globals.
 
 use crate::interface::{Attach, MachineDescription, Run};
 use isles_app::Failure;

@@ -1,7 +1,7 @@
-//! What this program and the library of C share: layouts of memory, operations of the model.
+//! The interface between this program and the C library: memory layouts and operations of the model.
 //!
-//! `c/src/port.h` has the same text in C; [`VERSION`] is changed with either. Invariant: words that several ranks use
-//! are atomic, so a reference to the whole is sound however many write.
+//! `c/src/port.h` is the counterpart in C; [`VERSION`] changes with either. Invariant: words that several ranks use are
+//! atomic, so a shared reference to the whole is sound.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -24,7 +24,7 @@ const CALL_NAME_BYTES: usize = 32;
 const COLLECTIVE_CALLS: usize = 1_024;
 const COMPLAINT_BYTES: usize = 252;
 
-/// `enum operation`; the library asks the model for these.
+/// `enum operation`: requests of the library to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortOperation {
     /// Computes.
@@ -33,17 +33,17 @@ pub enum PortOperation {
     Put,
     /// Copies a buffer into private memory.
     Get,
-    /// Copies a buffer into the own one.
+    /// Copies a buffer into the rank's own one.
     Relay,
     /// Writes a flag.
     Set,
     /// Reads a flag.
     Look,
-    /// Waits for an own flag.
+    /// Waits for a flag of the rank's own buffer.
     Wait,
-    /// Waits for an own flag and clears it.
+    /// Waits for a flag of the rank's own buffer and clears it.
     Take,
-    /// Waits for whatever write.
+    /// Waits for any write.
     Any,
     /// Takes a lock.
     Lock,
@@ -51,7 +51,7 @@ pub enum PortOperation {
     Unlock,
     /// Asks for the time.
     Now,
-    /// Handles the end of a message that is no whole line.
+    /// Handles the incomplete last line of a message.
     Tail,
     /// Changes frequency and voltage.
     Power,
@@ -72,7 +72,7 @@ impl PortOperation {
         ]
     };
 
-    /// The operation with that number in C.
+    /// Returns the operation with this number in C.
     pub fn of(number: u32) -> Option<PortOperation> {
         Self::ALL.get(number as usize).copied()
     }
@@ -82,9 +82,9 @@ impl PortOperation {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortRequest {
-    /// An [`PortOperation`].
+    /// A [`PortOperation`].
     pub operation: u32,
-    /// The rank whose buffer or register it is about; a divider.
+    /// The rank whose buffer or register it accesses; or a divider.
     pub target: u32,
     /// A line of that buffer.
     pub line: u32,
@@ -132,7 +132,7 @@ pub struct ControlWords {
     any_event: AtomicU32,
     next_counter: AtomicU32,
     counters: [AtomicI32; 2 * RANKS_MAX],
-    /// The test-and-set register of each rank: who holds it, plus 1.
+    /// The test-and-set register of each rank: its holder plus 1.
     pub locks: [AtomicU32; RANKS_MAX],
     lock_waiters: [AtomicU32; RANKS_MAX],
     complaint: AtomicU32,
@@ -178,7 +178,7 @@ impl ControlWords {
         CurrentCall { rank, call, peer }
     }
 
-    /// Returns how often a rank has been woken, or `None` if it does not sleep.
+    /// Returns the number of wake-ups of a rank, or `None` if it does not sleep.
     pub fn sleep(&self, rank: usize) -> Option<u32> {
         let state = &self.state[rank];
         let wakes = state.wakes.load(Ordering::SeqCst);
@@ -191,7 +191,7 @@ impl ControlWords {
     }
 }
 
-/// The function that the library asks the model with.
+/// The function through which the library makes requests to the model.
 type PortFunction = extern "C" fn(*mut c_void, *const PortRequest) -> u64;
 
 /// `struct machine`.
@@ -211,9 +211,9 @@ pub struct MachineDescription {
     pub buffers: *mut u8,
     /// The memory that all ranks share.
     pub shared: *mut u8,
-    /// Its bytes.
+    /// Its size in bytes.
     pub shared_bytes: u64,
-    /// Function that asks the model.
+    /// Function that makes a request to the model.
     pub request: Option<PortFunction>,
     /// Context passed to `request`.
     pub context: *mut c_void,

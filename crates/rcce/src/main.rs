@@ -1,8 +1,8 @@
 //! The program `isles-rcce`, which `isles cc` and `isles rccerun` become: C programs of RCCE on hosts and chips.
 //!
-//! The library itself is in C, in `c/`; this program builds it, starts ranks, and on a modelled chip answers what the
-//! library asks. Read on in `toolchain` (building), `host` (ranks as processes), `chip` (ranks as coroutines on bare
-//! cores). It is a crate of its own because loading programs and switching stacks need unsafe code, which no other
+//! The library itself is in C, in `c/`; this program builds it, starts ranks, and on a modelled chip answers the
+//! library's requests. Read on in `toolchain` (building), `host` (ranks as processes), `chip` (ranks as coroutines on
+//! bare cores). It is a crate of its own because loading programs and switching stacks need unsafe code, which no other
 //! crate has for that.
 
 mod arguments;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    // What belongs to the C compiler or to a rank's program is not read by clap.
+    // Arguments of the C compiler or of a rank's program are not parsed by clap.
     match words.get(1).and_then(|word| word.to_str()) {
         Some("cc") => return outcome(toolchain::compile(&words[2..])),
         Some("rank") => return outcome(host::run_as_rank(&words[2..])),

@@ -19,8 +19,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Possible starts of the memory: below all that systems map by themselves, or above the shadow memory of sanitizers,
-/// which covers the first one.
+/// Candidate addresses of the memory: below all mappings of the system, or above the shadow memory of sanitizers, which
+/// covers the first one.
 const ADDRESSES: [usize; 2] = [0x10_0000_0000, 0x2000_0000_0000];
 
 /// Bytes for the words of one rank, so that ranks share no line of a cache.
@@ -63,7 +63,7 @@ impl RankMemory {
         self.start.addr()
     }
 
-    /// Maps what [`create`](RankMemory::create) has made, at its address.
+    /// Maps the memory of [`create`](RankMemory::create) at its address.
     ///
     /// # Errors
     /// The system refuses, or the address is taken.
@@ -95,7 +95,7 @@ impl RankMemory {
         unsafe { &*self.start.cast::<ControlWords>() }
     }
 
-    /// The words by which a rank that is a process takes turns with its model.
+    /// The words with which a rank process takes turns with its model.
     ///
     /// # Panics
     /// If there is no such rank.

@@ -1,8 +1,8 @@
 //! `isles cc`: the machine's C compiler with the headers and libraries of RCCE.
 //!
-//! The sources of the library are part of this program. They are compiled when they are first needed, into a folder of
-//! the cache that is named after their content. A program becomes a shared object, because a modelled chip loads a copy
-//! of it for each rank. Invariant: the folder appears complete or not at all.
+//! The sources of the library are part of this program, compiled on first use into a cache folder named by their hash.
+//! A program becomes a shared object, because a modelled chip loads a copy of it for each rank. Invariant: the folder
+//! appears complete or not at all.
 
 use isles_app::Failure;
 use isles_app::console;
@@ -87,7 +87,7 @@ fn compiler() -> Command {
     command
 }
 
-/// The folder of things that are kept: `$ISLES_CACHE`, or `isles` in `$XDG_CACHE_HOME` or `~/.cache`.
+/// Returns the cache folder: `$ISLES_CACHE`, or `isles` in `$XDG_CACHE_HOME` or `~/.cache`.
 fn cache() -> Result<PathBuf, Failure> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("ISLES_CACHE")
@@ -120,7 +120,7 @@ fn library() -> Result<BuiltLibrary, Failure> {
         let _ = fs::remove_dir_all(&scratch);
         return Err(failure);
     }
-    // If another process was faster, its folder is as good.
+    // If another process was faster, its folder is used.
     if fs::rename(&scratch, &folder).is_err() {
         let _ = fs::remove_dir_all(&scratch);
     }
@@ -150,11 +150,11 @@ fn archive(root: &Path, kind: &str, options: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn run_compiler(command: &mut Command, what: &str) -> Result<(), Failure> {
+fn run_compiler(command: &mut Command, refusal: &str) -> Result<(), Failure> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(Failure::Usage(format!(
-            "{what}; see the output of {} above",
+            "{refusal}; see the output of {} above",
             Path::new(command.get_program()).display()
         ))),
         Err(cause) => Err(unstartable(command.get_program(), &cause)),
@@ -171,7 +171,7 @@ fn unstartable(program: &OsStr, cause: &std::io::Error) -> Failure {
     })
 }
 
-/// Requests in the arguments besides those that the compiler reads.
+/// Options in the arguments that the compiler does not read.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Wanted {
     has_bit_flags: bool,
@@ -198,7 +198,7 @@ fn wanted(words: &[OsString]) -> Wanted {
 /// Compiles and links as `words` say.
 ///
 /// # Errors
-/// There is no compiler, or it refuses.
+/// There is no compiler, or it fails.
 pub fn compile(words: &[OsString]) -> Result<(), Failure> {
     if words.is_empty() {
         return Err(Failure::Usage(

@@ -1,5 +1,5 @@
 //! C programs by `isles-rcce cc` and `rccerun`: the examples verify and print the same on processes and on the chip;
-//! the corners of the interface behave as RCCE's; runs that cannot go on end with a line.
+//! the corners of the interface behave as RCCE's; stuck runs end with an error line.
 
 #[path = "../../cli/tests/command/page_block.rs"]
 mod page_block;
@@ -136,12 +136,12 @@ fn a_ping_pong_delivers_every_length_by_rcce_and_ircce() {
         let program = example("pingpong.c", options, &folder);
         for machine in [&[][..], CHIP] {
             let output = run(2, machine, &program, &[]);
-            let (printed, said) = (text(&output.stdout), text(&output.stderr));
-            assert!(output.status.success(), "{options:?} {machine:?}: {said}");
+            let (printed, stderr) = (text(&output.stdout), text(&output.stderr));
+            assert!(output.status.success(), "{options:?} {machine:?}: {stderr}");
             assert_eq!(printed.lines().count(), 15);
             assert!(printed.ends_with("Verification SUCCESSFUL\n"), "{options:?} {machine:?}: {printed}");
             if machine == CHIP {
-                assert_shown("rcce.md", "crates/rcce/tests/programs.rs: chip", &said);
+                assert_shown("rcce.md", "crates/rcce/tests/programs.rs: chip", &stderr);
             }
         }
     }
@@ -249,7 +249,7 @@ fn ranks_that_wait_for_each_other_are_named() {
 fn a_rank_of_a_chip_that_fails_or_spins_is_named_with_its_function() {
     let folder = scratch("faults");
     let program = test_program("stuck.c", &["-O0"], &folder);
-    for (how, says) in [
+    for (how, expected) in [
         (
             "fault",
             "error: rank 1 was ended by signal 11: a bad access to memory, or a stack of more than 8 MiB",
@@ -266,7 +266,7 @@ fn a_rank_of_a_chip_that_fails_or_spins_is_named_with_its_function() {
             "deep" => "too_deep",
             _ => "main",
         };
-        assert!(line.starts_with(says), "{line}");
+        assert!(line.starts_with(expected), "{line}");
         assert!(!cfg!(target_arch = "x86_64") || line.contains(&format!("(it is in {function})")), "{line}");
         assert_eq!(code, Some(1), "{line}");
     }
@@ -277,7 +277,7 @@ fn bad_input_is_one_line_with_exit_code_2() {
     let folder = scratch("bad");
     let program = example("hello.c", &[], &folder);
     let shell = Path::new("/bin/sh");
-    for (ranks, machine, program, says) in [
+    for (ranks, machine, program, expected) in [
         (49, &[][..], &*program, "--ranks is \"49\"; allowed: 1 to 48"),
         (2, &["--machine", "threads"], &program, "--machine is \"threads\"; allowed: processes, chip:NAME"),
         (2, &["--machine", "chip:none"], &program, "chip is \"none\""),
@@ -290,7 +290,7 @@ fn bad_input_is_one_line_with_exit_code_2() {
         (2, &[], Path::new("/nowhere"), "cannot read the program /nowhere"),
     ] {
         let (line, code) = failed(ranks, machine, program, &[]);
-        assert!(line.contains(says), "{line} has no {says}");
+        assert!(line.contains(expected), "{line} has no {expected}");
         assert_eq!(code, Some(2), "{line}");
     }
     let folder = scratch("compiler");

@@ -1,12 +1,12 @@
-//! Measures a page fault that another process serves, and one that needs no other process; for `isles bench svm`.
+//! Measures page faults served by another process and by a local handler; for `isles bench svm`.
 //!
 //! A second process writes pages; this one then takes a guard for each. Each guard is one round trip of messages: to
 //! the other process, which holds the page, and back. The first is measured also over sockets, as between hosts, here
-//! on the loopback interface. Beside them stands a bare handler: a thread that waits in `poll` for the faults of
-//! another one and maps the page, without a protocol. All of it is measured on the host as it is, and again while a
-//! thread of least priority keeps each processor busy, because waking an idle processor takes longer. Prints the
-//! medians in microseconds; the names of the second state begin with `busy_`. Each process starts on a processor of its
-//! own, as places do. The argument `bare` measures the bare handler only, `pages` all but that.
+//! on the loopback interface. For comparison there is a bare handler: a thread that waits in `poll` for the faults of
+//! another one and maps the page, without a protocol. Everything is measured on the idle host, and again while a thread
+//! of least priority keeps each processor busy, because waking an idle processor takes longer. Prints the medians in
+//! microseconds; the names of the second state begin with `busy_`. Each process starts on a processor of its own, as
+//! places do. The argument `bare` measures the bare handler only, `pages` all but that.
 
 #[allow(dead_code, reason = "the calls of the crate, of which the bare handler needs some")]
 #[path = "../src/sys.rs"]
@@ -28,9 +28,9 @@ const PAGES: usize = 2_000;
 /// Elements of a page.
 const PAGE: usize = PAGE_BYTES / 8;
 const LEN: usize = PAGES * PAGE;
-/// The argument of the second process, before the way to it.
+/// The argument of the second process, followed by the transport.
 const SECOND: &str = "second";
-/// The way to the second process: over sockets.
+/// The transport to the second process: sockets.
 const SOCKETS: &str = "sockets";
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -69,14 +69,14 @@ fn start_on(index: usize) -> Outcome<()> {
 
 /// Computes at the least priority until `ends`.
 fn keep_busy(ends: &AtomicBool) {
-    // Without the lower priority the figures are worse, and nothing else.
+    // If this fails, the figures are only worse.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
     while !ends.load(Ordering::Relaxed) {
         std::hint::spin_loop();
     }
 }
 
-/// Measures once what belongs to `part`, and prints it by names that begin with `state`.
+/// Takes the measurements of `part`, and prints them with the prefix `state`.
 fn measure_all(part: &str, state: &str) -> Outcome<()> {
     if part != "pages" {
         println!("measured {state}bare_us {}", measure_bare()?);
@@ -96,7 +96,7 @@ fn measure_all(part: &str, state: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Measures touches of pages that a thread maps as soon as it hears of the fault.
+/// Measures touches of pages that a thread maps on notice of the fault.
 fn measure_bare() -> Outcome<f64> {
     let file = sys::memory_file(PAGES * PAGE_BYTES)?;
     let [frames, view] = [0; 2].map(|_| sys::PageMapping::of_file(file.as_fd(), PAGES * PAGE_BYTES));
@@ -173,7 +173,7 @@ fn median(access: impl Fn(usize) -> Outcome<u64>) -> Outcome<f64> {
     Ok(times[PAGES / 2])
 }
 
-/// The second process: writes all pages whenever it is told.
+/// The second process: writes all pages on request.
 fn serve(by_sockets: bool) -> Outcome<()> {
     let seed = seed_of(false, by_sockets)?;
     println!("{}", serde_json::to_string(&seed.address())?);

@@ -11,9 +11,9 @@ pub enum RegionError {
     DeadPlace(PlaceId),
     /// A place has dropped its part of the region. The region is lost: every later access ends with this.
     Left(PlaceId),
-    /// A place of the region is on another host, or in another namespace of processes, and the places do not listen.
+    /// A place of the region is on another host or in another PID namespace, and the places do not listen.
     OtherHost(PlaceId),
-    /// The kernel does not allow what a region needs.
+    /// The kernel refuses a call that a region needs.
     System {
         /// The call that failed.
         call: &'static str,
@@ -22,26 +22,26 @@ pub enum RegionError {
         /// The remedy.
         remedy: &'static str,
     },
-    /// A range ends beyond the region, or is not in order.
+    /// A range ends beyond the region, or begins after its end.
     Outside {
         /// The first element of the range.
         start: usize,
-        /// The element behind its last.
+        /// One past the last element of the range.
         end: usize,
         /// The number of elements of the region.
         len: usize,
     },
-    /// A guard was asked for pages at or below those of a guard that the place holds, or to write a page that a guard
-    /// holds to read and another place has read. Ascending order keeps two places from waiting for each other.
+    /// A guard was requested for pages at or below those of a guard that the place holds, or for writing a page that a
+    /// guard holds for reading and another place has read. Ascending order prevents a deadlock of two places.
     NotAscending {
-        /// The first page that was asked.
+        /// The first requested page.
         page: u32,
-        /// The last page of the guards that are held.
+        /// The last page of the held guards.
         held: u32,
     },
-    /// The region has no byte, or more than 2³² pages.
+    /// The region is empty or has more than 2³² pages.
     Size {
-        /// The bytes that were asked.
+        /// The requested bytes.
         bytes: usize,
     },
 }

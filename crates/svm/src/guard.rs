@@ -1,7 +1,7 @@
-//! Guards: typed slices of a region, whose pages no other place takes away or changes while they exist.
+//! Guards: typed slices of a region, whose pages no other place can revoke or change while they exist.
 //!
-//! A guard pins its pages in ascending order, and starts above all pages that are held, or in pages that are held with
-//! enough permission. So two places that wait for each other's pages of one region cannot wait in a circle.
+//! A guard pins its pages in ascending order, and starts above all held pages, or in pages held with enough permission.
+//! So places cannot deadlock on each other's pages of one region.
 
 use crate::state::RegionState;
 use crate::sys::PAGE_BYTES;
@@ -11,7 +11,7 @@ use isles_protocol::svm::{Consistency, PageAccess, PageNumber};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut, Range};
 
-/// The guards of a place that exist.
+/// The existing guards of a place.
 #[derive(Default)]
 pub struct Borrows(RefCell<Vec<Borrow>>);
 
@@ -49,7 +49,7 @@ impl<'r> Pins<'r> {
         let shared = &*region.shared;
         shared.check()?;
         let held = region.borrows.check_order(shared, wanted.clone(), access)?;
-        // From here on the drop ends what was pinned, also if a later page cannot be had.
+        // From here on the drop unpins, also if a later page is unavailable.
         let mut pins = Pins { shared, borrows: &region.borrows, elements, access, pages: first..first };
         region.borrows.0.borrow_mut().push(Borrow {
             elements: pins.elements.clone(),
@@ -59,7 +59,7 @@ impl<'r> Pins<'r> {
         for page in wanted {
             match (shared.model, held) {
                 (Consistency::Release, _) => shared.pin_for_release(PageNumber(page), access)?,
-                // Never waits: another place may wait for what is held.
+                // Never waits, because another place may wait for held pages.
                 (_, Some(held)) if page <= held => {
                     if !shared.pin_if_mapped(PageNumber(page), access) {
                         return Err(RegionError::NotAscending { page, held });

@@ -3,10 +3,10 @@
 //! A [`PageRegion`] is this place's view of memory that all places of a region have. A touch of a page that this place
 //! may not access stops the thread; the kernel tells the service thread of the region by userfaultfd, which gets the
 //! page by the protocol of `isles_protocol::svm` and maps it. The service thread also answers other places, so one that
-//! computes or waits serves its pages all the same. What knows places, teams and messages of tasks is the façade.
+//! computes or waits serves its pages all the same. Places, teams and messages of tasks are known to the façade only.
 //!
-//! `sys` has the calls of the kernel, `peers` how places find each other, `socket` the connections between hosts,
-//! `service` the thread, `release` the copies of the model release, `region`, `guard` and `lock` what programs hold.
+//! `sys` has the system calls, `peers` the rendezvous of places, `socket` the connections between hosts, `service` the
+//! thread, `release` the copies of the model release, `region`, `guard` and `lock` the interface for programs.
 
 mod error;
 mod guard;

@@ -1,9 +1,9 @@
-//! Locks of a region: a worker waits for one, and what was stored under it is seen by the next holder.
+//! Locks of a region: stores made under a lock are visible to its next holder.
 //!
-//! The worker tells its own service thread what it wants, through the pipe of that thread, and waits as a future: other
-//! tasks of the place run meanwhile. The service thread runs the protocol (`isles_protocol::svm::LockNode`) and wakes
-//! the worker. A request carries a ticket, so that a grant that crosses the end of its wait is not taken for a later
-//! one's.
+//! The worker sends its request to its own service thread, through the pipe of that thread, and waits as a future, so
+//! other tasks of the place run meanwhile. The service thread runs the protocol (`isles_protocol::svm::LockNode`) and
+//! wakes the worker. A request carries a ticket, so that a late grant for a cancelled wait is not taken for a later
+//! request.
 
 use crate::service::{ASKS_LOCK, GIVES_LOCK, encode, send};
 use crate::state::RegionState;
@@ -14,7 +14,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A lock that is requested or held; dropping it gives the lock back, or gives up the wait.
+/// A requested or held lock; dropping it releases the lock, or cancels the wait.
 struct LockRequest {
     shared: Arc<RegionState>,
     number: u32,
@@ -60,7 +60,7 @@ impl Drop for LockRequest {
     }
 }
 
-/// A lock of a region that this place holds, and the region. Dropping it releases the region and gives the lock back.
+/// A lock of a region that this place holds, and the region. Dropping it releases the region and the lock.
 pub struct RegionLock<'r, T> {
     region: &'r mut PageRegion<T>,
     // Dropped after the release.
@@ -68,13 +68,12 @@ pub struct RegionLock<'r, T> {
 }
 
 impl<T> PageRegion<T> {
-    /// Waits until no other place holds the lock `number`, and takes it; then acquires, so that this place sees all
-    /// that the holders before have stored. Any number is a lock; places that wait for one get it in the order in
-    /// which their requests arrive. The region is borrowed mutably, so a place holds one lock of it at a time, and no
-    /// guard while it waits.
+    /// Waits for the lock `number`, then acquires, so that this place sees all stores of previous holders. Any number
+    /// is a lock; places that wait for one get it in the order in which their requests arrive. The region is borrowed
+    /// mutably, so a place holds one lock of it at a time, and no guard while it waits.
     ///
     /// # Errors
-    /// A place is lost, also one that holds the lock; what the kernel refuses.
+    /// A place is lost, possibly the one that holds the lock; a system call fails.
     pub async fn lock(&mut self, number: u32) -> Result<RegionLock<'_, T>, RegionError> {
         self.shared.check()?;
         let request = LockRequest::new(&self.shared, number);
@@ -104,7 +103,7 @@ impl<T: AnyBitPattern + NoUninit> RegionLock<'_, T> {
 }
 
 impl<T> RegionLock<'_, T> {
-    /// Releases the region and gives the lock back, as dropping it does, and reports whether that was possible.
+    /// Releases the region and the lock, like dropping it, and reports errors.
     ///
     /// # Errors
     /// A place is lost.
@@ -124,9 +123,9 @@ impl<T> Deref for RegionLock<'_, T> {
 impl<T> Drop for RegionLock<'_, T> {
     fn drop(&mut self) {
         match self.region.release() {
-            // After a loss nobody is granted the lock.
+            // After a loss, no place is granted the lock.
             Ok(()) | Err(RegionError::DeadPlace(_) | RegionError::Left(_)) => {}
-            // The next holder would not see what was stored.
+            // The next holder would miss the stores.
             Err(error) => crate::service::end_process(self.region.shared.here, &error),
         }
     }

@@ -1,8 +1,8 @@
-//! Lets the places of a region reach each other: by descriptors (`/proc/PID/fd`) on one host, by sockets on several.
+//! Connects the places of a region: by descriptors (`/proc/PID/fd`) on one host, by sockets on several.
 //!
 //! On one host, each place has a pipe, whose reading end is that of its service thread; the first one has the memory
-//! file too. A place says where they are in a [`PlaceAddress`], and opens those of the others. The file descriptor of a
-//! process (`pidfd`) tells when it has died, without the help of anybody who may wait for a page.
+//! file too. A place publishes their location in a [`PlaceAddress`], and opens those of the others. The file descriptor
+//! of a process (`pidfd`) signals its death, independent of threads that may wait for a page.
 
 use crate::RegionError;
 use crate::socket::{Connection, Listener, SocketAddress, connect_all};
@@ -27,19 +27,19 @@ pub struct PlaceAddress {
     memory: Option<i32>,
     /// The host and its namespace of processes.
     host: String,
-    /// The place accepts connections here, if the region is to span hosts.
+    /// The address for connections, if the region spans hosts.
     socket: Option<SocketAddress>,
 }
 
 impl PlaceAddress {
-    /// Returns `true` if places are on different hosts, or in different namespaces of processes. Then each calls
-    /// [`RegionSeed::listen`] and tells its address again.
+    /// Returns `true` if places are on different hosts, or in different namespaces of processes. Then each must call
+    /// [`RegionSeed::listen`] and send its address again.
     pub fn span_hosts(addresses: &[PlaceAddress]) -> bool {
         addresses.iter().any(|address| address.host != addresses[0].host)
     }
 }
 
-/// The part of one place of a region, before it knows the others.
+/// The part of one place of a region, before it has the addresses of the others.
 pub struct RegionSeed {
     pub(crate) reader: PipeReader,
     pub(crate) writer: PipeWriter,
@@ -47,7 +47,7 @@ pub struct RegionSeed {
     listener: Option<Listener>,
 }
 
-/// The way to another place.
+/// The connection to another place.
 pub(crate) enum PeerLink {
     /// On this host: its pipe; the process is `None` if it is this one, or has been seen to end.
     Pipe { inlet: File, process: Option<OwnedFd> },
@@ -102,7 +102,7 @@ impl RegionSeed {
         Ok(Some(peers.collect()))
     }
 
-    /// Returns what the other places have to know.
+    /// Returns the address for the other places.
     pub fn address(&self) -> PlaceAddress {
         PlaceAddress {
             process: std::process::id(),
@@ -114,8 +114,8 @@ impl RegionSeed {
     }
 }
 
-/// Returns a text that is equal in processes that find each other by number on one host, and in no others. Hosts that
-/// are namespaces of one machine differ by their names.
+/// Returns a text that is equal exactly in the processes of one host and PID namespace. Hosts that are namespaces of
+/// one machine differ by their names.
 fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

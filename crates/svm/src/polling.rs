@@ -11,12 +11,12 @@ use std::time::Duration;
 const POLL_MAX: Duration = Duration::from_micros(200);
 /// The first time of polling; `guest_halt_poll_grow_start` of Linux.
 const GROW_START: Duration = Duration::from_micros(50);
-/// A look that takes longer than this was interrupted by another thread.
+/// A poll that takes longer than this was interrupted by another thread.
 const PREEMPTED: Duration = Duration::from_micros(30);
 /// Waits without polling after an interruption.
 const PAUSE_WAITS: u32 = 256;
 
-/// See the file header.
+/// State of halt polling; see the module.
 #[derive(Debug, Default)]
 pub struct HaltPolling {
     limit: Duration,
@@ -30,8 +30,8 @@ impl HaltPolling {
         if self.pause > 0 { Duration::ZERO } else { self.limit }
     }
 
-    /// A look of a wait has taken this long; returns `true` if polling must end now.
-    pub fn looked(&mut self, took: Duration) -> bool {
+    /// Records that a poll of a wait took `took`; returns `true` if polling must end now.
+    pub fn record_check(&mut self, took: Duration) -> bool {
         let is_preempted = took > PREEMPTED;
         if is_preempted {
             self.pause = PAUSE_WAITS;
@@ -39,7 +39,7 @@ impl HaltPolling {
         is_preempted
     }
 
-    /// A wait has taken this long.
+    /// Records the duration of a wait.
     pub fn waited(&mut self, took: Duration) {
         if self.pause > 0 {
             self.pause -= 1;
@@ -79,8 +79,8 @@ mod tests {
     fn an_interrupted_look_ends_polling_for_a_while() {
         let mut polling = HaltPolling::default();
         (0..3).for_each(|_| polling.waited(SOON));
-        assert!(!polling.looked(Duration::from_micros(1)) && polling.limit() > Duration::ZERO);
-        assert!(polling.looked(LATE));
+        assert!(!polling.record_check(Duration::from_micros(1)) && polling.limit() > Duration::ZERO);
+        assert!(polling.record_check(LATE));
         for _ in 0..PAUSE_WAITS {
             assert_eq!(polling.limit(), Duration::ZERO);
             polling.waited(SOON);
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn no_wait_polls_longer_than_the_maximum() {
-        // Lengths of waits in all orders of five.
+        // All permutations of five durations.
         let lengths = [0, 30, 80, 150, 250].map(Duration::from_micros);
         for order in 0..lengths.len().pow(5) {
             let mut polling = HaltPolling::default();

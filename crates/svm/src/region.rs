@@ -1,9 +1,9 @@
 //! A region at one place: its creation, its guards, release and acquire.
 //!
-//! Memory of the file: `pages` pages of content, then a word of 4 bytes for each page (see `release`). Of the models
-//! exclusive and strong the program's view is that file, and what moves is the permission; pages are read where they
-//! lie. Of the model release it is the file for the pages of this home, and a file of this place for all others. In a
-//! region that spans hosts each place has a file of its own, and pages travel.
+//! Memory of the file: `pages` pages of content, then a word of 4 bytes for each page (see `release`). In the models
+//! exclusive and strong, the program maps that file, and only permissions move; pages are accessed in place. In the
+//! model release, the program maps it for the pages of this home, and a file of this place for all others. In a region
+//! that spans hosts, each place has its own file, and pages travel.
 
 use crate::guard::{Borrows, PageReadGuard, PageWriteGuard};
 use crate::peers::{self, PlaceAddress, RegionSeed};
@@ -25,8 +25,8 @@ use std::thread::JoinHandle;
 
 /// Elements that all places of a region share. The elements are zeros at first.
 ///
-/// A value of this type is the part of one place; it stays at the thread that made it. Dropping it loses the region
-/// for those places that still use it, so places meet first.
+/// A value of this type is the part of one place, bound to the thread that created it. Dropping it loses the region for
+/// places that still use it, so places synchronise first.
 ///
 /// The visibility of stores depends on the model. With [`Consistency::Exclusive`] and [`Consistency::Strong`] all
 /// places see one order of all guards. With [`Consistency::Release`], a place sees the stores that another made before
@@ -36,9 +36,9 @@ pub struct PageRegion<T> {
     pub(crate) borrows: Borrows,
     len: usize,
     thread: Option<JoinHandle<()>>,
-    /// Of the first place: what the others open while they join.
+    /// At the first place: the descriptors that the others open while they join.
     _memory: Option<OwnedFd>,
-    // Guards of one thread only: the pins of a page are waited for by one thread.
+    // Guards of one thread only, because one thread waits for the pins of a page.
     element: PhantomData<(T, *mut ())>,
 }
 
@@ -57,17 +57,17 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
     /// Opens the descriptors of this place for a region of `len` elements. `is_first` at one place only.
     ///
     /// # Errors
-    /// The size, or what the kernel refuses.
+    /// An invalid size, or a failed system call.
     pub fn prepare(len: usize, is_first: bool) -> Result<RegionSeed, RegionError> {
         let pages = pages_of::<T>(len)?;
         RegionSeed::new(is_first.then(|| file_bytes(pages)))
     }
 
-    /// Joins the region, whose places have prepared with the same `len` and have these addresses, in their order. All
+    /// Joins the region, whose places were prepared with the same `len` and have these addresses, in this order. All
     /// places must have joined before one of them drops its part.
     ///
     /// # Errors
-    /// A place is dead, or on another host and does not listen; what the kernel refuses.
+    /// A place is dead, or on another host without listening; a system call fails.
     ///
     /// # Panics
     /// If `here` is not one of the addresses.
@@ -120,10 +120,10 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
         Ok(PageRegion { shared, borrows, len, thread, _memory: seed.memory, element })
     }
 
-    /// Returns a guard to read a range of elements. Waits until other places have given up what conflicts.
+    /// Returns a guard to read a range of elements. Waits until other places have released conflicting pages.
     ///
     /// # Errors
-    /// The range is not of the region, or not above those of guards that are held; a place is lost.
+    /// The range is outside of the region, or not above held guards; a place is lost.
     ///
     /// # Panics
     /// If a guard of this place writes one of the elements.
@@ -131,7 +131,7 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
         PageReadGuard::new(self, range)
     }
 
-    /// Returns a guard to read and write a range of elements. Waits until other places have given up what conflicts.
+    /// Returns a guard to read and write a range of elements. Waits until other places have released conflicting pages.
     ///
     /// # Errors
     /// As for [`PageRegion::read`].
@@ -142,8 +142,8 @@ impl<T: AnyBitPattern + NoUninit> PageRegion<T> {
         PageWriteGuard::new(self, range)
     }
 
-    /// Returns the address of the first element, for accesses without guards. A touch of a page that this place does
-    /// not have stops the thread until it has it. After the loss of a place, pages are mapped as they lie.
+    /// Returns the address of the first element, for accesses without guards. An access to a page that this place lacks
+    /// blocks the thread until it arrives. After the loss of a place, pages are mapped with their local content.
     ///
     /// # Safety
     /// The caller keeps from accessing an element while a place stores into it, as for memory that threads share, and
@@ -165,34 +165,34 @@ impl<T> PageRegion<T> {
         self.shared.model
     }
 
-    /// Writes what this place has changed to where others find it. Needed by the model release only. It takes the
+    /// Writes the changes of this place to the homes of the pages. Needed by the model release only. It takes the
     /// region mutably, because no guard may be held.
     ///
     /// # Errors
-    /// A place is lost; what the kernel refuses.
+    /// A place is lost; a system call fails.
     pub fn release(&mut self) -> Result<(), RegionError> {
         self.shared.check()?;
         self.shared.flush()
     }
 
-    /// Drops what this place has read, so that it sees what others have released. Needed by the model release only.
+    /// Drops the copies of this place, so that it sees the released changes of others. Needed by the model release
+    /// only.
     ///
     /// # Errors
-    /// As for [`PageRegion::release`], which it does first.
+    /// As for [`PageRegion::release`], which it calls first.
     pub fn acquire(&mut self) -> Result<(), RegionError> {
         self.release()?;
         self.shared.invalidate()
     }
 
-    /// Returns what this place has counted since it joined.
+    /// Returns the counts of this place since it joined.
     pub fn counts(&self) -> RegionCounts {
         self.shared.counted()
     }
 
     /// Returns `true` if only page faults in user mode are handled, because the process lacks the privilege for more.
     ///
-    /// A system call that touches a page which this place does not have then fails with `EFAULT`. Slices of guards
-    /// work.
+    /// A system call that accesses a page that this place lacks then fails with `EFAULT`. Slices of guards work.
     pub fn is_user_mode_only(&self) -> bool {
         self.shared.fault.is_user_mode_only
     }

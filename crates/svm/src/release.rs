@@ -1,9 +1,9 @@
-//! Pages of the model release: copies from homes, twins, and differences that go back.
+//! Pages of the model release: copies from homes, twins, and differences sent back.
 //!
 //! The pages of a place's own home are mapped from the frames that all share, and need no copy. All others come from a
-//! memory file of this place. Places write differences into the frames themselves: on one host no message is needed.
-//! In a region that spans hosts a copy is requested from its home, and a difference goes there as a message: a mask
-//! with a bit for each byte of the page, then the bytes that changed. A release ends when all are applied.
+//! memory file of this place. Places write differences into the frames themselves: on one host no message is needed. In
+//! a region that spans hosts a copy is requested from its home, and a difference goes there as a message: a mask with a
+//! bit for each byte of the page, then the bytes that changed. A release ends when all are acknowledged as applied.
 //!
 //! A word for each page behind the frames keeps a home's guards apart from differences that others write: bit 31 while
 //! one is written, below it the number of guards of the home.
@@ -22,18 +22,18 @@ const WORDS: usize = PAGE_BYTES / 8;
 const WRITING: u32 = 1 << 31;
 /// Bytes of the mask of a difference.
 const MASK_BYTES: usize = PAGE_BYTES / 8;
-/// Differences that a place has under way to other hosts: 1.2 MB at most.
+/// Most differences in flight from a place to other hosts: 1.2 MB.
 const UNAPPLIED_MAX: usize = 256;
 
 type Twin = Box<[u64; WORDS]>;
 
-/// The copies that a place has of pages of other homes.
+/// The copies of pages of other homes at a place.
 pub struct ReleasePages {
     cache: ReleaseCache,
     twins: HashMap<PageNumber, Twin>,
-    /// Pages requested from homes on other hosts, with what is due when they arrive.
+    /// Pages requested from homes on other hosts, with the pending actions.
     fetching: HashMap<PageNumber, CacheAction>,
-    /// The copies, where the program does not see it when they are written. `None` for other models.
+    /// A second mapping of the copies, for writes that the program must not see. `None` for other models.
     copies: Option<PageMapping>,
 }
 
@@ -60,7 +60,7 @@ pub struct Differences {
 #[derive(Default)]
 struct DifferenceQueue {
     unsent: VecDeque<Difference>,
-    /// Handed over, and not known to be applied.
+    /// Number of differences not yet acknowledged as applied.
     unapplied: usize,
 }
 
@@ -69,19 +69,19 @@ impl Differences {
         self.queue.lock().expect("no holder panics")
     }
 
-    /// Of the service thread: takes what it has to send.
+    /// Service thread: takes the differences to send.
     pub fn take_unsent(&self) -> VecDeque<Difference> {
         std::mem::take(&mut self.queue().unsent)
     }
 
-    /// Of the service thread: a home has applied one.
+    /// Service thread: records that a home has applied one.
     pub fn one_applied(&self) {
         let mut queue = self.queue();
         queue.unapplied = queue.unapplied.saturating_sub(1);
         self.applied.notify_all();
     }
 
-    /// Of the service thread: lets the worker look at the loss of the region.
+    /// Service thread: wakes the worker to check for the loss of the region.
     pub fn wake(&self) {
         let _queue = self.queue();
         self.applied.notify_all();
@@ -110,8 +110,8 @@ impl RegionState {
         PlaceId((place / u64::from(self.pages)) as u32)
     }
 
-    /// Of the service thread: answers a fault. Returns the home from which the page must be requested first, if it is
-    /// on another host.
+    /// Service thread: resolves a fault. Returns the home from which the page must be requested first, if it is on
+    /// another host.
     pub fn fault_in_copy(
         &self,
         page: PageNumber,
@@ -138,7 +138,7 @@ impl RegionState {
         self.finish_fault(&mut release, page, action)
     }
 
-    /// Makes the twin that an action wants, and maps the copy, which is there.
+    /// Makes the twin for an action, and maps the present copy.
     fn finish_fault(
         &self,
         release: &mut ReleasePages,
@@ -160,7 +160,7 @@ impl RegionState {
         Ok(None)
     }
 
-    /// Of the service thread: a page that was requested from another host has arrived.
+    /// Service thread: handles the arrival of a page from another host.
     pub fn content_arrived(&self, page: PageNumber, content: &[u8]) -> Result<(), RegionError> {
         let mut release = self.release.lock().expect("no holder panics");
         let Some(action) = release.fetching.remove(&page) else { return Ok(()) };
@@ -171,22 +171,22 @@ impl RegionState {
         self.finish_fault(&mut release, page, action).map(drop)
     }
 
-    /// Of the service thread, after a loss: maps the pages that will not arrive, as they lie.
+    /// Service thread, after a loss: maps the pages that will not arrive, with their local content.
     pub fn end_fetches(&self) -> Result<(), RegionError> {
         let mut release = self.release.lock().expect("no holder panics");
         let fetching: Vec<_> = release.fetching.drain().collect();
         let Some(copies) = &release.copies else { return Ok(()) };
         for (page, action) in fetching {
-            // A page that nobody has touched is not in the file yet.
+            // An untouched page is not in the file yet.
             copies.word64(page.index() * WORDS).load(Ordering::Relaxed);
             self.map(page, action.access)?;
         }
         Ok(())
     }
 
-    /// Of the worker, which holds no guard: writes all differences to their homes.
+    /// Worker, without guards: writes all differences to their homes.
     pub fn flush(&self) -> Result<(), RegionError> {
-        let mut parcels = Vec::new();
+        let mut differences = Vec::new();
         let mut release = self.release.lock().expect("no holder panics");
         let ReleasePages { cache, twins, copies: Some(copies), .. } = &mut *release else { return Ok(()) };
         for page in cache.release() {
@@ -197,7 +197,7 @@ impl RegionState {
             let now = |word: usize| copies.word64(index * WORDS + word).load(Ordering::Relaxed);
             if self.has_sockets {
                 let bytes = encode_difference(&twin, now);
-                parcels.push(Difference { home: self.home(page), page, bytes });
+                differences.push(Difference { home: self.home(page), page, bytes });
                 continue;
             }
             self.begin_writing(page)?;
@@ -207,18 +207,18 @@ impl RegionState {
             // PAIR page-word: publish
             self.pin_word(page).fetch_and(!WRITING, Ordering::Release);
         }
-        // The service thread needs it while this waits.
+        // The service thread needs the lock during the wait.
         drop(release);
-        self.ship(parcels)
+        self.ship(differences)
     }
 
     /// Hands differences to the service thread, and waits until all are applied.
-    fn ship(&self, parcels: Vec<Difference>) -> Result<(), RegionError> {
-        for parcel in parcels {
+    fn ship(&self, differences: Vec<Difference>) -> Result<(), RegionError> {
+        for difference in differences {
             let mut queue = self.await_applied(UNAPPLIED_MAX - 1)?;
             queue.unapplied += 1;
-            add(&self.counts.bytes, parcel.bytes.len() - MASK_BYTES);
-            queue.unsent.push_back(parcel);
+            add(&self.counts.bytes, difference.bytes.len() - MASK_BYTES);
+            queue.unsent.push_back(difference);
             drop(queue);
             self.ring();
         }
@@ -234,11 +234,11 @@ impl RegionState {
         Ok(queue)
     }
 
-    /// Of the service thread of the home: applies a difference of another host, unless a guard holds the page; returns
-    /// whether it did.
+    /// Service thread of the home: applies a difference of another host, unless a guard holds the page; returns whether
+    /// it did.
     pub fn apply_difference(&self, page: PageNumber, bytes: &[u8]) -> bool {
         let Some((mask, mut values)) = bytes.split_at_checked(MASK_BYTES) else { return true };
-        // In one order with the count of what is deferred, see `state`.
+        // Sequentially consistent with the count of deferred requests, see `state`.
         if self.pin_word(page).compare_exchange(0, WRITING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return false;
         }
@@ -252,7 +252,7 @@ impl RegionState {
         true
     }
 
-    /// Of the worker, which holds no guard and has flushed: drops all copies.
+    /// Worker, without guards and after a flush: drops all copies.
     pub fn invalidate(&self) -> Result<(), RegionError> {
         let dropped = self.release.lock().expect("no holder panics").cache.acquire();
         add(&self.counts.revoked, dropped.len());
@@ -288,7 +288,7 @@ impl RegionState {
         Ok(())
     }
 
-    /// Of the worker: pins a page for a guard, whichever its home is.
+    /// Worker: pins a page of any home for a guard.
     pub fn pin_for_release(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
         if !self.own_block().contains(&page.0) {
             return self.pin(page, access);
@@ -303,10 +303,10 @@ impl RegionState {
         Ok(())
     }
 
-    /// Of the worker: ends [`RegionState::pin_for_release`].
+    /// Worker: ends [`RegionState::pin_for_release`].
     pub fn unpin_for_release(&self, page: PageNumber, access: PageAccess) {
         if self.own_block().contains(&page.0) {
-            // PAIR page-word: publish. In one order with the look at what is deferred, see `state`.
+            // PAIR page-word: publish. Sequentially consistent with the check of deferred requests, see `state`.
             self.pin_word(page).fetch_sub(1, Ordering::SeqCst);
             self.wake_deferred();
         } else {
@@ -315,7 +315,7 @@ impl RegionState {
     }
 }
 
-/// Returns a difference as a message carries it: a mask with a bit for each byte of the page, then the changed bytes.
+/// Encodes a difference for a message: a mask with a bit for each byte of the page, then the changed bytes.
 fn encode_difference(twin: &[u64; WORDS], now: impl Fn(usize) -> u64) -> Vec<u8> {
     let mut bytes = vec![0; MASK_BYTES];
     for (word, before) in twin.iter().enumerate() {

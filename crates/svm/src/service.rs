@@ -1,9 +1,9 @@
-//! The service thread of a region at one place: faults of the program, messages of other places, deaths.
+//! The service thread of a region at one place: handles faults of the program, messages, and deaths.
 //!
 //! It waits for all three at once and never for another place, so it answers while the worker computes, waits, or is
-//! stopped by a fault. On one host a message is 16 bytes, which a pipe takes whole. The messages that can be under way
-//! to a place are less than 6 for each place of the region, so a pipe (64 KiB) is full only with more than 600 places;
-//! then the sender tries again. Between hosts messages go over sockets, and some carry a page or a difference.
+//! blocked by a fault. On one host a message is 16 bytes, which a pipe writes atomically. At most 5 messages per place
+//! of the region are in flight to a place, so a pipe (64 KiB) is full only with more than 600 places; then the sender
+//! retries. Between hosts messages go over sockets, and some carry a page or a difference.
 
 use crate::RegionError;
 use crate::peers::{PeerLink, RegionPeer};
@@ -31,7 +31,7 @@ const REQUEST: u32 = 0;
 const REVOKE: u32 = 1;
 const REVOKED: u32 = 2;
 const GRANT: u32 = 3;
-/// A place drops its part.
+/// The place drops its part.
 const LEAVES: u32 = 4;
 /// Over a socket, model release: a page is requested, a page, a difference, and that it was applied.
 const FETCH: u32 = 6;
@@ -47,7 +47,7 @@ pub const STOPS: u32 = 5;
 pub const ASKS_LOCK: u32 = 13;
 pub const GIVES_LOCK: u32 = 14;
 
-/// See the file header.
+/// The service thread of a region; see the module.
 pub struct Service {
     shared: Arc<RegionState>,
     reader: PipeReader,
@@ -57,16 +57,16 @@ pub struct Service {
     locks: LockNode,
     /// By lock: the ticket of the worker's last request.
     tickets: BTreeMap<u32, u32>,
-    /// Revocations that wait for a guard, with what the program keeps.
+    /// Revocations that wait for a guard, with the permission that the program keeps.
     deferred: Vec<(PageNumber, bool)>,
     /// Differences that wait for a guard, each with its sender.
     deferred_differences: Vec<(PlaceId, PageNumber, Vec<u8>)>,
     polling: HaltPolling,
     /// The processor to which this thread is bound.
     processor: usize,
-    /// The worker runs on since the last wait, maybe on the processor of this thread.
+    /// `true` if the worker was resumed since the last wait, possibly on the processor of this thread.
     has_resumed_worker: bool,
-    /// The revocation that is reported now took away the permission to write.
+    /// `true` if the revocation being reported ended a permission to write.
     revoked_a_writer: bool,
 }
 
@@ -116,7 +116,7 @@ fn header_word(header: &[u8; 16], index: usize) -> u32 {
     u32::from_ne_bytes(header[index * 4..index * 4 + 4].try_into().expect("four bytes"))
 }
 
-/// Returns how many bytes follow a header over a socket; `None` if no sound place sends it.
+/// Returns the payload bytes after a header over a socket; `None` if the header is invalid.
 fn payload_bytes(header: &[u8; 16]) -> Option<usize> {
     match header_word(header, 0) {
         GRANT | CONTENT => Some(PAGE_BYTES),
@@ -126,8 +126,8 @@ fn payload_bytes(header: &[u8; 16]) -> Option<usize> {
     }
 }
 
-/// Ends the process with a line: the kernel has refused what it has allowed before, and nobody could ever wake the
-/// worker, or see what it has stored.
+/// Ends the process with an error line: the kernel refuses a call that it allowed before, so the worker could never be
+/// woken, or its stores never be seen.
 pub fn end_process(here: PlaceId, error: &RegionError) -> ! {
     let _ = writeln!(std::io::stderr(), "shared virtual memory at {here}: {error}");
     std::process::abort();
@@ -161,7 +161,7 @@ impl Service {
         let last = encode(self.shared.here, LEAVES, 0, 0);
         for peer in self.peers {
             match peer.link {
-                // Whoever has left already does not read it.
+                // Places that have left do not read it.
                 PeerLink::Pipe { mut inlet, .. } => drop(send(&mut inlet, &last)),
                 PeerLink::Socket(Some(connection)) => connection.close(&last),
                 PeerLink::Socket(None) => {}
@@ -190,7 +190,7 @@ impl Service {
         }
     }
 
-    /// Waits until something has happened; returns the peers of which something is to be seen.
+    /// Waits for events; returns the peers that have some.
     fn wait(&mut self) -> Result<Vec<usize>, RegionError> {
         let mut waits = vec![
             PollFd::new(&self.shared.fault, PollFlags::IN),
@@ -218,7 +218,7 @@ impl Service {
         Ok(seen.map(|(index, _)| index).collect())
     }
 
-    /// A process has ended, or a connection takes or has bytes.
+    /// A process has ended, or a connection is readable or writable.
     fn attend(&mut self, index: usize) -> Result<(), RegionError> {
         let RegionPeer { place, link } = &mut self.peers[index];
         let place = *place;
@@ -262,19 +262,19 @@ impl Service {
         self.execute(actions)
     }
 
-    /// Binds this thread to the processor of its worker, so that neither wakes another processor to hand over a fault.
+    /// Binds this thread to the processor of its worker, so that handing over a fault wakes no other processor.
     fn follow_worker(&mut self) {
         let processor = self.shared.processor.load(Ordering::Relaxed);
         if processor != self.processor && processor < CpuSet::MAX_CPU {
             let mut set = CpuSet::new();
             set.set(processor);
-            // If it is refused, the thread stays where the system puts it.
+            // On failure, the scheduler places the thread.
             let _ = sched_setaffinity(None, &set);
             self.processor = processor;
         }
     }
 
-    /// Takes all messages of the pipe; returns whether the place drops its part.
+    /// Reads all messages of the pipe; returns `true` if the place drops its part.
     fn receive_all(&mut self) -> Result<bool, RegionError> {
         let mut header = [0_u8; 16];
         loop {
@@ -334,7 +334,7 @@ impl Service {
             }
             APPLIED => self.shared.differences.one_applied(),
             _ => {
-                // A page that the program reads already has the same content.
+                // A page that the program can read has the same content already.
                 let is_here = self.shared.states[page.index()].load(Ordering::SeqCst) > 0;
                 if !payload.is_empty() && !is_here {
                     self.shared.set_frame(page, payload);
@@ -419,7 +419,7 @@ impl Service {
         }
     }
 
-    /// Revokes, and applies, what no guard holds any more.
+    /// Executes deferred revocations and differences of pages that no guard holds any more.
     fn retry_deferred(&mut self) -> Result<(), RegionError> {
         self.retry_differences();
         for (page, keeps_read) in std::mem::take(&mut self.deferred) {
@@ -457,7 +457,7 @@ impl Service {
         let Some(peer) = self.peers.iter_mut().find(|peer| peer.place == to) else { return };
         add(&self.shared.counts.messages, 1);
         match &mut peer.link {
-            // A place that is gone is heard of otherwise.
+            // The death of a place is detected elsewhere.
             PeerLink::Pipe { inlet, .. } => drop(send(inlet, header)),
             PeerLink::Socket(Some(connection)) => connection.send(header, payload),
             PeerLink::Socket(None) => {}
@@ -474,10 +474,10 @@ fn poll_then_sleep(
     let started = Instant::now();
     let mut last = started;
     if polling.limit() > Duration::ZERO {
-        // Comes back late if another thread wants this processor.
+        // Returns late if another thread wants this processor.
         sched_yield();
         last = Instant::now();
-        polling.looked(last - started);
+        polling.record_check(last - started);
     }
     while last - started < polling.limit() {
         if poll(waits, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0 {
@@ -485,7 +485,7 @@ fn poll_then_sleep(
             return Ok(());
         }
         let now = Instant::now();
-        if polling.looked(now - last) {
+        if polling.record_check(now - last) {
             break;
         }
         last = now;
@@ -495,7 +495,7 @@ fn poll_then_sleep(
     Ok(())
 }
 
-/// Writes a message whole, or fails because nobody reads it any more.
+/// Writes a whole message; fails if the reader is gone.
 pub fn send(inlet: &mut File, bytes: &[u8; 16]) -> std::io::Result<()> {
     loop {
         match inlet.write_all(bytes) {

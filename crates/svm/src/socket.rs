@@ -1,11 +1,11 @@
-//! Connections between places of several hosts: how they find each other, and messages with the bytes of pages.
+//! Connections between places of several hosts: rendezvous, and messages with the bytes of pages.
 //!
-//! Each place listens at an address of its host and tells it with a random token. A place connects to those before it
-//! in the order of the region, and says the token and its number; whoever does not know the token is turned away. A
-//! message is a header of 16 bytes, as in a pipe, and for some kinds a payload whose length the header says.
+//! Each place listens at an address of its host and publishes it with a random token. A place connects to those before
+//! it in the order of the region, and sends the token and its number; a connection without the token is rejected. A
+//! message is a header of 16 bytes, as in a pipe, and for some kinds a payload with its length in the header.
 //!
-//! Nothing here blocks after the connections are made: what cannot be written yet waits in memory, bounded by what the
-//! protocol has under way.
+//! Nothing blocks once the connections exist: pending output is kept in memory, bounded by the protocol's messages in
+//! flight.
 
 use crate::RegionError;
 use isles_protocol::PlaceId;
@@ -20,20 +20,20 @@ const REMEDY: &str = "let the hosts of a region connect to each other by TCP";
 const TOKEN_BYTES: usize = 16;
 const HELLO_BYTES: usize = TOKEN_BYTES + 4;
 
-/// Limit of the time in which all places of a region must have connected; they have all prepared before.
+/// Time limit for all places of a region to connect, after all have prepared.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
-/// Limit of the time in which a connected place must have said its token.
+/// Time limit for a connected place to send its token.
 const HELLO_LIMIT: Duration = Duration::from_secs(2);
-/// Milliseconds in which a peer must acknowledge something; else it is dead.
+/// Milliseconds without an acknowledgement after which a peer is dead.
 const SILENCE_LIMIT: u32 = 10_000;
 
-/// Bytes that one call reads.
+/// Bytes per read.
 const READ_BYTES: usize = 1 << 16;
 
 /// The largest payload: a mask with a bit for each byte of a page, and all its bytes.
 pub const PAYLOAD_MAX: usize = crate::PAGE_BYTES / 8 + crate::PAGE_BYTES;
 
-/// The address at which a place accepts connections, and the token that proves that a caller was told it.
+/// The address at which a place accepts connections, and the token that authenticates a caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketAddress {
     address: SocketAddr,
@@ -63,7 +63,7 @@ impl Listener {
         Some(SocketAddress { address: self.listener.local_addr().ok()?, token: self.token })
     }
 
-    /// Accepts the next place that knows the token; `None` if a stranger has called.
+    /// Accepts the next place that knows the token; `None` for a connection without it.
     fn accept(&self, until: Instant) -> Result<Option<(PlaceId, TcpStream)>, RegionError> {
         let left = until.saturating_duration_since(Instant::now());
         let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
@@ -75,14 +75,15 @@ impl Listener {
         }
         let (mut stream, _) = self.listener.accept().map_err(failed("accept"))?;
         let mut hello = [0; HELLO_BYTES];
-        let said = stream.set_read_timeout(Some(HELLO_LIMIT)).and_then(|()| stream.read_exact(&mut hello));
+        let received =
+            stream.set_read_timeout(Some(HELLO_LIMIT)).and_then(|()| stream.read_exact(&mut hello));
         let (token, number) = hello.split_at(TOKEN_BYTES);
         let number = u32::from_le_bytes(number.try_into().expect("four bytes"));
-        Ok((said.is_ok() && token == self.token).then_some((PlaceId(number), stream)))
+        Ok((received.is_ok() && token == self.token).then_some((PlaceId(number), stream)))
     }
 }
 
-/// The address under which other hosts know this one: that of its name, else that of the own host.
+/// Returns the address of this host for other hosts: that of its name, or else loopback.
 fn own_address() -> Ipv4Addr {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let addresses = (name.trim(), 0).to_socket_addrs().into_iter().flatten();
@@ -135,7 +136,7 @@ impl Connection {
             stream.set_nodelay(true)?;
             stream.set_read_timeout(None)?;
             rustix::net::sockopt::set_tcp_user_timeout(&stream, SILENCE_LIMIT)?;
-            // Without anything under way only probes show that the other host is gone.
+            // On an idle connection, only probes show that the other host is gone.
             rustix::net::sockopt::set_tcp_keepidle(&stream, Duration::from_secs(5))?;
             rustix::net::sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(1))?;
             rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
@@ -145,19 +146,19 @@ impl Connection {
         Ok(Connection { stream, unsent: VecDeque::new(), unread: Vec::new() })
     }
 
-    /// Returns `true` if bytes wait until the connection takes more.
+    /// Returns `true` if output is pending.
     pub fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// Sends a message as far as the connection takes it; the rest follows with [`Connection::flush`].
+    /// Sends as much of a message as possible; [`Connection::flush`] sends the rest.
     pub fn send(&mut self, header: &[u8; 16], payload: &[u8]) {
         self.unsent.extend(header);
         self.unsent.extend(payload);
         self.flush();
     }
 
-    /// Sends what waits, as far as the connection takes it. That a connection has ended shows when it is read.
+    /// Sends as much pending output as possible. The end of a connection is detected by reads.
     pub fn flush(&mut self) {
         while !self.unsent.is_empty() {
             match self.stream.write(self.unsent.as_slices().0) {
@@ -169,7 +170,7 @@ impl Connection {
         }
     }
 
-    /// Reads what has arrived, once; false if the other end is gone.
+    /// Reads once; returns `false` if the other end is gone.
     pub fn read(&mut self) -> bool {
         let mut bytes = [0; READ_BYTES];
         match self.stream.read(&mut bytes) {
@@ -182,8 +183,8 @@ impl Connection {
         }
     }
 
-    /// Takes the messages that have arrived whole. `payload_bytes` says how many bytes follow a header; `None` if no
-    /// sound place sends it, and then so does this.
+    /// Takes the complete messages. `payload_bytes` returns the number of bytes after a header, or `None` for an
+    /// invalid one, and then so does this.
     pub fn take_messages(
         &mut self,
         payload_bytes: impl Fn(&[u8; 16]) -> Option<usize>,
@@ -199,11 +200,11 @@ impl Connection {
         Some(messages)
     }
 
-    /// Sends a last message and what waits before it, within a second, and ends the sending side.
+    /// Sends pending output and a last message within a second, and shuts down the sending side.
     pub fn close(mut self, header: &[u8; 16]) {
         self.unsent.extend(header);
         let limit = Some(Duration::from_secs(1));
-        // Whoever is gone already does not read it.
+        // Places that are gone do not read it.
         let _ = self.stream.set_nonblocking(false).and_then(|()| self.stream.set_write_timeout(limit));
         let _ = self.stream.write_all(self.unsent.make_contiguous());
         let _ = self.stream.shutdown(std::net::Shutdown::Write);

@@ -1,9 +1,9 @@
 //! State that the worker and the service thread of a region share, and the operations of both on a page.
 //!
-//! A page that a guard holds is *pinned*: the service thread puts off its revocation. The end of a permission to write
-//! is put off by guards to write only: those to read go on with what they have. The worker pins a page whose state
-//! allows the access, and looks at the state again; the service thread marks the state, and looks at the pins. Both in
-//! sequentially consistent order, so at least one of them sees the other.
+//! A page that a guard holds is *pinned*: the service thread defers its revocation. Only guards for writing defer the
+//! end of a permission to write; those for reading keep theirs. The worker pins a page whose state allows the access,
+//! and rechecks the state; the service thread marks the state, and checks the pins. Both in sequentially consistent
+//! order, so at least one of them sees the other.
 
 use crate::RegionError;
 use crate::release::{Differences, ReleasePages};
@@ -36,18 +36,18 @@ const PINNED: u64 = u64::MAX - 1;
 /// In `RegionState::processor`: the worker has touched no page yet.
 pub const NO_CPU: usize = usize::MAX;
 
-/// The counts of a place for a region, since it was made.
+/// The counts of a place for a region, since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RegionCounts {
     /// Touches of pages that were not mapped for them.
     pub faults: u64,
-    /// Pages that came: permissions that were granted, or copies from homes.
+    /// Fetched pages: granted permissions, or copies from homes.
     pub pages: u64,
-    /// Pages, or permissions to write them, that went to others, and copies that were dropped.
+    /// Revoked pages or permissions to write them, and dropped copies.
     pub revoked: u64,
     /// Messages to other places.
     pub messages: u64,
-    /// Bytes that were copied: pages that arrived, pages that were given up over a socket, differences to homes.
+    /// Copied bytes: received pages, pages sent over a socket, differences to homes.
     pub bytes: u64,
     /// Locks acquired.
     pub locks: u64,
@@ -101,14 +101,14 @@ impl LockWaits {
     }
 }
 
-/// Reason why the pages of the region are no longer available.
+/// Reason why the region is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     Died(PlaceId),
     Left(PlaceId),
 }
 
-/// See the file header.
+/// The shared state of a region; see the module.
 pub struct RegionState {
     pub model: Consistency,
     pub here: PlaceId,
@@ -134,12 +134,12 @@ pub struct RegionState {
     pub lost: AtomicU64,
     pub counts: Counts,
     pub release: Mutex<ReleasePages>,
-    /// Differences on their way to other hosts.
+    /// Differences in flight to other hosts.
     pub differences: Differences,
     pub locks: Mutex<LockWaits>,
-    /// The inlet of the own service thread.
+    /// The write end of the pipe of this place's service thread.
     pub bell: Mutex<File>,
-    /// The processor of the worker when it touched a page last.
+    /// The processor of the worker at its last fault.
     pub processor: AtomicUsize,
 }
 
@@ -155,14 +155,14 @@ impl RegionState {
         }
     }
 
-    /// Returns why the region is lost, if it is.
+    /// Returns the reason for the loss of the region, if any.
     pub fn loss(&self) -> Option<Loss> {
         let value = self.lost.load(Ordering::SeqCst);
         let place = PlaceId((value / 2).checked_sub(1)? as u32);
         Some(if value % 2 == 1 { Loss::Left(place) } else { Loss::Died(place) })
     }
 
-    /// Ends with an error if the region is lost.
+    /// Returns an error if the region is lost.
     pub fn check(&self) -> Result<(), RegionError> {
         match self.loss() {
             None => Ok(()),
@@ -187,7 +187,7 @@ impl RegionState {
         (access, level, if access == PageAccess::Write { WRITER } else { 1 })
     }
 
-    /// Of the worker: gets a page and pins it. Waits until other places have given it up.
+    /// Worker: gets a page and pins it. Waits until other places have released it.
     pub fn pin(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
         let (needed, level, _) = self.needed_by(access);
         loop {
@@ -206,8 +206,8 @@ impl RegionState {
         self.check().inspect_err(|_| self.unpin(page, access))
     }
 
-    /// Pins a page whose state allows it; returns whether it does. A guard of this place that holds the page is a
-    /// reason to allow it although the page is to be taken: the same guard puts that off.
+    /// Pins a page whose state allows it; returns whether it does. A pending revocation is no obstacle if a guard of
+    /// this place holds the page, because that guard defers it anyway.
     pub fn pin_if_mapped(&self, page: PageNumber, access: PageAccess) -> bool {
         let ((_, level, count), index) = (self.needed_by(access), page.index());
         let allows = |pins: u64| {
@@ -231,27 +231,27 @@ impl RegionState {
             && self.states[page as usize].load(Ordering::SeqCst) & PERMISSION >= RegionState::level(access)
     }
 
-    /// Of the worker: ends a pin.
+    /// Worker: ends a pin.
     pub fn unpin(&self, page: PageNumber, access: PageAccess) {
         let (_, _, count) = self.needed_by(access);
         self.pins[page.index()].fetch_sub(count, Ordering::SeqCst);
         self.wake_deferred();
     }
 
-    /// Of the worker, after the end of a guard: lets the service thread look again at what waits for one.
+    /// Worker, after the end of a guard: makes the service thread recheck deferred requests.
     pub fn wake_deferred(&self) {
         if self.deferred.load(Ordering::SeqCst) > 0 {
-            // If the pipe is full, the service thread has reasons enough to look.
+            // If the pipe is full, the service thread will check anyway.
             self.ring();
         }
     }
 
-    /// Of the worker: makes the service thread look at what is deferred and what is to be sent.
+    /// Worker: makes the service thread check deferred requests and pending output.
     pub fn ring(&self) {
         let _ = self.bell.lock().expect("no holder panics").write_all(&BELL);
     }
 
-    /// Of the service thread: lets the program access a page, and wakes the worker if it waits for it.
+    /// Service thread: lets the program access a page, and wakes the worker if it waits for it.
     pub fn map(&self, page: PageNumber, access: PageAccess) -> Result<(), RegionError> {
         let level = RegionState::level(access);
         self.states[page.index()].store(level, Ordering::SeqCst);
@@ -268,8 +268,8 @@ impl RegionState {
         self.fault.map(&self.program, page.index(), access == PageAccess::Read)
     }
 
-    /// Of the service thread: takes a page, or the permission to write it, from the program, unless a guard needs that.
-    /// Returns what the program could do with it before, or `None` if a guard needs it.
+    /// Service thread: revokes a page, or the permission to write it, unless a guard needs it. Returns the previous
+    /// permission, or `None` if a guard needs the page.
     pub fn take(&self, page: PageNumber, keeps_read: bool) -> Result<Option<PageAccess>, RegionError> {
         let index = page.index();
         let (mark, least) = if keeps_read { (DOWNGRADING, WRITER) } else { (REVOKING, 1) };
@@ -289,13 +289,13 @@ impl RegionState {
         Ok(Some(if writes { PageAccess::Write } else { PageAccess::Read }))
     }
 
-    /// Of the service thread: copies the content of a page out of the frames.
+    /// Service thread: copies the content of a page out of the frames.
     pub fn frame(&self, page: PageNumber) -> Vec<u8> {
         let words = page.index() * PAGE_BYTES / 8..(page.index() + 1) * PAGE_BYTES / 8;
         words.flat_map(|word| self.frames.word64(word).load(Ordering::Relaxed).to_ne_bytes()).collect()
     }
 
-    /// Of the service thread: a page has arrived from another host. The program must not have it.
+    /// Service thread: stores a page from another host. The program must not have access to it.
     pub fn set_frame(&self, page: PageNumber, content: &[u8]) {
         self.frames.store_page(page.index(), content);
         add(&self.counts.bytes, content.len());
@@ -306,7 +306,7 @@ impl RegionState {
         let byte = self.program.byte(page.index() * PAGE_BYTES);
         match access {
             PageAccess::Read => byte.load(Ordering::Relaxed),
-            // The compiler makes a load of an addition of nothing that it knows.
+            // An addition of a constant zero would be compiled to a load.
             PageAccess::Write => byte.fetch_or(std::hint::black_box(0), Ordering::Relaxed),
         };
     }
@@ -316,13 +316,13 @@ impl RegionState {
         self.locks.lock().expect("no holder panics")
     }
 
-    /// Of the service thread: a lock is held for the request with this ticket.
+    /// Service thread: records that the lock is held for the request with this ticket.
     pub fn lock_granted(&self, number: u32, ticket: u32) {
         self.lock_waits().granted.insert(number, ticket);
         self.wake_lock_wait();
     }
 
-    /// Of the service thread: lets the worker look again, for a grant or a loss.
+    /// Service thread: wakes the worker to check for a grant or a loss.
     pub fn wake_lock_wait(&self) {
         let waker = self.lock_waits().waker.take();
         waker.into_iter().for_each(Waker::wake);

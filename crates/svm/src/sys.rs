@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// Bytes of a page. A system whose pages are larger is refused by the kernel, which wants whole pages of its own.
+/// Bytes of a page. On a system with larger pages, the kernel refuses the calls.
 pub const PAGE_BYTES: usize = 4096;
 
 /// `UFFD_USER_MODE_ONLY`: faults of system calls are not handled. Needs no privilege.
@@ -30,7 +30,7 @@ const fn features() -> u64 {
     MISSING_SHMEM | MINOR_SHMEM | PROTECT_SHMEM
 }
 
-/// Returns what turns an error of the kernel into one of a region.
+/// Returns a conversion of system errors into errors of a region.
 pub fn failed(call: &'static str, remedy: &'static str) -> impl Fn(Errno) -> RegionError {
     move |error| RegionError::System { call, error: io::Error::from(error), remedy }
 }
@@ -188,7 +188,7 @@ struct Continue {
     mapped: i64,
 }
 
-/// A touch of a page that was not mapped for it.
+/// A page fault.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultEvent {
     /// The address, or that of its page.
@@ -197,7 +197,7 @@ pub struct FaultEvent {
     pub is_store: bool,
 }
 
-/// The descriptor that tells of faults and ends them.
+/// The descriptor that reports and resolves faults.
 pub struct Userfault {
     descriptor: OwnedFd,
     /// True if only page faults in user mode are handled; a system call that touches a page then fails with `EFAULT`.
@@ -228,7 +228,7 @@ impl Userfault {
         Ok(Userfault { descriptor, is_user_mode_only })
     }
 
-    /// Has touches of `bytes` of `mapping` told from now on.
+    /// Registers `bytes` of `mapping`, so that accesses to missing pages are reported.
     pub fn register(&self, mapping: &PageMapping, bytes: Range<usize>) -> Result<(), RegionError> {
         if bytes.is_empty() {
             return Ok(());
@@ -242,7 +242,7 @@ impl Userfault {
             .map_err(failed("UFFDIO_REGISTER", "shared virtual memory needs Linux 5.19"))
     }
 
-    /// Maps a page that is in its file, and wakes whoever waits for it. A page that is mapped changes its protection.
+    /// Maps a page that is in its file, and wakes threads that wait for it. A mapped page changes its protection.
     pub fn map(&self, mapping: &PageMapping, page: usize, is_protected: bool) -> Result<(), RegionError> {
         let bytes = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
         let mode = if is_protected { CONTINUE_PROTECTED } else { 0 };

@@ -82,7 +82,7 @@ fn with_region_of(
     });
 }
 
-/// A barrier by which all see what all have written.
+/// A barrier after which all writes are visible to all.
 fn meet(region: &mut PageRegion<u64>, barrier: &Barrier) {
     region.release().unwrap();
     barrier.wait();
@@ -105,7 +105,7 @@ fn no_addition_of_three_places_is_lost() {
     }
 }
 
-/// Threads that find something wrong count it and go on: the others would wait at a barrier for one that panics.
+/// Threads count errors and continue: the others would wait at a barrier for one that panics.
 #[test]
 fn a_guard_to_read_does_not_keep_other_readers_waiting() {
     let (is_read, wrong) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -252,7 +252,7 @@ fn a_wait_for_a_lock_that_is_given_up_takes_it_from_nobody() {
                 drop(held);
             } else {
                 barrier.wait();
-                // The home has the request when it is given up, or is told both at once.
+                // The home has the request when it is cancelled, or gets both at once.
                 let mut waiting = Box::pin(region.lock(7));
                 assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
                 drop(waiting);
@@ -297,7 +297,7 @@ fn what_is_no_range_of_a_region_is_refused() {
         let held = region.read(PAGE..PAGE + 1).unwrap();
         let order = region.read(0..1).err().unwrap();
         assert!(matches!(order, RegionError::NotAscending { page: 0, held: 1 }), "{order}");
-        // A page that is held with enough permission is no wait.
+        // A page held with enough permission causes no wait.
         assert_eq!(region.read(PAGE..PAGE + 2).unwrap()[..], [0, 0]);
         assert!(matches!(region.write(PAGE + 3..PAGE + 4), Err(RegionError::NotAscending { .. })));
         drop(held);
@@ -338,8 +338,8 @@ fn a_place_that_leaves_ends_the_waits_of_others() {
 /// A lock whose home is place 0.
 const LOCK: u32 = 4;
 
-/// Names the variable by which the process of a test knows that it is one; its value is the model, whether pages travel
-/// over sockets, and what the process holds: a page or a lock.
+/// Names the variable that marks a process as one of a test; its value is the model, whether pages travel over sockets,
+/// and what the process holds: a page or a lock.
 const HOLDER: &str = "ISLES_TEST_SVM_HOLDER";
 
 /// In a process of its own: place 1, which holds a page until it is killed. No test if it is run by itself.
@@ -366,7 +366,7 @@ fn holder_of_a_page() {
         let mut held = region.write(PAGE..PAGE + 1).unwrap();
         held[0] = 7;
         println!("\nholds");
-        // Ends when it is killed.
+        // Runs until it is killed.
         std::io::stdin().read_line(&mut line).unwrap();
     }
     // Until the other place has seen it.
@@ -394,7 +394,7 @@ fn region_with_holder(
     writeln!(input, "{}", serde_json::to_string(&addresses).unwrap()).unwrap();
     let region = PageRegion::<u64>::join(seed, PlaceId(0), &addresses, 2 * PAGE, model).unwrap();
     lines.find(|line| line == "holds").unwrap();
-    // What it prints at its end is read by nobody else.
+    // Its final output is read by no other code.
     std::thread::spawn(move || lines.for_each(drop));
     (region, child, input)
 }

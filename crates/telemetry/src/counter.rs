@@ -1,22 +1,21 @@
-//! The table of counters: name, unit, description, what it belongs to, and whether a value grows or is a level.
+//! The table of counters: name, unit, description, group and kind of each.
 //!
-//! All that shows what places count is made of it: pages, logs, `isles counters`, snapshots and histories of `view`,
-//! `/metrics`, the interface of the server with the types of the page, the look at a place in `isles top`, and the
-//! report of a run. So a new counter is a row here and a call where it counts.
-//! Invariant: the order of the table is that of [`CounterId`], and a counter that is added, taken away or renamed
-//! changes [`names_hash`].
+//! Everything that shows counters is derived from it: pages, logs, `isles counters`, snapshots and histories of `view`,
+//! `/metrics`, the interface of the server with the types of the page, the view of a place in `isles top`, and the
+//! report of a run. So a new counter takes a row here and a call where it is incremented. Invariant: the order of the
+//! table is that of [`CounterId`], and a counter that is added, taken away or renamed changes [`names_hash`].
 
 /// Kind of a counter: a count from zero, or a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
-    /// It only grows during a run.
+    /// Only grows during a run.
     Count,
-    /// It goes up and down.
+    /// Rises and falls.
     Gauge,
 }
 
 impl CounterKind {
-    /// The word for it in the interface.
+    /// Returns its name in the interface.
     pub fn name(self) -> &'static str {
         match self {
             CounterKind::Count => "count",
@@ -28,9 +27,9 @@ impl CounterKind {
 /// Group that a counter belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CounterGroup {
-    /// Every place: tasks, messages, finishes, time, memory.
+    /// Any place: tasks, messages, finishes, time, memory.
     Place,
-    /// The core of a modelled chip; nothing of other machines has it.
+    /// The core of a modelled chip; only chips have it.
     Core,
     /// Channels.
     Channels,
@@ -59,7 +58,7 @@ pub struct CounterInfo {
     pub divisor: u32,
     /// Group it belongs to.
     pub group: CounterGroup,
-    /// Its name in `/metrics` without `isles_`: in base units, which it ends with.
+    /// Its name in `/metrics` without `isles_`; ends with its base unit.
     pub metric: &'static str,
     /// Kind of its values: a count that grows, or a level.
     pub kind: CounterKind,
@@ -68,7 +67,7 @@ pub struct CounterInfo {
 }
 
 impl CounterInfo {
-    /// The value that is shown for a word of a place.
+    /// Converts a place's word to the displayed value.
     pub fn shown(&self, word: u64) -> f64 {
         word as f64 / f64::from(self.divisor)
     }
@@ -206,18 +205,18 @@ counters! {
 }
 
 impl CounterId {
-    /// Its index in [`COUNTERS`], and of its word in a page.
+    /// Returns its index in [`COUNTERS`], which is also that of its word in a page.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The counter of a name.
+    /// Looks up a counter by name.
     pub fn of_name(name: &str) -> Option<CounterId> {
         COUNTERS.iter().find(|counter| counter.name == name).map(|counter| counter.id)
     }
 }
 
-/// A hash of the names of all counters in their order (FNV-1a): files of another table are refused by it.
+/// Returns a hash of the names of all counters in order (FNV-1a); a file with another hash is refused.
 pub(crate) const fn names_hash() -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut counter = 0;

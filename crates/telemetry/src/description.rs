@@ -1,6 +1,6 @@
 //! The description of a run, known before the run does anything, and unchanged after.
 //!
-//! It travels over the observers' socket and stands at the head of the log. Invariant: its encoding is shorter than
+//! It is sent over the observers' socket and is the first frame of the log. Invariant: its encoding is shorter than
 //! [`FACTS_BYTES_MAX`], because long arguments are cut.
 
 use serde::{Deserialize, Serialize};
@@ -45,17 +45,17 @@ pub struct RunDescription {
     pub host_of: Option<Vec<String>>,
     /// The mesh of a modelled chip.
     pub mesh: Option<MeshDescription>,
-    /// The core of each place on a modelled chip, where that is not its own number.
+    /// The core of each place on a modelled chip; empty if each place runs on the core of its own number.
     pub core_of: Option<Vec<u32>>,
 }
 
 impl RunDescription {
-    /// Returns `true` if its places are cores of a modelled chip, so that clocks, voltages and power are known.
+    /// Returns `true` if its places are cores of a modelled chip, whose clocks, voltages and power are known.
     pub fn is_modelled(&self) -> bool {
         self.machine.starts_with("chip:")
     }
 
-    /// Names the program and its arguments as they were said, cut where they are very long.
+    /// Records the program and its arguments as given, cut if they are very long.
     pub fn with_command(mut self, words: impl IntoIterator<Item = String>) -> RunDescription {
         let mut left = ARGUMENTS_BYTES_MAX;
         let mut kept = words.into_iter().map_while(|mut word| {
@@ -72,7 +72,7 @@ impl RunDescription {
         self
     }
 
-    /// Its encoding. Lists that would make it too long for a message are left out.
+    /// Encodes it. Lists that would make it too long for a message are left out.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let encoded = |facts: &RunDescription| postcard::to_allocvec(facts).unwrap_or_default();
         let bytes = encoded(self);
@@ -82,7 +82,7 @@ impl RunDescription {
         encoded(&RunDescription { host_of: None, core_of: None, ..self.clone() })
     }
 
-    /// Decodes what [`RunDescription::encode`] wrote; none of other bytes.
+    /// Decodes the output of [`RunDescription::encode`]; `None` for other bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Option<RunDescription> {
         postcard::from_bytes(bytes).ok()
     }

@@ -1,9 +1,9 @@
-//! The run directory: where an observer finds a run, and what stays of it.
+//! The run directory, in which an observer finds a run and its log afterwards.
 //!
-//! The first process of a run makes it, for its user alone, with a socket over which it hands out the counters, and the
-//! event log. An observer that connects is sent the file for reading and the description of the run; the connection
-//! then only tells that the first process lives. Invariants: nobody but the same user, or root, is sent anything; who
-//! connects can neither write to the counters nor make the run wait.
+//! The first process of a run creates it with access for its user only. It holds a socket and the event log. An
+//! observer that connects receives the counter file, read-only, and the description of the run; from then on the
+//! connection only shows that the first process is alive. Invariants: only the same user or root receives anything; an
+//! observer can neither write to the counters nor make the run wait.
 
 use crate::description::{FACTS_BYTES_MAX, RunDescription};
 use crate::log::LogWriter;
@@ -31,41 +31,41 @@ const SOCKET: &str = "observe.sock";
 /// The event log of a run directory.
 const LOG: &str = "events.log";
 
-/// Longest path of a socket in bytes that systems take, with what is behind it.
+/// Longest path of a socket in bytes that systems accept, with its terminator.
 const PATH_BYTES_MAX: usize = 100;
 
 /// Most observers of a run at a time; the next is turned away.
 const OBSERVERS_MAX: usize = 64;
 
-/// Time limit of a run's answer to an observer; tests may wait for a processor meanwhile.
+/// Time limit for a run's answer to an observer; longer in tests, which may wait for a CPU.
 const ANSWER_LIMIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 
 /// Reason why there is no run directory, or none that can be observed.
 #[derive(Debug)]
 pub enum DirectoryError {
-    /// There is something in it already.
+    /// The directory is not empty.
     NotEmpty(PathBuf),
     /// Its path is too long for a socket.
     TooLong(PathBuf),
-    /// There is no run directory there.
+    /// No run directory exists there.
     NotFound(PathBuf),
     /// The run in it is over, or its first process was killed.
     RunEnded(PathBuf),
     /// The run closed the connection without an answer.
     Rejected(PathBuf),
-    /// The run answered something that is no answer.
+    /// The run's answer is malformed.
     Malformed(PathBuf),
-    /// Nobody answers in time, though somebody listens.
+    /// A process listens but does not answer in time.
     NoAnswer(PathBuf),
-    /// The system refused it.
+    /// A system call failed.
     System(PathBuf, io::Error),
 }
 
-/// A path as it may be written to a terminal, which obeys nothing in it.
+/// Returns a path for output on a terminal, with control characters escaped.
 pub fn shown(path: &Path) -> String {
-    let one = |letter: char| match letter.is_control() {
-        true => letter.escape_debug().to_string(),
-        false => letter.to_string(),
+    let one = |character: char| match character.is_control() {
+        true => character.escape_debug().to_string(),
+        false => character.to_string(),
     };
     path.to_string_lossy().chars().map(one).collect()
 }
@@ -107,10 +107,10 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Makes the directory, or takes an empty one, for its user alone.
+    /// Creates the directory, or takes an empty one, with access for its user only.
     ///
     /// # Errors
-    /// It is not empty, or cannot be made.
+    /// It is not empty, or cannot be created.
     pub fn create(path: &Path) -> Result<RunDirectory, DirectoryError> {
         let system = |cause| DirectoryError::System(path.to_owned(), cause);
         RunDirectory::check(path)?;
@@ -119,7 +119,7 @@ impl RunDirectory {
         Ok(RunDirectory { path: path.to_owned() })
     }
 
-    /// Checks that [`RunDirectory::create`] may succeed, and makes nothing.
+    /// Checks that [`RunDirectory::create`] can succeed; creates nothing.
     ///
     /// # Errors
     /// It is not empty, or no directory.
@@ -156,7 +156,7 @@ impl RunDirectory {
         LogWriter::create(&path, description).map_err(|cause| DirectoryError::System(path, cause))
     }
 
-    /// Opens the socket, by which observers are sent `counters`, a file for reading.
+    /// Opens the socket that sends observers `counters`, a file open for reading.
     ///
     /// # Errors
     /// The system reports an error.
@@ -189,14 +189,14 @@ pub struct ObserverSocket {
 }
 
 impl ObserverSocket {
-    /// Answers those who connect, for so long, or until `end` can be read.
+    /// Answers observers that connect, for up to `limit`, or until `end` is readable.
     ///
     /// Returns whether it was `end`.
     pub fn serve(&mut self, end: BorrowedFd<'_>, limit: Duration) -> bool {
         let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
         let mut watched =
             [PollFd::new(&self.listener, PollFlags::IN), PollFd::from_borrowed_fd(end, PollFlags::IN)];
-        // An interrupted wait is a short one.
+        // An interrupted wait counts as a short one.
         let _ = poll(&mut watched, Some(&timeout));
         let [connects, ends] = watched.map(|descriptor| !descriptor.revents().is_empty());
         if connects {
@@ -205,11 +205,11 @@ impl ObserverSocket {
         ends
     }
 
-    /// Takes those who have connected, and lets those go that have left.
+    /// Accepts new observers and drops those that have disconnected.
     fn accept(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
             self.observers.retain(is_connected);
-            // A user who may not look is not answered, and neither is one too many.
+            // Other users get no answer, nor do observers beyond the limit.
             if self.observers.len() < OBSERVERS_MAX && is_permitted(&stream) && self.answer(&stream).is_ok() {
                 self.observers.push(stream);
             }
@@ -225,14 +225,14 @@ impl ObserverSocket {
         let len = (self.answer.len() as u32).to_le_bytes();
         let parts = [IoSlice::new(&len), IoSlice::new(&self.answer)];
         let sent = sendmsg(stream, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
-        // A new socket has room for all of it.
+        // A new socket has room for the whole message.
         if sent == len.len() + self.answer.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 }
 
 impl Drop for ObserverSocket {
     fn drop(&mut self) {
-        // If it cannot be removed, an observer that connects finds the run to be over.
+        // If removal fails, an observer that connects finds that the run is over.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -243,7 +243,7 @@ fn is_permitted(stream: &UnixStream) -> bool {
     socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
 }
 
-/// Returns `true` if the other end is still there; nothing is ever sent by it.
+/// Returns `true` if the other end is connected; it never sends anything.
 fn is_connected(stream: &UnixStream) -> bool {
     let mut byte = [0];
     matches!((&*stream).read(&mut byte), Err(cause) if cause.kind() == io::ErrorKind::WouldBlock)
@@ -257,7 +257,7 @@ pub struct ObserverLink {
 }
 
 impl ObserverLink {
-    /// Connects to the run in `directory`; with its counters, for reading.
+    /// Connects to the run in `directory`; also returns its counter file, open for reading.
     ///
     /// # Errors
     /// There is no run directory, its run is over, or it does not answer.
@@ -272,11 +272,11 @@ impl ObserverLink {
             _ => DirectoryError::System(path.clone(), cause),
         })?;
         let answer = receive(&stream).map_err(|cause| match cause.kind() {
-            // A limit of a socket is told as if it was not to wait.
+            // A timeout of a socket is reported as `WouldBlock`.
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 DirectoryError::NoAnswer(directory.to_owned())
             }
-            // The run ended before it took the connection, or while it answered.
+            // The run ended before it accepted the connection, or while it answered.
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
                 DirectoryError::RunEnded(directory.to_owned())
             }
@@ -295,14 +295,14 @@ impl ObserverLink {
         &self.description
     }
 
-    /// Returns `true` if the first process of the run is there.
+    /// Returns `true` if the first process of the run is alive.
     pub fn is_alive(&self) -> bool {
         is_connected(&self.stream)
     }
 }
 
-/// The file and the bytes of an answer; none if it is something else. Where there is no answer at all, the connection
-/// counts as refused.
+/// Receives the file and the bytes of an answer; `None` if it is malformed. No answer at all counts as a refused
+/// connection.
 fn receive(stream: &UnixStream) -> io::Result<Option<(File, Vec<u8>)>> {
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,8 +1,8 @@
 //! The host's own power and clocks, read and never set: RAPL through powercap, and cpufreq.
 //!
-//! A reading names the file that it comes from. Many hosts offer nothing, virtual machines among them, and energy is
-//! often for root alone; then there is no number, and the text says which file and why. Invariant: no number is made
-//! up, estimated or carried over from another file.
+//! A reading names its file. Many hosts, virtual machines among them, offer nothing, and energy is often readable by
+//! root only; then there is no number, and the text names the file and the reason. Invariant: no number is made up,
+//! estimated or carried over from another file.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ const PROCESSORS: &str = "devices/system/cpu";
 /// Longest file that is read: each holds a word.
 const FILE_BYTES_MAX: usize = 4096;
 
-/// Reads what a host says, one time after the other.
+/// Reads power and clocks of a host repeatedly.
 #[derive(Debug)]
 pub struct HostMeter {
     root: PathBuf,
     zones: BTreeMap<PathBuf, ZoneState>,
 }
 
-/// Last reading of a zone, and all that it has counted since the first one.
+/// Last reading of a zone, and its energy since the first one.
 #[derive(Debug)]
 struct ZoneState {
     counter: u64,
@@ -58,7 +58,7 @@ pub struct EnergyZone {
     pub name: String,
     /// The file.
     pub source: String,
-    /// Since this meter has read it first.
+    /// Energy since the first reading by this meter.
     pub joule: f64,
 }
 
@@ -69,7 +69,7 @@ pub struct HostClock {
     pub processor: u32,
     /// The file.
     pub source: String,
-    /// Clock rate as the system states it, in MHz.
+    /// Clock rate that the system reports, in MHz.
     pub mhz: f64,
     /// Governor that chooses the rate, if that can be read.
     pub governor: Option<String>,
@@ -81,12 +81,12 @@ impl HostMeter {
         HostMeter::at(Path::new("/sys"))
     }
 
-    /// A meter of the files below `root`, which lie as below `/sys`.
+    /// A meter of the files below `root`, which is laid out like `/sys`.
     pub fn at(root: &Path) -> HostMeter {
         HostMeter { root: root.to_owned(), zones: BTreeMap::new() }
     }
 
-    /// Reads all that can be read now.
+    /// Reads everything that is readable now.
     pub fn read(&mut self) -> HostReading {
         let unreadable = |why: String| format!("not readable here: {why}");
         HostReading {
@@ -114,7 +114,7 @@ impl HostMeter {
         let source = zone.join("energy_uj");
         let counter: u64 = number(&source)?;
         let name = word(&zone.join("name"))?;
-        // The counter begins again behind this; a system that does not say so has one that never does.
+        // The counter wraps after this value; without the file, it never wraps.
         let range = number(&zone.join("max_energy_range_uj")).unwrap_or(u64::MAX);
         let state = self.zones.entry(zone.to_owned()).or_insert(ZoneState { counter, microjoules: 0 });
         let passed = match counter.checked_sub(state.counter) {
@@ -149,7 +149,7 @@ impl HostMeter {
     }
 }
 
-/// The entries of a folder whose names are wanted, in order.
+/// Returns the entries of a folder whose names match, in order.
 fn entries(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, String> {
     let listed = fs::read_dir(folder).map_err(|cause| read_error(folder, &cause))?;
     let mut found: Vec<PathBuf> = listed
@@ -164,7 +164,7 @@ fn entries(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBu
 fn word(file: &Path) -> Result<String, String> {
     let bytes = fs::read(file).map_err(|cause| read_error(file, &cause))?;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(FILE_BYTES_MAX)]).trim().to_owned();
-    let is_word = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_graphic());
+    let is_word = !text.is_empty() && text.chars().all(|character| character.is_ascii_graphic());
     if is_word { Ok(text) } else { Err(format!("{} is {text:?}; allowed: a word", file.display())) }
 }
 
@@ -181,7 +181,7 @@ fn read_error(path: &Path, cause: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    /// A folder that stands in for `/sys`.
+    /// A replacement for `/sys`.
     struct System(PathBuf);
 
     impl System {

@@ -1,11 +1,11 @@
-//! The counters of places, the file in which observers find them, and the log of them.
+//! The counters of places, the file through which observers read them, and the event log.
 //!
-//! A run that is observed has a file of words apart from its messages: each place copies its counters into a page of
-//! its own ([`PlaceWriter`]), and whoever has the file reads them ([`PagesReader`]). A [`RunDirectory`] is how an
-//! observer gets the file, a [`LogWriter`] keeps samples for later. What people look at `isles-view` makes of samples.
-//! Why no reader can make a run wait is in `docs/design/telemetry.md`.
+//! An observed run has a shared file of words, separate from its messages: each place copies its counters into its own
+//! page ([`PlaceWriter`]), and an observer reads them ([`PagesReader`]). Observers get the file through a
+//! [`RunDirectory`]; a [`LogWriter`] keeps samples for later. `isles-view` turns samples into views.
+//! `docs/design/telemetry.md` explains why no reader can make a run wait.
 //!
-//! It knows no transport, no task and no HTTP; memory is handed to it. Invariant: the names of the counters are one
+//! It knows no transport, task or HTTP; the caller provides the memory. Invariant: the names of the counters are one
 //! table, [`COUNTERS`], whose hash is in each file.
 
 #![forbid(unsafe_code)]

@@ -1,23 +1,23 @@
 //! The counts of a run at one moment, as read from its pages or from its log.
 //!
-//! Plain values without a source: a live run and a replay give the same. Invariant: a sample has as many entries of
-//! `places` as its run has places.
+//! Plain values, the same for a live run and a replay. Invariant: a sample has as many entries of `places` as its run
+//! has places.
 
 use crate::counter::{COUNTERS, CounterId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Activity of a place, as it last stated itself.
+/// Activity of a place, as last reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Liveness {
-    /// It has said nothing yet.
+    /// It has not reported yet.
     #[default]
     Silent,
-    /// It waits for messages.
+    /// Waits for messages.
     Idle,
-    /// It runs tasks.
+    /// Runs tasks.
     Busy,
-    /// It has left the run.
+    /// Has left the run.
     Ended,
 }
 
@@ -42,13 +42,13 @@ impl Liveness {
 /// Cause of a place's death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeathCause {
-    /// Nobody saw how.
+    /// The cause is unknown.
     Unseen,
     /// Its process ended with this code.
     Exited(i32),
     /// Its process was ended by this signal.
     Killed(i32),
-    /// It broke the format of messages.
+    /// It sent a malformed message.
     Corrupt,
 }
 
@@ -94,11 +94,12 @@ pub type CounterValues = [u64; COUNTERS.len()];
 /// One place at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceSample {
-    /// Activity, as it stated itself.
+    /// Reported activity.
     pub liveness: Liveness,
-    /// Time of that statement, in nanoseconds by its own clock since it started.
+    /// Time of that report, in nanoseconds of its own clock since it started.
     pub at_ns: u64,
-    /// Number of times it has copied its counters; one that stands still while the place is busy has not yielded.
+    /// Number of times it has copied its counters; if it does not change while the place is busy, the place has not
+    /// yielded.
     pub copies: u64,
     /// Its process.
     pub process: u32,
@@ -170,19 +171,19 @@ pub struct LinkSample {
 pub struct EnergySample {
     /// Nanojoules, with those of the cores.
     pub nanojoules: u64,
-    /// The modelled time until which that is so, in nanoseconds; also of the energy of the cores.
+    /// The modelled time up to which the energies are known, in nanoseconds; also those of the cores.
     pub until_ns: u64,
 }
 
 /// End of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
-    /// It has not, as far as is known.
+    /// No end is known.
     #[default]
     Running,
-    /// Its main task ended well.
+    /// Its main task succeeded.
     Ended,
-    /// Its main task ended with an error.
+    /// Its main task failed.
     Failed,
 }
 
@@ -212,10 +213,10 @@ pub enum OutputStream {
     /// Standard error.
     #[serde(rename = "stderr")]
     Error,
-    /// Nowhere: it is a result, which the program prints when its run is over.
+    /// Not printed: a result, which the program prints after its run.
     #[serde(rename = "result")]
     Result,
-    /// Nowhere: it is a report about stages of a pipeline, for views of the run.
+    /// Not printed: a report about stages of a pipeline, for views of the run.
     #[serde(rename = "stages")]
     Stages,
 }
@@ -229,20 +230,20 @@ pub struct OutputLine {
     pub time_ms: u64,
     /// Stream it was printed to.
     pub stream: OutputStream,
-    /// Its text, as the program said it; whoever shows it keeps control characters from doing anything.
+    /// Its text as printed; a viewer must escape control characters.
     pub text: String,
 }
 
 /// Progress of a program by its own account, in its current phase if it names phases.
 ///
-/// A program without steps and without a phase says nothing.
+/// Empty for a program without steps and phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressSample {
     /// Steps that all places have done.
     pub done: u64,
-    /// Steps that there are, as far as is known by now.
+    /// Total steps, as far as known.
     pub total: u64,
-    /// `true` if there will be more, or have become more since the first was done.
+    /// `true` if the total will grow, or has grown since the first step was done.
     pub grows: bool,
     /// Name of the steps, in the plural.
     pub unit: String,

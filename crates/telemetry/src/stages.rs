@@ -1,12 +1,12 @@
 //! Reports of groups of stages of a pipeline: lines that a place writes and views read.
 //!
-//! Lines go the way of printed lines ([`OutputStream::Stages`](crate::OutputStream)), so they cost nothing unless
-//! somebody observes the run, and are in its log.
+//! The lines are recorded like printed lines ([`OutputStream::Stages`](crate::OutputStream)), so they cost nothing
+//! unless the run is observed, and the log keeps them.
 
 /// Report of a group of stages at its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageSample {
-    /// Start of the pipeline in nanoseconds, by which pipelines of a run are told apart.
+    /// Start of the pipeline in nanoseconds, which identifies it in the run.
     pub pipeline: u64,
     /// Number of changes of groups before.
     pub epoch: u64,
@@ -14,7 +14,7 @@ pub struct StageSample {
     pub first: u32,
     /// Items that left the group in each second since its last report.
     pub items_per_s: f64,
-    /// Items that wait before the group, and its queue can hold.
+    /// Items that wait in the queue before the group.
     pub waiting: u64,
     /// Items that the queue before the group can hold.
     pub queue: u64,

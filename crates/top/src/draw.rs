@@ -1,8 +1,8 @@
-//! The picture: a head, one pane, and a line of keys.
+//! Drawing of the screen: a header, one pane, and a line of keys.
 //!
-//! A state is a word and never a colour alone; bars have their number beside them. Text of the run is shown without
-//! control characters. A narrow terminal has fewer columns. Invariant: what does not fit is cut, and a list that is cut
-//! says how many rows there are.
+//! A state is a word, never only a colour; bars have their number beside them. Text of the run is shown without control
+//! characters. A narrow terminal has fewer columns. Invariant: content that does not fit is cut, and a cut list states
+//! its number of rows.
 
 use crate::screen::{Pane, Screen};
 use isles_telemetry::CounterId;
@@ -19,11 +19,11 @@ const BAR_CELLS: usize = 10;
 /// Cells of each column, its heading at least.
 const WIDTHS: [u16; 14] = [5, 7, 5, BAR_CELLS as u16, 6, 7, 6, 7, 6, 6, 8, 7, 5, 6];
 
-/// The columns that a narrow terminal goes without, by index, the first one first: the bar, tasks, finishes, bytes a
-/// second, waiting, memory.
+/// The columns that a narrow terminal lacks, by index, in order of removal: the bar, tasks, finishes, bytes a second,
+/// waiting, memory.
 const LEFT_OUT: [usize; 6] = [3, 4, 10, 9, 7, 11];
 
-/// The keys, for the help.
+/// The keys and their actions, for the help.
 const KEYS: [(&str, &str); 14] = [
     ("?", "this help"),
     ("q, Ctrl-C", "quit; the run continues"),
@@ -41,7 +41,7 @@ const KEYS: [(&str, &str); 14] = [
     ("g j", "jobs, with --jobs DIR; Enter shows the last lines of one"),
 ];
 
-/// Draws everything.
+/// Draws the screen.
 pub fn screen(frame: &mut Frame<'_>, screen: &Screen) {
     let [head, pane, foot] =
         Layout::vertical([Constraint::Length(2), Constraint::Min(3), Constraint::Length(1)])
@@ -58,21 +58,21 @@ pub fn screen(frame: &mut Frame<'_>, screen: &Screen) {
         Pane::Job => {
             let title =
                 screen.chosen_job().map(|job| format!("job {job}, its last lines")).unwrap_or_default();
-            // The newest lines are what people look for.
+            // The newest lines are shown.
             let room = pane.height.saturating_sub(2) as usize;
             let output = job_lines(screen);
             let skipped = output.len().saturating_sub(room);
             lines(frame, pane, &title, output.into_iter().skip(skipped).collect());
         }
         Pane::Help => {
-            let keys = KEYS.iter().map(|(key, what)| Line::from(format!("{key:<14}{what}")));
+            let keys = KEYS.iter().map(|(key, action)| Line::from(format!("{key:<14}{action}")));
             lines(frame, pane, "keys", keys.collect());
         }
     }
     frame.render_widget(Paragraph::new(foot_line(screen)), foot);
 }
 
-/// The table of places as text, for a terminal that is none.
+/// Returns the table of places as text, for output that is not a terminal.
 pub fn text(screen: &Screen) -> String {
     let mut out = head_lines(screen).iter().map(|line| line.to_string() + "\n").collect::<String>();
     let (names, rows) = table(screen);
@@ -93,9 +93,10 @@ pub fn text(screen: &Screen) -> String {
     out
 }
 
-/// Text of a run without what a terminal would obey.
+/// Returns text of a run without control characters.
 fn plain(text: &str) -> String {
-    let is_shown = |letter: &char| !letter.is_control() && !('\u{202a}'..='\u{202e}').contains(letter);
+    let is_shown =
+        |character: &char| !character.is_control() && !('\u{202a}'..='\u{202e}').contains(character);
     text.chars().filter(is_shown).take(200).collect()
 }
 
@@ -128,7 +129,7 @@ fn head_lines(screen: &Screen) -> Vec<Line<'static>> {
     vec![Line::styled(command, bold), Line::from(status)]
 }
 
-/// The phase and the steps of a program, as the end of a line.
+/// Returns the phase and the steps of a program, as the end of a line.
 fn progress_text(shown: &ProgressView) -> String {
     let ProgressView { phase, label, done, total, grows } = shown;
     let (phase, label) = (plain(phase), plain(label));
@@ -153,11 +154,11 @@ fn foot_line(screen: &Screen) -> Line<'static> {
     ))
 }
 
-/// A number in few letters.
+/// Returns a number in few characters.
 fn short(value: f64) -> String {
     const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     match STEPS.iter().find(|(step, _)| value >= 10.0 * step / 1.0001 || (value >= *step && *step > 1e3)) {
-        Some((step, letter)) => format!("{:.1}{letter}", value / step),
+        Some((step, character)) => format!("{:.1}{character}", value / step),
         None => format!("{value:.0}"),
     }
 }
@@ -175,7 +176,7 @@ fn rate(screen: &Screen, place: usize, counter: CounterId) -> f64 {
     if passed > 0.0 { value(shown).saturating_sub(value(before)) as f64 / passed } else { 0.0 }
 }
 
-/// The names of the columns, and a row for each place that is shown.
+/// The names of the columns, and a row for each shown place.
 fn table(screen: &Screen) -> (Vec<&'static str>, Vec<(usize, Vec<String>)>) {
     let mut names = vec![
         "place", "state", "busy", "", "tasks", "tasks/s", "queue", "waiting", "msg/s", "B/s", "finishes",
@@ -211,7 +212,7 @@ fn table(screen: &Screen) -> (Vec<&'static str>, Vec<(usize, Vec<String>)>) {
     (names, screen.places().into_iter().map(row).collect())
 }
 
-/// The columns of the first `count` that `width` cells have room for, with a cell between two.
+/// Returns those of the first `count` columns that fit into `width` cells, with one cell between columns.
 fn columns_in(width: u16, count: usize) -> Vec<usize> {
     let mut columns: Vec<usize> = (0..count).collect();
     for left_out in LEFT_OUT {
@@ -316,7 +317,7 @@ fn place_lines(screen: &Screen) -> Vec<Line<'static>> {
     lines.extend(columns.cause[place].as_deref().map(|cause| fact("dead", plain(cause))));
     let home = |finish: &&FinishView| finish.home as usize == place;
     lines.extend(shown.finishes.iter().filter(home).map(|finish| fact("open finish", plain(&finish.label))));
-    // A counter of 0 says nothing, and there is room for few lines.
+    // Counters of 0 are left out, because few lines fit.
     lines.extend(columns.counters.iter().filter(|(_, words)| words[place] != 0).map(|(counter, words)| {
         fact(&counter.name.replace('_', " "), format!("{} {}", counter.shown(words[place]), counter.unit))
     }));
@@ -329,7 +330,7 @@ fn depth(shown: &Snapshot, finish: &FinishView) -> usize {
         let id = inner.parent.as_ref()?;
         shown.finishes.iter().find(|outer| outer.id == *id)
     };
-    // The first is the finish itself; a ring, which there should not be, ends as well.
+    // The first is the finish itself; the bound also ends a cycle in invalid data.
     std::iter::successors(Some(finish), around).take(16).count() - 1
 }
 

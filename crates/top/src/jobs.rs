@@ -1,7 +1,7 @@
-//! Jobs of a run in a terminal: what the job server lists, and the last lines of one job.
+//! The jobs of a run: the list of the job server, and the last lines of one job.
 //!
-//! It asks the socket of the job server, a line of JSON each, and knows no job otherwise. Invariants: it asks for what
-//! there is only, and tells jobs nothing; a server that does not answer leaves the picture as it is, with the reason.
+//! Each request to the socket of the job server is a line of JSON. Invariants: it only reads and controls no job; if
+//! the server does not answer, the previous list stays, with the reason.
 
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,13 +9,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for an answer, so that keys are heard meanwhile; tests have no keys.
+/// Longest wait for an answer, so that keys get a response; longer in tests, which have no keys.
 const ANSWER_WAIT: Duration = if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(300) };
 
 /// Longest answer in bytes.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 
-/// Lines of output that are asked for.
+/// Requested lines of output.
 const OUTPUT_LINES: u64 = 100;
 
 /// Source of the jobs: the socket of their server.
@@ -31,7 +31,7 @@ pub struct ShownJob {
     pub name: String,
     pub state: String,
     pub place: Option<u64>,
-    /// Percent of a processor, bytes, seconds.
+    /// In percent of a CPU, bytes, seconds.
     pub processor: f64,
     pub memory: f64,
     pub busy: f64,
@@ -44,7 +44,7 @@ pub struct ShownJobs {
     pub jobs: Vec<ShownJob>,
     /// The last lines of the job that was chosen.
     pub output: Vec<String>,
-    /// Reason why nothing newer is known.
+    /// Reason why the last request failed.
     pub trouble: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl JobSource {
         JobSource { socket: directory.join("socket") }
     }
 
-    /// Asks for all jobs, and for the output of the one `chosen`.
+    /// Requests all jobs, and the output of job `chosen`.
     pub fn refresh(&self, shown: &mut ShownJobs, chosen: Option<u64>) {
         shown.trouble = self.ask_all(shown, chosen).err();
     }

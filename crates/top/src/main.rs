@@ -1,8 +1,8 @@
 //! The program `isles-top`, which `isles top` becomes: a run in a terminal, as in a browser.
 //!
-//! It looks at the run twice a second, also while the picture is paused, and draws what `isles_view` says.
-//! `screen` holds what is shown and what keys do, `draw` makes the picture, `terminal` takes the terminal and gives it
-//! back. Invariant: however it ends, the terminal is as it was.
+//! It polls the run twice a second, also while the picture is paused, and draws the snapshots of `isles_view`. `screen`
+//! holds the state and handles keys, `draw` draws, `terminal` sets up and restores the terminal. Invariant: however it
+//! ends, the terminal is restored.
 
 #![forbid(unsafe_code)]
 
@@ -29,11 +29,11 @@ use terminal::OwnTerminal;
 /// Exit code for what cannot be done.
 const EXIT_USAGE: u8 = 2;
 
-/// Exit code where nobody reads the output any more, as a shell says it of a program that SIGPIPE ended.
+/// Exit code when the output pipe is closed, as a shell reports a program that SIGPIPE ended.
 const EXIT_CLOSED_PIPE: u8 = 141;
 
-/// Time between two looks at the run.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Interval at which the run is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Longest wait for a key, so that a signal is seen soon.
 const KEY_WAIT: Duration = Duration::from_millis(100);
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 
 /// Prints the places once, with shares over half a second.
 fn once(run: &mut LiveRun) -> ExitCode {
-    std::thread::sleep(LOOK_EVERY);
+    std::thread::sleep(POLL_INTERVAL);
     if let Err(error) = run.refresh() {
         return fail(&error);
     }
@@ -99,18 +99,18 @@ fn once(run: &mut LiveRun) -> ExitCode {
     }
 }
 
-/// Draws until somebody has enough, or a signal ends the process.
+/// Draws until the user quits or a signal arrives.
 fn watch(run: &mut LiveRun, jobs: Option<&JobSource>) -> io::Result<()> {
     let mut terminal = OwnTerminal::take()?;
     let mut screen = Screen::new(run.description());
     screen.has_jobs = jobs.is_some();
     screen.take(run.latest().clone());
-    let mut looked = Instant::now();
+    let mut last_poll = Instant::now();
     let mut is_new = true;
     while !terminal.is_over() {
-        if looked.elapsed() >= LOOK_EVERY {
-            looked = Instant::now();
-            // Counters that cannot be read any more leave the picture as it is.
+        if last_poll.elapsed() >= POLL_INTERVAL {
+            last_poll = Instant::now();
+            // If the counters become unreadable, the last picture stays.
             if run.refresh().is_ok() {
                 screen.take(run.latest().clone());
             }
@@ -129,9 +129,9 @@ fn watch(run: &mut LiveRun, jobs: Option<&JobSource>) -> io::Result<()> {
         if event::poll(KEY_WAIT)? {
             match event::read()? {
                 Event::Key(key) if screen.key(key) == KeyOutcome::End => return Ok(()),
-                // A choice is asked for at once.
+                // The output of a newly chosen job is requested at once.
                 Event::Key(_) if screen.shows_jobs() || screen.pane == Pane::Stages => {
-                    (is_new, looked) = (true, looked - LOOK_EVERY)
+                    (is_new, last_poll) = (true, last_poll - POLL_INTERVAL)
                 }
                 Event::Key(_) | Event::Resize(..) => is_new = true,
                 _ => {}

@@ -1,7 +1,7 @@
-//! The content of the screen, and the effects of keys.
+//! State of the screen, and the effects of keys.
 //!
-//! Plain state without a terminal, so that tests press keys and look at pictures. Invariants: no key changes anything
-//! of a run; a paused picture stands still and what comes meanwhile is kept as the newest.
+//! Plain state without a terminal, so that tests can press keys and check pictures. Invariants: no key affects the run;
+//! while paused, the picture does not change and the newest snapshot is kept.
 
 use crate::jobs::ShownJobs;
 use isles_telemetry::{CounterId, RunDescription};
@@ -37,7 +37,7 @@ pub enum Pane {
     Stages,
     /// Warnings of the run.
     Warnings,
-    /// The jobs that the run manages.
+    /// The jobs of the run.
     Jobs,
     /// The output of one of them.
     Job,
@@ -48,7 +48,7 @@ pub enum Pane {
 /// Order of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By number: rows never jump.
+    /// By number, so that rows never move.
     Place,
     /// The busiest first.
     Busy,
@@ -59,10 +59,10 @@ pub enum Order {
 /// State of the screen.
 pub struct Screen {
     pub run: RunDescription,
-    /// The picture, and the one that was seen before it, for rates.
+    /// The shown snapshot, and the previous one, for rates.
     pub shown: Option<Snapshot>,
     pub before: Option<Snapshot>,
-    /// Newest snapshot, if it came while the picture is paused.
+    /// Newest snapshot, if it arrived while the picture was paused.
     newest: Option<Snapshot>,
     pub pane: Pane,
     pub order: Order,
@@ -71,7 +71,7 @@ pub struct Screen {
     pub cursor: usize,
     pub pinned: BTreeSet<usize>,
     pub filter: String,
-    /// `true` if letters go to the filter.
+    /// `true` while typed characters go to the filter.
     pub is_typing: bool,
     /// `true` if the last key was `g`.
     pub is_g_pressed: bool,
@@ -85,7 +85,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The screen of a run that has not been looked at.
+    /// Returns the screen before the first snapshot.
     pub fn new(run: &RunDescription) -> Screen {
         Screen {
             run: run.clone(),
@@ -107,7 +107,7 @@ impl Screen {
         }
     }
 
-    /// A look at the run.
+    /// Takes a new snapshot of the run.
     pub fn take(&mut self, snapshot: Snapshot) {
         if self.is_paused {
             self.newest = Some(snapshot);
@@ -119,7 +119,7 @@ impl Screen {
         }
     }
 
-    /// The places that the filter leaves, in their order; pinned ones first.
+    /// Returns the places that pass the filter, in order; pinned ones first.
     pub fn places(&self) -> Vec<usize> {
         let Some(shown) = &self.shown else { return Vec::new() };
         let columns = &shown.places;
@@ -136,13 +136,13 @@ impl Screen {
         places
     }
 
-    /// The place that the cursor is on.
+    /// Returns the place under the cursor.
     pub fn chosen(&self) -> Option<usize> {
         let places = self.places();
         places.get(self.cursor.min(places.len().saturating_sub(1))).copied()
     }
 
-    /// A key was pressed.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         if key.kind == KeyEventKind::Release {
             return KeyOutcome::Continue;
@@ -181,7 +181,7 @@ impl Screen {
         matches!(self.pane, Pane::Jobs | Pane::Job)
     }
 
-    /// The number of the job that the cursor is on.
+    /// Returns the number of the job under the cursor.
     pub fn chosen_job(&self) -> Option<u64> {
         let jobs = &self.jobs.jobs;
         jobs.get(self.job_cursor.min(jobs.len().saturating_sub(1))).map(|job| job.id)
@@ -225,7 +225,7 @@ impl Screen {
         }
     }
 
-    /// Pins the chosen place, or lets it go; the cursor stays on it.
+    /// Pins or unpins the chosen place; the cursor stays on it.
     fn pin(&mut self) {
         let Some(place) = self.chosen() else { return };
         if !self.pinned.remove(&place) {
@@ -257,7 +257,7 @@ impl Order {
         }
     }
 
-    /// Its name in the head of the table.
+    /// Its name in the header of the table.
     pub fn name(self) -> &'static str {
         match self {
             Order::Place => "place",
@@ -282,7 +282,7 @@ fn moved(cursor: usize, last: usize, code: KeyCode) -> usize {
     moved.min(last)
 }
 
-/// Returns `true` if the filter leaves a place: it is empty, part of the state's name, or a list of numbers and
+/// Returns `true` if a place passes the filter: the filter is empty, part of the state's name, or a list of numbers and
 /// ranges.
 fn fits(filter: &str, place: usize, state: PlaceCondition) -> bool {
     let filter = filter.trim();

@@ -1,8 +1,8 @@
-//! The terminal while it is ours: raw, on its other screen, and given back however the process ends.
+//! The terminal in raw mode on its alternate screen, restored however the process ends.
 //!
-//! It is given back when this is dropped, so by an error too, by a panic before its message is printed, and after the
-//! signals TERM and HUP, which end the loop that draws. A terminal that is gone ends the process. Invariant: who drops
-//! it last has restored the terminal.
+//! Dropping it restores the terminal: also after an error, on a panic before its message is printed, and after the
+//! signals TERM and HUP, which end the drawing loop. A terminal that has hung up ends the process. Invariant: the
+//! terminal is restored after the last drop.
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::terminal::{
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The terminal of this process.
 pub struct OwnTerminal {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    /// `true` once a signal has asked the program to end.
+    /// `true` once a signal has requested the end of the program.
     ended: Arc<AtomicBool>,
 }
 
@@ -27,7 +27,7 @@ impl OwnTerminal {
     /// Takes the terminal.
     ///
     /// # Errors
-    /// It is none, or the system refuses something; then it is as it was.
+    /// Standard output is not a terminal, or a system call failed; the terminal is then unchanged.
     pub fn take() -> io::Result<OwnTerminal> {
         let ended = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGHUP, SIGINT] {
@@ -59,9 +59,9 @@ impl OwnTerminal {
         self.terminal.draw(picture).map(drop)
     }
 
-    /// Returns `true` once a signal has asked the program to end.
+    /// Returns `true` once a signal has requested the end of the program.
     pub fn is_over(&self) -> bool {
-        // Relaxed: a flag that stands for itself.
+        // Relaxed: the flag orders no other memory.
         self.ended.load(Ordering::Relaxed)
     }
 }
@@ -72,9 +72,9 @@ impl Drop for OwnTerminal {
     }
 }
 
-/// Ends the process when the terminal is gone, of which nothing is left to restore.
+/// Ends the process when the terminal has hung up; there is nothing to restore.
 ///
-/// In a thread of its own, because crossterm 0.28 reads a terminal that has hung up without end.
+/// Runs in a thread of its own, because crossterm 0.28 reads a terminal that has hung up in an endless loop.
 fn end_without_terminal() {
     let stdin = io::stdin();
     loop {
@@ -86,9 +86,9 @@ fn end_without_terminal() {
     }
 }
 
-/// Gives the terminal back; more than once does no harm.
+/// Restores the terminal; idempotent.
 fn restore() {
-    // A terminal that is gone needs nothing.
+    // A terminal that has hung up needs no restoring.
     let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
     let _ = disable_raw_mode();
 }

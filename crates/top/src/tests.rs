@@ -1,4 +1,4 @@
-//! Keys are pressed, and the picture is looked at, in a terminal that is none.
+//! Tests of keys and pictures on a simulated terminal.
 
 use crate::draw;
 use crate::jobs::JobSource;
@@ -16,7 +16,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-/// A run of some places, as it was seen at these times in seconds.
+/// A run of some places, sampled at these times in seconds.
 struct Scene {
     screen: Screen,
     builder: SnapshotBuilder,
@@ -30,7 +30,7 @@ impl Scene {
         Scene { screen: Screen::new(&description), builder: SnapshotBuilder::new(&description) }
     }
 
-    /// A second passes; `change` says what happened.
+    /// Advances to `second`; `change` edits the sample.
     fn look(&mut self, second: u64, change: impl FnOnce(&mut Sample)) -> Snapshot {
         let mut sample = Sample { time_ms: 1000 * second, ..Sample::default() };
         sample.places.resize(self.screen.run.places as usize, Default::default());
@@ -232,10 +232,10 @@ fn keys_that_end_are_q_and_control_c_and_a_small_terminal_is_no_matter() {
     let mut scene = Scene::new(3, "threads");
     scene.look(1, |_| ());
     assert_eq!(scene.code(KeyCode::Char('q')), KeyOutcome::End);
-    let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+    let control = |character| KeyEvent::new(KeyCode::Char(character), KeyModifiers::CONTROL);
     assert_eq!(scene.screen.key(control('c')), KeyOutcome::End);
-    for letter in ['d', 'k', 'w'] {
-        assert_eq!(scene.screen.key(control(letter)), KeyOutcome::Continue);
+    for character in ['d', 'k', 'w'] {
+        assert_eq!(scene.screen.key(control(character)), KeyOutcome::Continue);
     }
     scene.press("/q");
     assert_eq!(scene.screen.filter, "q", "letters go to the filter");
@@ -276,8 +276,8 @@ fn each_counter_stands_in_the_look_at_a_place() {
     let picture = terminal.backend().to_string();
     for (index, counter) in COUNTERS.iter().enumerate() {
         let value = counter.shown(1_000_000_007 + index as u64);
-        let said = format!("{:<18}{value} {}", counter.name.replace('_', " "), counter.unit);
-        assert!(picture.contains(&said), "{said} is not in {picture}");
+        let label = format!("{:<18}{value} {}", counter.name.replace('_', " "), counter.unit);
+        assert!(picture.contains(&label), "{label} is not in {picture}");
     }
 }
 
@@ -288,7 +288,7 @@ const JOBS: &str = concat!(
     r#""memory":0,"busy":0.25,"reason":"no memory"}],"kinds":[]}"#
 );
 
-/// A job server that answers `requests` requests with what a run of two jobs says, and then ends.
+/// A job server that answers `requests` requests for a run of two jobs, and then ends.
 fn job_server(folder: &Path, requests: usize) -> JoinHandle<Vec<String>> {
     let listener = UnixListener::bind(folder.join("socket")).unwrap();
     std::thread::spawn(move || {

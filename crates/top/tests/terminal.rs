@@ -1,6 +1,6 @@
-//! The program on a terminal of its own: whatever ends it, the terminal is as it was.
+//! The program on a terminal of its own: however it ends, the terminal is restored.
 //!
-//! The terminal is a pair of descriptors of the system; the run is a run directory that this process answers for.
+//! The terminal is a pseudo-terminal; the run is a run directory that this process serves.
 
 use isles_telemetry::{HeaderWriter, ObserverSocket, PageLayout, RunDescription, RunDirectory, WordMemory};
 use rustix::fs::{Mode, OFlags};
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A run directory that is answered for, until this is dropped.
+/// A run directory, served until this is dropped.
 struct Run {
     directory: PathBuf,
     _ending: std::io::PipeWriter,
@@ -64,7 +64,8 @@ impl Drop for Run {
 /// The program on a terminal.
 struct Session {
     child: Child,
-    /// Our end of the terminal. Nobody here has the other, so that to read is an error when the program has ended.
+    /// The master end of the terminal. This process does not hold the other end, so a read fails once the program has
+    /// ended.
     ours: File,
     _run: Run,
 }
@@ -94,7 +95,7 @@ impl Session {
         session
     }
 
-    /// Reads the program's output up to some text, and returns it.
+    /// Reads the program's output up to `text`, and returns it.
     fn read_until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
         let mut piece = [0; 4096];
@@ -105,14 +106,14 @@ impl Session {
         String::from_utf8_lossy(&seen).into_owned()
     }
 
-    /// Returns `true` if the terminal, for which both ends answer, is in raw mode.
+    /// Returns `true` if the terminal is in raw mode; both ends report the same.
     fn is_raw(&self) -> bool {
         !tcgetattr(&self.ours).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }
 
-    /// Waits for the end, and checks that the terminal is as it was.
+    /// Waits for the end, and checks that the terminal is restored.
     fn ended(mut self) -> ExitStatus {
-        // Off the other screen, and with a cursor.
+        // Back on the main screen, with a cursor.
         let last = self.read_until("\u{1b}[?25h");
         assert!(last.contains("\u{1b}[?1049l"), "{last:?}");
         let status = self.child.wait().unwrap();
@@ -148,7 +149,7 @@ fn a_terminal_that_is_gone_ends_it() {
     let session = Session::start();
     let Session { mut child, ours, _run } = session;
     drop(ours);
-    // Whatever its exit code: it does not stay and turn in circles.
+    // With any exit code: it does not loop forever.
     child.wait().unwrap();
 }
 
@@ -157,7 +158,7 @@ fn a_run_whose_first_process_is_stopped_is_told_of_in_one_line() {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let directory = std::env::temp_dir().join(format!("isles-top-\u{1b}[31m{}-{number}", std::process::id()));
     std::fs::create_dir(&directory).unwrap();
-    // As of a process that is stopped: the system takes the connection, and nobody answers.
+    // Like a stopped process: the system accepts the connection, and there is no answer.
     let listener = std::os::unix::net::UnixListener::bind(directory.join("observe.sock")).unwrap();
     let output =
         Command::new(env!("CARGO_BIN_EXE_isles-top")).arg(&directory).arg("--once").output().unwrap();

@@ -1,8 +1,8 @@
-//! Traces of runs: what a file says of a run, who writes it, and who reads it back.
+//! Traces of runs: encoder, reader and tables.
 //!
-//! A run on a modelled chip and a run on the host are written by the same encoder ([`perfetto`]), with the same names
-//! ([`names`]) and the same tracks of calls ([`spans`]). What is read back ([`reader`]) becomes tables ([`stats`]).
-//! Times are whole units of the file; how long one is, the file says. It knows no machine and opens no file.
+//! Runs on a modelled chip and on the host use the same encoder ([`perfetto`]), names ([`names`]) and tracks of calls
+//! ([`spans`]). The [`reader`] returns events, from which [`stats`] makes tables. Times are whole units, whose length
+//! the file states. It knows no machine and opens no file.
 //!
 //! Invariant: what the writer writes, the reader reads.
 

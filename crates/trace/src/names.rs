@@ -9,11 +9,11 @@ use isles_transport::PlaceId;
 pub const SEND: &str = "send";
 /// A place sends a large message.
 pub const SEND_BLOCK: &str = "send block";
-/// A place takes a message in.
+/// A place receives a message.
 pub const RECEIVE: &str = "receive";
-/// A place does what is none of the others: it runs tasks, and the runtime.
+/// A place runs tasks or the runtime.
 pub const WORKING: &str = "working";
-/// A place has nothing to do.
+/// A place is idle.
 pub const WAITING: &str = "waiting";
 /// The span of a finish.
 pub const FINISH: &str = "finish";
@@ -25,15 +25,15 @@ pub const TARGET: &str = "target";
 pub const BYTES: &str = "bytes";
 /// Name of the note that holds the run of the trace.
 pub const RUN: &str = "run";
-/// The event of a place whose events did not all fit its memory.
+/// The event of a place that dropped events for lack of memory.
 pub const DROPPED: &str = "dropped";
-/// The event of a place whose part of the trace is not there.
+/// The event of a place whose part of the trace is missing.
 pub const MISSING: &str = "missing";
 /// The note with the number of the place that is missing, or that has dropped events.
 pub const PLACE: &str = "place";
 /// The note with the number of dropped events.
 pub const COUNT: &str = "count";
-/// The event with which a trace says that one unit of its time is a picosecond. Else it is a nanosecond.
+/// The event that declares picoseconds as the unit of time. The default is nanoseconds.
 pub const PICOSECONDS: &str = "1 ns in this file is 1 ps of the chip";
 /// Name of the event with which a trace of the host names its run.
 pub const HOST_RUN: &str = "a run on the host";

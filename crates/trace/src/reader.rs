@@ -1,18 +1,17 @@
 //! Reads a trace back: events in the order of the file, with their names.
 //!
-//! It reads what [`perfetto`](crate::perfetto) writes, and shares nothing with it but the numbers of the format. A file
-//! is somebody's input, so nothing is believed: lengths are checked, numbers must be whole, and what a name refers to
-//! must be there. Fields that are not needed are passed over.
+//! It reads the output of [`perfetto`](crate::perfetto) and shares only the field numbers with it. A file is untrusted
+//! input: lengths are checked, numbers must be complete, and references must resolve. Unneeded fields are skipped.
 //!
 //! Invariant: any bytes give events or an error, never a panic.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Reason why a file gives no events.
+/// Reason why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// It is no trace, or one of another program; the text says what is wrong.
+    /// It is not a trace, or one of another program; the text names the fault.
     Foreign(&'static str),
     /// The file ends within an event; the number is that of the bytes before this event.
     CutOff(usize),
@@ -21,7 +20,7 @@ pub enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::Foreign(what) => write!(f, "it is not a trace: {what}"),
+            ReadError::Foreign(reason) => write!(f, "it is not a trace: {reason}"),
             ReadError::CutOff(whole) => write!(f, "it is truncated after {whole} bytes"),
         }
     }
@@ -103,14 +102,14 @@ pub struct TrackInfo {
     pub is_thread: bool,
 }
 
-/// A packet, as far as it is needed.
+/// The needed parts of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TracePacket {
     /// A track is described.
     Track(u64, TrackInfo),
     /// Something happens.
     Event(TrackEvent),
-    /// Names are given, or nothing that is needed.
+    /// Interned names, or nothing needed.
     Other,
 }
 
@@ -221,7 +220,7 @@ impl<'a> PacketReader<'a> {
     /// The next packet; `None` at the end of the file.
     ///
     /// # Errors
-    /// [`ReadError`]; there is nothing more to be had then.
+    /// [`ReadError`]; the reader is then finished.
     pub fn packet(&mut self) -> Result<Option<TracePacket>, ReadError> {
         let whole = self.all - self.rest.len();
         match self.rest.first() {
@@ -348,7 +347,7 @@ mod tests {
     use super::*;
     use crate::perfetto::{Details, EncodedTime, Encoder, EventPrefix, Name, Track};
 
-    /// A file with one of everything that is read.
+    /// A file with one event of each kind.
     fn file() -> Vec<u8> {
         let mut encoder = Encoder::new(&["send", "a run"], &["bytes", "run"]);
         encoder.describe_process(Track(1), 1, "all");

@@ -1,4 +1,4 @@
-//! Spans in a trace: which are open at a place, on which track, and what is written of them.
+//! Spans in a trace: assigns open spans of a place to tracks and writes them.
 //!
 //! Tasks of a place take turns, so its spans overlap as they like, and on one track they would not nest. So each open
 //! span has a *lane* of its place, the lowest that is free, and each lane is a track; all tracks of a place have its
@@ -19,7 +19,7 @@ struct SpanTrack {
     is_open: bool,
 }
 
-/// A topic, whose source is in the file under its number.
+/// A topic; the file has its source location under its number.
 struct Topic {
     name: String,
     has_source: bool,
@@ -32,17 +32,17 @@ pub struct Spans {
     /// Tracks of each place.
     lanes: Vec<Vec<SpanTrack>>,
     topics: Vec<Topic>,
-    /// Names of spans that are in the file, by topic and other place. A name that two topics have is there twice.
+    /// Names of spans in the file, by topic and other place; a name shared by two topics occurs twice.
     names: BTreeMap<(u32, Option<PlaceId>), Name>,
-    /// The first name that nothing has.
+    /// The first unused name.
     free: Name,
     /// Ending of the names of tracks.
     ending: &'static str,
 }
 
 impl Spans {
-    /// No spans yet, of places on the processes `tiles`; `free` is the first name that nothing in the file has, and
-    /// names of tracks end with `ending`.
+    /// No spans yet, for places on the processes `tiles`. `free` is the first unused name of the file, and names of
+    /// tracks end with `ending`.
     #[must_use]
     pub fn new(tiles: Vec<Track>, free: Name, ending: &'static str) -> Spans {
         let lanes = tiles.iter().map(|_| Vec::new()).collect();
@@ -162,7 +162,7 @@ impl OpenSpans {
         })
     }
 
-    /// Gives a lane of `place` back; false if nobody has it.
+    /// Releases a lane of `place`; `false` if it is not taken.
     pub fn release(&mut self, place: PlaceId, lane: u32) -> bool {
         self.lanes.get_mut(place.index()).is_some_and(|lanes| lane < lanes.all && lanes.free.insert(lane))
     }

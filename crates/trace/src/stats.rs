@@ -1,7 +1,7 @@
 //! Tables of a trace: time by place and activity, messages by pair of places, calls, the longest finishes.
 //!
-//! Time of an activity is without that of the activities within it, so that the times of a place add up. It reads
-//! traces of the host and of modelled chips alike. Invariant: a table is a function of the file.
+//! The time of an activity excludes nested activities, so that the times of a place add up. It reads traces of the host
+//! and of modelled chips alike. Invariant: a table is a function of the file.
 
 use crate::names;
 use crate::reader::{EventKind, PacketReader, ReadError, TracePacket, TrackEvent, TrackInfo};
@@ -27,7 +27,7 @@ impl TimeUnit {
     }
 }
 
-/// A number of events, and the time that they took.
+/// Number of events and their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     /// Number of events.
@@ -53,10 +53,10 @@ pub struct PairTraffic {
     pub messages: u64,
     /// Bytes of all of them.
     pub bytes: u64,
-    /// Number of messages of which both ends are in the file.
+    /// Number of messages with both ends in the file.
     pub matched: u64,
-    /// Total time these were under way, from the beginning of sending to the beginning of handling, in units of the
-    /// file; negative times are those of clocks that differ.
+    /// Total time in flight of these, from the start of sending to the start of handling, in units of the file;
+    /// negative if clocks differ.
     pub time: i64,
     /// The shortest of these times.
     pub shortest: i64,
@@ -262,7 +262,7 @@ impl Stats {
         self.calls.entry(begun.name.clone()).or_default().add(time);
         if begun.name == names::FINISH {
             self.finishes.push(FinishSpan { time, start: begun.time, place, source: begun.source });
-            // Seldom, so that memory does not grow with the run.
+            // Done rarely, and bounds memory independent of the run.
             if self.finishes.len() >= 1_024 + 2 * finishes_max {
                 self.shorten(finishes_max);
             }
@@ -276,7 +276,7 @@ impl Stats {
         self.finishes.truncate(finishes_max);
     }
 
-    /// The activities of all places, in the order of the alphabet.
+    /// The activities of all places, sorted by name.
     #[must_use]
     pub fn activities(&self) -> Vec<&str> {
         let all = self.places.values().flat_map(BTreeMap::keys).map(String::as_str);

@@ -1,7 +1,6 @@
-//! Snapshots out of samples: shares and loads from differences, states from what is known.
+//! Builds snapshots from samples: shares and loads from differences, and states.
 //!
-//! A live run and a replay give their samples to one builder. It does not know where they come from. Invariant: a share
-//! is between 0 and 1, whatever the samples say.
+//! Live runs and replays use the same builder. Invariant: a share is between 0 and 1, whatever the samples say.
 
 use super::warnings::Watcher;
 use super::{
@@ -27,7 +26,7 @@ pub struct SnapshotBuilder {
 }
 
 impl SnapshotBuilder {
-    /// For a run that has given no sample yet.
+    /// A builder before the first sample.
     pub fn new(description: &RunDescription) -> SnapshotBuilder {
         SnapshotBuilder {
             is_modelled: description.is_modelled(),
@@ -41,7 +40,7 @@ impl SnapshotBuilder {
         }
     }
 
-    /// The snapshot of the next sample. `lost` says why nothing more is known of the run, if that is so.
+    /// Returns the snapshot of the next sample. `lost` is the reason why the run can no longer be observed, if any.
     pub fn build(&mut self, sample: Sample, lost: Option<&str>) -> Snapshot {
         self.seq += 1;
         self.update_shares(&sample);
@@ -92,7 +91,7 @@ impl SnapshotBuilder {
             let busy =
                 place.value(CounterId::BusyTime).saturating_sub(before.value(CounterId::BusyTime)) as f64;
             let own_ns = place.at_ns.saturating_sub(before.at_ns) as f64;
-            // A place that computes has not copied for a while; by its own clock on a chip nothing else passes.
+            // A computing place has not copied its counters for a while; on a chip, only its own clock shows the time.
             let (busy, passed) = match self.is_modelled {
                 true => (busy, own_ns),
                 false if place.liveness == Liveness::Busy => {
@@ -120,7 +119,7 @@ impl SnapshotBuilder {
         self.links = loads.collect();
     }
 
-    /// Returns `true` if the power of the machine is known; at the start of a chip that is hoped.
+    /// Returns `true` if the power of the machine is known; at the start of a chip, it is assumed to be.
     fn knows_power(&self, sample: &Sample) -> bool {
         self.is_modelled && (sample.energy.until_ns > 0 || sample.model_ns == 0)
     }
@@ -176,12 +175,12 @@ impl SnapshotBuilder {
     }
 }
 
-/// The name of a finish: home and number.
+/// Returns the name of a finish: home and number.
 fn name(id: u64) -> String {
     format!("{}.{}", id >> 48, id & ((1 << 48) - 1))
 }
 
-/// Returns the condition of a place, as far as it is known.
+/// Returns the condition of a place.
 fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
     let has_waiting = place.value(CounterId::Blocked) + place.value(CounterId::FinishesOpen) > 0;
     match (place.death, place.liveness, state) {
@@ -194,7 +193,7 @@ fn condition(place: &PlaceSample, state: RunState) -> PlaceCondition {
     }
 }
 
-/// Returns the program's progress by its own account, if it states any.
+/// Returns the progress that the program reports, if any.
 fn progress(sample: &Sample) -> Option<ProgressView> {
     let ProgressSample { done, total, grows, unit, phase } = &sample.progress;
     let is_whole = *total > 0 && !grows;

@@ -6,13 +6,13 @@
 use isles_telemetry::{COUNTERS, CounterId, CounterInfo, Sample};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// The words of all counters, place by place.
+/// The words of all counters, by place.
 ///
-/// As JSON it is one list for each counter, by its name, in the unit of the table. Left out are those of another
-/// machine, and, of channels, windows and the like, those that are 0 at all places.
+/// As JSON it is one list for each counter, by its name, in the unit of the table. Counters of other machines are left
+/// out, and those of services that are 0 at all places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterColumns {
-    /// The words of each counter; none where the machine does not have it.
+    /// The words of each counter; `None` if the machine lacks it.
     columns: Vec<Option<Vec<u64>>>,
 }
 
@@ -23,7 +23,7 @@ impl Default for CounterColumns {
 }
 
 impl CounterColumns {
-    /// The columns of a sample; those for which `is_known` is false are left out.
+    /// Returns the columns of a sample, without those for which `is_known` is false.
     pub fn of(sample: &Sample, is_known: impl Fn(&CounterInfo) -> bool) -> CounterColumns {
         let words = |counter: &CounterInfo| {
             sample.places.iter().map(|place| place.value(counter.id)).collect::<Vec<u64>>()
@@ -32,23 +32,23 @@ impl CounterColumns {
         CounterColumns { columns: columns.collect() }
     }
 
-    /// The words of a counter, place by place; none if it is not known.
+    /// Returns the words of a counter, by place; `None` if it is not known.
     pub fn words(&self, counter: CounterId) -> Option<&[u64]> {
         self.columns[counter.index()].as_deref()
     }
 
-    /// The word of a counter at a place; 0 if it is not known.
+    /// Returns the word of a counter at a place; 0 if it is not known.
     pub fn word(&self, counter: CounterId, place: usize) -> u64 {
         self.words(counter).and_then(|words| words.get(place)).copied().unwrap_or_default()
     }
 
-    /// The value of a counter at a place as it is shown; none if it is not known.
+    /// Returns the displayed value of a counter at a place; `None` if it is not known.
     pub fn shown(&self, counter: CounterId, place: usize) -> Option<f64> {
         let word = self.words(counter)?.get(place)?;
         Some(COUNTERS[counter.index()].shown(*word))
     }
 
-    /// The counters that are shown, with their words.
+    /// Returns the shown counters with their words.
     pub fn iter(&self) -> impl Iterator<Item = (&'static CounterInfo, &[u64])> {
         let known = |counter: &'static CounterInfo| Some((counter, self.words(counter.id)?));
         let is_shown = |(counter, words): &(&CounterInfo, &[u64])| {

@@ -1,6 +1,6 @@
 //! The history of a run: a value a second for ten minutes, then one each ten seconds for two hours.
 //!
-//! Two rings of bounded length and bounded memory; nothing is kept of single tasks. Invariant: times in a ring rise.
+//! Two rings of bounded length and memory; single tasks are not recorded. Invariant: times in a ring increase.
 
 use super::{PlaceColumns, PowerView, RunState, Snapshot};
 use isles_telemetry::RunDescription;
@@ -19,14 +19,14 @@ const COARSE_MS: u64 = 10_000;
 /// Most memory of each ring in bytes; in runs of more than some 300 places it bounds the entries.
 const RING_BYTES_MAX: usize = 32 << 20;
 
-/// A quantity of a place that is kept over time: a column of a snapshot.
+/// A quantity of a place recorded over time: a column of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series(usize);
 
 /// Description of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SeriesInfo {
-    /// Its name, which is that of a column of a snapshot.
+    /// Its name, the same as that of its column in a snapshot.
     pub name: &'static str,
     /// The unit of a value.
     pub unit: &'static str,
@@ -46,9 +46,9 @@ fn kind_as_word<S: Serializer>(kind: &CounterKind, serializer: S) -> Result<S::O
 enum SeriesSource {
     /// The share of time.
     Busy,
-    /// The words of a counter.
+    /// A counter.
     Counter(CounterId),
-    /// The energies, so that what is between two entries is in the mean of the second.
+    /// The energies; the power of an entry is the mean since the entry before.
     Power,
 }
 
@@ -60,7 +60,7 @@ const BUSY: SeriesInfo = SeriesInfo {
     kind: CounterKind::Gauge,
 };
 
-/// The power of a core, which only a modelled chip tells.
+/// The power of a core; on a modelled chip only.
 const WATT: SeriesInfo = SeriesInfo {
     name: "watt",
     unit: "W",
@@ -105,7 +105,7 @@ impl Series {
         (0..SERIES).map(Series)
     }
 
-    /// The series of a name, which is that of a column of a snapshot.
+    /// Looks up the series with the name of a column of a snapshot.
     pub fn of_name(name: &str) -> Option<Series> {
         Series::all().find(|series| series.info().name == name)
     }
@@ -116,12 +116,12 @@ impl Series {
         Series::all().filter(is_of_run).map(Series::info).collect()
     }
 
-    /// All names, for a refusal.
+    /// Returns all names, for an error text.
     pub fn names() -> Vec<&'static str> {
         Series::all().map(|series| series.info().name).collect()
     }
 
-    /// Its value at a place; none if the snapshot has none.
+    /// Returns its value at a place; `None` if the snapshot has none.
     pub(super) fn value(self, snapshot: &Snapshot, place: usize) -> Option<f64> {
         let places = &snapshot.places;
         match self.source() {
@@ -132,14 +132,14 @@ impl Series {
     }
 }
 
-/// An answer about the past.
+/// Values of a past interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct History {
-    /// Milliseconds between two values; 0 if they are not even.
+    /// Milliseconds between two values; 0 if uneven.
     pub step_ms: u64,
     /// Times in milliseconds of the run.
     pub t: Vec<u64>,
-    /// The same in milliseconds of modelled time, until which the energies are known; of a modelled chip.
+    /// The same times in milliseconds of modelled time, up to which the energies are known; on a modelled chip.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub model_ms: Vec<f64>,
     /// Power of the whole chip at each time in watts, as a mean of the modelled time since the value before.
@@ -149,12 +149,12 @@ pub struct History {
     pub series: BTreeMap<u32, Vec<Option<f64>>>,
 }
 
-/// One moment.
+/// An entry of a ring.
 #[derive(Clone, Debug)]
 struct HistoryEntry {
     time_ms: u64,
     busy: Box<[f32]>,
-    /// The words of all places, counter by counter; none where all are 0, and so of what a program makes no use of.
+    /// The words of all places, by counter; empty for a counter that is 0 everywhere, such as those of unused services.
     counts: Vec<Option<Box<[u64]>>>,
     /// Time until which the energy of a modelled chip is known, in milliseconds, then the energy of each place, and
     /// of the chip.
@@ -201,7 +201,7 @@ impl HistoryEntry {
     }
 }
 
-/// Moments in the order of their times, within bounds of number and memory.
+/// Entries in order of time, bounded in number and memory.
 #[derive(Debug)]
 struct EntryRing {
     entries: VecDeque<HistoryEntry>,
@@ -214,7 +214,7 @@ impl EntryRing {
         EntryRing { entries: VecDeque::new(), entries_max, bytes: 0 }
     }
 
-    /// Keeps an entry in place of the oldest ones that there is no room for; two at least are kept.
+    /// Adds an entry and drops the oldest ones that exceed the bounds; at least two remain.
     fn push(&mut self, entry: HistoryEntry) {
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
@@ -231,7 +231,7 @@ pub struct HistoryRing {
     places: usize,
     fine: EntryRing,
     coarse: EntryRing,
-    /// `true` once an entry of the fine ring is gone.
+    /// `true` once the fine ring has dropped an entry.
     is_cut: bool,
 }
 
@@ -242,10 +242,10 @@ impl HistoryRing {
         HistoryRing { places: places as usize, fine, coarse, is_cut: false }
     }
 
-    /// Keeps a snapshot if it is time for one, or if it is the last of the run.
+    /// Records a snapshot if one is due, or if it is the last of the run.
     pub fn push(&mut self, snapshot: &Snapshot) {
         let time = snapshot.time_ms;
-        // Looks are not even: one that comes a little early counts.
+        // Polls are uneven: one that is slightly early counts.
         let early = time + FINE_MS / 4;
         let is_last = snapshot.state != RunState::Running;
         let is_due = |ring: &EntryRing, step: u64| {
@@ -265,7 +265,8 @@ impl HistoryRing {
         self.is_cut |= self.fine.entries.len() <= before;
     }
 
-    /// Values of one series between two times; fine ones if they go back so far, else coarse ones.
+    /// Returns the values of one series between two times, from the fine ring if it reaches back far enough, else from
+    /// the coarse ring.
     pub fn query(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History {
         let first = self.fine.entries.front();
         let is_fine = !self.is_cut || first.is_none_or(|first| first.time_ms <= from_ms.max(FINE_MS));
@@ -296,8 +297,8 @@ impl HistoryRing {
     }
 }
 
-/// The mean power of the thing `column` of the energies since the entry before, at each entry that is asked for; where
-/// no modelled time has passed, the one before. The first entry's is that since the start.
+/// Returns the mean power of column `column` of the energies since the previous entry, for each requested entry; the
+/// previous value if no modelled time has passed. The first entry's mean is that since the start.
 fn means(
     ring: &VecDeque<HistoryEntry>,
     column: usize,

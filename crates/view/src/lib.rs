@@ -1,9 +1,8 @@
-//! The views of a run that people look at: the run at one moment, its history, and its warnings.
+//! The views of a run: its current state, its history, and its warnings.
 //!
-//! A [`RunView`] is a run that is watched, live ([`LiveRun`]) or from its log ([`ReplayedRun`]); pages, terminals and
-//! metrics see no difference. The types here are those of the interface of the page, and serialise to it. Invariants: a
-//! column of [`PlaceColumns`] has a value for each place; nothing here is without a bound, and what is left out is
-//! counted.
+//! A [`RunView`] is an observed run, live ([`LiveRun`]) or from its log ([`ReplayedRun`]); pages, terminals and metrics
+//! treat both alike. The types serialise to the interface of the page. Invariants: a column of [`PlaceColumns`] has a
+//! value for each place; every list is bounded, and omitted entries are counted.
 
 #![forbid(unsafe_code)]
 
@@ -42,11 +41,11 @@ pub const PAIRS_MAX: usize = 4096;
 pub enum RunState {
     /// It runs.
     Running,
-    /// It has ended well.
+    /// It has succeeded.
     Ended,
-    /// It has ended with an error.
+    /// It has failed.
     Failed,
-    /// Nobody knows: its first process is gone, or its log ends.
+    /// Unknown: its first process has disappeared, or its log ends early.
     Unknown,
 }
 
@@ -54,17 +53,17 @@ pub enum RunState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlaceCondition {
-    /// It has nothing to do.
+    /// It is idle.
     Idle,
     /// It runs tasks.
     Busy,
-    /// Tasks of it wait for something.
+    /// Its tasks wait.
     Waiting,
     /// It has left the run.
     Ended,
     /// It is dead.
     Dead,
-    /// Nothing is known of it.
+    /// Its state is unknown.
     Silent,
 }
 
@@ -146,7 +145,7 @@ pub struct FinishView {
     pub label: String,
 }
 
-/// Progress of the program by its own account.
+/// Progress reported by the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProgressView {
     /// The current phase of the program; empty if it names none. Steps are those of the phase.
@@ -155,14 +154,13 @@ pub struct ProgressView {
     pub label: String,
     /// Number of steps done.
     pub done: u64,
-    /// Number of all steps, as far as is known; 0 if nobody knows.
+    /// Total number of steps as far as known; 0 if unknown.
     pub total: u64,
-    /// `true` if the total is no whole, so that nothing follows from it: there will be more, or there have become
-    /// more.
+    /// `true` if the total is not final: it will grow, or has grown, so no share can be computed from it.
     pub grows: bool,
 }
 
-/// Number of things that were not seen.
+/// Number of missed observations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dropped {
     /// Gaps of the event log.
@@ -171,10 +169,10 @@ pub struct Dropped {
     pub samples: u64,
 }
 
-/// A run at one moment, as it is shown. Whoever serves readers adds how many snapshots each of them has missed.
+/// A run at one moment, as shown. The server adds the number of snapshots that each reader has missed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Snapshot {
-    /// Counts snapshots.
+    /// Number of the snapshot.
     pub seq: u64,
     /// Milliseconds since the run began.
     pub time_ms: u64,
@@ -186,7 +184,7 @@ pub struct Snapshot {
     pub reason: Option<String>,
     /// Each place.
     pub places: PlaceColumns,
-    /// Power of the chip; none of other machines, nor where nothing is known of it.
+    /// Power of the chip; `None` on other machines, or if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerView>,
     /// Links of the chip.
@@ -194,7 +192,7 @@ pub struct Snapshot {
     pub links: Option<Vec<LinkLoad>>,
     /// Sender, receiver, messages, bytes; the largest.
     pub pairs: Vec<(u32, u32, u64, u64)>,
-    /// All other pairs.
+    /// Sum of all other pairs.
     pub pairs_rest: PairsRest,
     /// Open finishes.
     pub finishes: Vec<FinishView>,
@@ -202,7 +200,7 @@ pub struct Snapshot {
     pub warnings: Vec<Warning>,
     /// Progress of the program.
     pub progress: Option<ProgressView>,
-    /// Number of things that were not seen.
+    /// Number of missed observations.
     pub dropped: Dropped,
 }
 
@@ -211,9 +209,9 @@ pub struct Snapshot {
 pub struct OutputView {
     /// The lines, by their numbers; the newest [`LINES_MAX`].
     pub lines: Vec<OutputLine>,
-    /// Lines that were printed and are not there any more, since the first one that was asked for.
+    /// Number of requested lines that are no longer available.
     pub dropped: u64,
-    /// `true` if the output of places is kept at all.
+    /// `true` if the output of places is recorded.
     pub recorded: bool,
 }
 
@@ -221,7 +219,7 @@ pub struct OutputView {
 pub const LINES_MAX: usize = 5000;
 
 impl OutputView {
-    /// The newest of these lines, which are by their numbers, after number `after`.
+    /// Returns the newest of `lines`, which are sorted by number, after number `after`.
     fn of(lines: &[OutputLine], after: u64, recorded: bool) -> OutputView {
         let from = lines.partition_point(|line| line.seq <= after).max(lines.len().saturating_sub(LINES_MAX));
         let kept = &lines[from..];
@@ -230,7 +228,7 @@ impl OutputView {
     }
 }
 
-/// A run that is watched.
+/// An observed run.
 pub trait RunView: Send {
     /// Returns the description of the run, known from its start.
     fn description(&self) -> &RunDescription;
@@ -241,12 +239,12 @@ pub trait RunView: Send {
     /// Values of one series at some places between two times of the run, in milliseconds.
     fn history(&self, places: &[u32], series: Series, from_ms: u64, to_ms: u64) -> History;
 
-    /// Returns the output of `place` after its line of number `after`: of a live run what is still there, of a replay
-    /// all that was kept.
+    /// Returns the output of `place` after its line of number `after`: in a live run the lines still available, in a
+    /// replay all recorded ones.
     fn output(&self, place: u32, after: u64) -> OutputView;
 
-    /// Returns the length of a replay in milliseconds, and whether its log ends without the end of the run; `None`
-    /// for a live run.
+    /// Returns the length of a replay in milliseconds, and `true` if its log lacks the end of the run; `None` for a
+    /// live run.
     fn length(&self) -> Option<(u64, bool)>;
 
     /// Returns the summary of a run that is over.

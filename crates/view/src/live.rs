@@ -1,7 +1,7 @@
-//! A run that is watched while it runs.
+//! A run observed while it runs.
 //!
-//! It reads the counters when it is told to, and never talks to the run. Invariant: whatever becomes of the run, the
-//! last values stay.
+//! It reads the counters on request and never contacts the run. Invariant: the last values remain after any end of the
+//! run.
 
 use super::{
     History, HistoryRing, OutputView, ReplayedRun, RunState, RunView, Series, Snapshot, SnapshotBuilder,
@@ -13,10 +13,10 @@ use isles_telemetry::{PageError, PagesReader};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Reason why the first process is gone, as far as an observer knows.
+/// Reason shown when the first process has disappeared.
 const GONE: &str = "the first process of the run is gone without reporting how the run ended";
 
-/// Reason why a run cannot be watched.
+/// Reason why a run cannot be observed.
 #[derive(Debug)]
 pub enum WatchError {
     /// There is no run.
@@ -48,7 +48,7 @@ pub struct LiveRun {
 }
 
 impl LiveRun {
-    /// Connects to the run in `directory`, and looks at it for the first time.
+    /// Connects to the run in `directory`, and reads it for the first time.
     ///
     /// # Errors
     /// There is none, or it is of another version.
@@ -63,13 +63,13 @@ impl LiveRun {
         Ok(LiveRun { directory: directory.to_owned(), link, reader, builder, history, latest })
     }
 
-    /// Looks again. When the run is over, nothing changes any more.
+    /// Reads the run again. Once the run is over, nothing changes.
     ///
     /// # Errors
-    /// The system refused to read.
+    /// A read failed.
     pub fn refresh(&mut self) -> Result<&Snapshot, WatchError> {
         if !self.is_over() {
-            // In this order: what is read after the end of the connection is the last that was written.
+            // The order matters: values read after the end of the connection are the last ones written.
             let is_alive = self.link.is_alive();
             let sample = self.reader.read().map_err(WatchError::Page)?;
             self.latest = self.builder.build(sample, (!is_alive).then_some(GONE));
@@ -80,13 +80,13 @@ impl LiveRun {
 
     /// The log of the run, if it is over.
     fn replayed(&self) -> Option<ReplayedRun> {
-        // Its end is told a moment before its log is whole; that of a run that was killed never is.
+        // The end of a run is visible shortly before its log is complete; the log of a killed run never is.
         let is_whole =
             |run: &ReplayedRun| run.recorded().end().is_some() || self.latest.state == RunState::Unknown;
         self.is_over().then(|| ReplayedRun::open(&self.directory).ok()).flatten().filter(is_whole)
     }
 
-    /// Returns `true` if nothing more will come.
+    /// Returns `true` if the run is over.
     pub fn is_over(&self) -> bool {
         self.latest.state != RunState::Running
     }
@@ -106,7 +106,7 @@ impl RunView for LiveRun {
     }
 
     fn output(&self, place: u32, after: u64) -> OutputView {
-        // If it cannot be read, there is nothing to show; a look would say why.
+        // If the log cannot be read, nothing is shown; the next poll reports why.
         let lines = self.reader.output(place, after).unwrap_or_default();
         OutputView::of(&lines, after, self.reader.keeps_output())
     }
@@ -115,7 +115,7 @@ impl RunView for LiveRun {
         None
     }
 
-    /// Out of the log, which a run that is over has left.
+    /// From the log of the run, which is over.
     fn summary(&self) -> Option<Summary> {
         self.replayed().map(|run| run.summary())
     }

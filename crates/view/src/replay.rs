@@ -1,7 +1,7 @@
-//! A run that is watched from its log.
+//! A run observed through its log.
 //!
-//! It shows what a live view would have shown at that time. Invariant: past the end of a log without an end, nothing is
-//! said to run.
+//! It shows what a live view would have shown at that time. Invariant: after the last frame of a log without an end,
+//! the run is not shown as running.
 
 use super::{Dropped, History, OutputView, RunState, RunView, Series, Snapshot, SnapshotBuilder, Summary};
 use isles_telemetry::PageLayout;
@@ -10,13 +10,13 @@ use isles_telemetry::RunDescription;
 use isles_telemetry::{RunEnd, Sample};
 use std::path::Path;
 
-/// Samples before the one that is shown which warnings and shares look at.
+/// Number of samples before the shown one that warnings and shares are computed from.
 const WINDOW: usize = 15;
 
 /// Most values of a history.
 const HISTORY_MAX: usize = 1200;
 
-/// A run out of its log.
+/// A run from its log.
 #[derive(Debug)]
 pub struct ReplayedRun {
     run: RecordedRun,
@@ -27,7 +27,7 @@ impl ReplayedRun {
     /// The log in the run directory `directory`.
     ///
     /// # Errors
-    /// It cannot be replayed at all.
+    /// It cannot be replayed.
     pub fn open(directory: &Path) -> Result<ReplayedRun, isles_telemetry::LogError> {
         let run = isles_telemetry::LogReader::open(&isles_telemetry::RunDirectory::log_path(directory))?;
         Ok(ReplayedRun::of(run))
@@ -45,7 +45,7 @@ impl ReplayedRun {
     }
 }
 
-/// The run at a time.
+/// Returns the run at a time.
 fn snapshot(run: &RecordedRun, time_ms: u64) -> Snapshot {
     let mut builder = SnapshotBuilder::new(run.description());
     let index = run.index_at(time_ms);

@@ -1,7 +1,7 @@
 //! The stages of the pipelines of a run, with place, rate and queue of each.
 //!
-//! Places report their groups of stages as lines; the newest report of each group that has not ended counts. A place
-//! that has died reports no end, so of two groups with the same stage only that of the later epoch counts.
+//! Places report their groups of stages as lines; the newest report of each group that has not ended counts. A dead
+//! place reports no end, so of two groups with the same stage only the one of the later epoch counts.
 
 use super::RunView;
 use isles_telemetry::{OutputStream, StageSample};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A stage of a pipeline at one of its places.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageView {
-    /// Number of the pipeline among those that are known, by their starts.
+    /// Number of the pipeline among the known ones, in order of their starts.
     pub pipeline: u64,
     /// Number of the stage, from 0.
     pub stage: u32,

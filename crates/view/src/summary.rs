@@ -1,4 +1,4 @@
-//! The summary of a run that is over, out of its log.
+//! The summary of a finished run, from its log.
 //!
 //! One pass over all samples. Invariant: a share is of the whole run, by each place's own clock on a modelled chip.
 
@@ -7,10 +7,10 @@ use isles_telemetry::{CounterId, OutputStream, PlaceSample, Sample};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Most lines of a result that are shown; the last ones.
+/// Most lines of a result that are shown: the last ones.
 const RESULT_LINES_MAX: usize = 200;
 
-/// A warning that there was, at how many places, and what it said last.
+/// A kind of warning that occurred, with its number of places and last text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PastWarning {
     /// Kind of the warning.
@@ -28,7 +28,7 @@ pub struct PastWarning {
 pub struct Summary {
     /// State in which it ended.
     pub state: RunState,
-    /// Why, if it did not end well.
+    /// The reason, if it failed.
     pub reason: Option<String>,
     /// Its time in milliseconds.
     pub time_ms: u64,
@@ -46,11 +46,11 @@ pub struct Summary {
     pub busy: Vec<f64>,
     /// Number of tasks that have ended at each place.
     pub place_tasks: Vec<u64>,
-    /// Warnings that there were, by kind.
+    /// Warnings that occurred, by kind.
     pub warnings: Vec<PastWarning>,
-    /// The lines of the result, as far as the program has shown any.
+    /// The lines of the result, if the program has printed any.
     pub result: Vec<String>,
-    /// The time of the last picture in which the run worked.
+    /// The time of the last snapshot in which the run was working.
     pub working_ms: u64,
 }
 

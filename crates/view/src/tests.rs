@@ -107,7 +107,7 @@ fn a_chip_has_clocks_links_and_modelled_time() {
     assert_eq!(still.links.unwrap()[0].load, 0.5, "no modelled time has passed");
 }
 
-/// A sample of a chip whose two cores have drawn so much, and all else besides twice the first.
+/// A sample of a chip whose two cores have these energies, and everything else twice the first.
 fn drawn(time_ms: u64, until_ns: u64, cores: [u64; 2]) -> Sample {
     let mut sample = Sample { model_ns: until_ns, ..sample(time_ms) };
     sample.energy = EnergySample { until_ns, nanojoules: 3 * cores[0] + cores[1] };
@@ -147,7 +147,7 @@ fn a_history_of_power_sums_up_to_the_energy_however_few_of_its_snapshots_are_kep
     let description = description("chip:scc");
     let mut builder = SnapshotBuilder::new(&description);
     let mut ring = HistoryRing::new(2);
-    // Looks of the host are even, modelled time passes by leaps, and the power is high where nothing is kept.
+    // Polls are even, modelled time jumps, and the power is high between the recorded entries.
     let samples: Vec<Sample> = (0..40_u64)
         .map(|look| {
             let until = look * look * 1_000_000;

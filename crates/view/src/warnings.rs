@@ -1,7 +1,7 @@
-//! Warnings about a run: places that do not give way, queues that grow, finishes for which nothing happens, chatter.
+//! Warnings about a run: places that do not yield, growing queues, finishes without progress, chatter.
 //!
-//! The rules are those of task monitors such as tokio-console, for the constructs of Isles. They look at samples and
-//! keep a few numbers a place. Invariant: a warning goes when its reason goes, and says since when it holds.
+//! The rules follow task monitors such as tokio-console, applied to Isles. They use samples and a few numbers per
+//! place. Invariant: a warning disappears with its reason and states since when it holds.
 
 use crate::FinishView;
 use isles_telemetry::CounterId;
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 /// Time for which a place may run one task before a warning, in milliseconds.
 const YIELD_MS: u64 = 2_000;
 
-/// Time for which nothing may happen while a finish is open, in milliseconds of the host. The time for which it is
-/// open says nothing: that is as long as the work.
+/// Time without any event while a finish is open, in milliseconds of the host. The duration of the finish itself is no
+/// sign, because it is that of the work.
 const STILL_MS: u64 = 10_000;
 
-/// Counters that grow at an event of a place: work, and messages between places.
+/// Counters that grow with the events of a place: work, and messages between places.
 const EVENTS: [CounterId; 4] =
     [CounterId::Tasks, CounterId::MessagesReceived, CounterId::FinishesReleased, CounterId::EnergyTime];
 
@@ -25,7 +25,8 @@ const EVENTS: [CounterId; 4] =
 const GROWS_MS: u64 = 5_000;
 const QUEUE_MIN: u64 = 1_000;
 
-/// Rate at which messages between two places are chatter, in messages a second, if they have fewer bytes on average.
+/// Rate above which messages between two places are chatter, in messages a second, and the mean size below which they
+/// are.
 const CHATTER_PER_SECOND: u64 = 20_000;
 const CHATTER_BYTES: u64 = 128;
 
@@ -61,7 +62,7 @@ impl WarningKind {
     }
 }
 
-/// Something odd.
+/// A warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// Kind of the warning.
@@ -78,7 +79,7 @@ pub struct Warning {
 #[derive(Clone, Copy, Debug, Default)]
 struct PlaceMemory {
     copies: u64,
-    /// Time since which its copies stand still.
+    /// Time since which its copy count has not changed.
     still_since: u64,
     queue: u64,
     /// Time since which its queue has not shrunk, and the length of the queue then.
@@ -94,12 +95,12 @@ struct PairMemory {
     chatter_since: Option<u64>,
 }
 
-/// Looks at samples one after the other.
+/// Computes warnings from successive samples.
 #[derive(Debug, Default)]
 pub(super) struct Watcher {
     places: Vec<PlaceMemory>,
     pairs: BTreeMap<(u32, u32), PairMemory>,
-    /// The sum of all events and steps, and since when it stands still and no place computes.
+    /// The sum of all events and steps, and the time since which it has not changed and no place computes.
     events: u64,
     still_since: u64,
     time_ms: u64,
@@ -116,7 +117,7 @@ impl Watcher {
         warnings
     }
 
-    /// Notes whether anything has happened since the sample before.
+    /// Records whether anything has happened since the previous sample.
     fn note_events(&mut self, sample: &Sample) {
         let of_place = |place: &PlaceSample| EVENTS.map(|counter| place.value(counter)).iter().sum::<u64>();
         let events = sample.places.iter().map(of_place).fold(sample.progress.done, u64::wrapping_add);

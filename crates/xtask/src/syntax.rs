@@ -119,6 +119,70 @@ pub fn items(source: &Source) -> impl Iterator<Item = Item<'_>> {
     })
 }
 
+/// Every binding: the names of fields and parameters, and those that `let`, `for` and closures bind.
+///
+/// A name before a single `:` counts wherever it stands, also in the literal of a struct. Bindings of `match` arms are
+/// left out, because tokens do not tell them from expressions.
+pub fn bindings(source: &Source) -> impl Iterator<Item = Item<'_>> {
+    let code = &source.code;
+    (0..code.len()).flat_map(move |at| {
+        let keyword = code[at].text.as_str();
+        let bound = match keyword {
+            "let" if code[at].is("let") => pattern_end(code, at, &["=", ";", ":"]),
+            "for" if code[at].is("for") => pattern_end(code, at, &["in", ";"]),
+            "|" if opens_closure(code, at) => pattern_end(code, at, &["|", ";"]),
+            _ if is_before_type(code, at) => Some(at..at + 1),
+            _ => None,
+        };
+        let words = code[bound.unwrap_or(at..at)].iter();
+        let is_name = |token: &&Token| {
+            let is_lower = token.text.starts_with(|first: char| first.is_lowercase() || first == '_');
+            token.kind == TokenKind::Word && is_lower && !matches!(token.text.as_str(), "mut" | "ref")
+        };
+        words.filter(is_name).map(|token| Item { keyword: "let", name: &token.text, line: token.line })
+    })
+}
+
+/// The tokens of the pattern after the one at `at`, which ends before a mark or word of `ends`; `None` if a bracket
+/// around it closes before, or the file ends.
+fn pattern_end(code: &[Token], at: usize, ends: &[&str]) -> Option<std::ops::Range<usize>> {
+    let mut depth = 0usize;
+    for next in at + 1..code.len() {
+        let token = &code[next];
+        if depth == 0 && ends.iter().any(|end| token.is(end)) && !is_path_colon(code, next) {
+            return Some(at + 1..next);
+        }
+        match token.text.as_str() {
+            _ if token.kind != TokenKind::Mark => {}
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns `true` if the token at `at` is half of a `::`.
+fn is_path_colon(code: &[Token], at: usize) -> bool {
+    let is_colon = |at: Option<usize>| at.and_then(|at| code.get(at)).is_some_and(|token| token.is(":"));
+    is_colon(Some(at)) && (is_colon(at.checked_sub(1)) || is_colon(Some(at + 1)))
+}
+
+/// Returns `true` if the word at `at` is followed by the `:` of a type or of a field's value.
+fn is_before_type(code: &[Token], at: usize) -> bool {
+    let colon = code.get(at + 1).is_some_and(|token| token.is(":"));
+    code[at].kind == TokenKind::Word && colon && !is_path_colon(code, at + 1)
+}
+
+/// Returns `true` if the `|` at `at` opens the parameters of a closure.
+fn opens_closure(code: &[Token], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| &code[before]);
+    code[at].is("|")
+        && before.is_some_and(|token| {
+            ["(", ",", "=", "{", ";", ">", "move", "return"].iter().any(|opener| token.is(opener))
+        })
+}
+
 /// The words of a name in any case: `SendError`, `send_error` and `SEND_ERROR` are send and error.
 pub fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];

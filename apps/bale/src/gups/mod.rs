@@ -34,7 +34,7 @@ const LOCKS: u32 = 32;
 /// The largest table: half of the memory of the largest machine that there was.
 const BITS_MAX: i64 = 48;
 
-/// Method by which updates reach their entries.
+/// Method that delivers updates to their entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -69,7 +69,7 @@ pub struct Gups {
     #[arg(long, value_name = "N", default_value = "20", value_parser = value_parser!(u32).range(1..=BITS_MAX))]
     bits: u32,
 
-    /// Method by which updates reach their entries
+    /// Method that delivers updates to their entries
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
 

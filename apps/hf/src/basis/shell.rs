@@ -49,7 +49,7 @@ pub fn shells(molecule: &Molecule, basis: &BasisSet, is_cartesian: bool) -> Resu
     }
     if first > FUNCTIONS_MAX {
         let source = format!("{} with {}", molecule.name, basis.name);
-        return Err(InputError::TooLarge { source, what: "functions", found: first, limit: FUNCTIONS_MAX });
+        return Err(InputError::TooLarge { source, items: "functions", found: first, limit: FUNCTIONS_MAX });
     }
     Ok(shells)
 }

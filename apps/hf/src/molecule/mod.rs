@@ -100,7 +100,7 @@ impl Molecule {
     fn checked(self) -> Result<Molecule, InputError> {
         if self.atoms.len() > ATOMS_MAX {
             let (source, found) = (self.name, self.atoms.len());
-            return Err(InputError::TooLarge { source, what: "atoms", found, limit: ATOMS_MAX });
+            return Err(InputError::TooLarge { source, items: "atoms", found, limit: ATOMS_MAX });
         }
         for (index, one) in self.atoms.iter().enumerate() {
             let near = |other: &Atom| distance(&one.point, &other.point) < DISTANCE_MIN;

@@ -20,7 +20,7 @@ const SHORTER: f64 = 0.25;
 /// Least curvature along a rotation that is assumed, in hartree.
 const CURVATURE_MIN: f64 = 0.2;
 
-/// Hartree by which an energy may be above another and counts as no higher: the errors of sums.
+/// Tolerance in hartree when energies are compared: the rounding errors of sums.
 const NOISE: f64 = 1e-9;
 
 /// Orbitals among orthonormal functions with their energies, occupied and others each diagonal in a Fock matrix.
@@ -30,7 +30,7 @@ pub(super) struct CanonicalOrbitals {
     pub(super) orbitals: Matrix,
     /// Their energies in hartree.
     pub(super) energies: Vec<f64>,
-    /// Matrix by which the given orbitals were multiplied.
+    /// Accumulated rotation of the given orbitals.
     turned: Matrix,
     /// The Fock matrix from occupied to other orbitals, as a rotation: half the slope of the energy for each electron.
     pub(super) gradient: Matrix,

@@ -35,7 +35,7 @@ const GRADIENT_AFTER_GUESS: (f64, f64) = (1.5, 1e-3);
 /// First iteration that is examined for a wandering extrapolation; ordinary molecules have converged by then.
 const WANDERING_FROM: u32 = 20;
 
-/// The gradient above which an extrapolation that goes on for so long wanders, in hartree.
+/// Gradient in hartree above which a long extrapolation counts as wandering.
 const WANDERING_GRADIENT: f64 = 1e-2;
 
 /// The gradient below which a descent gives way to extrapolation, which is faster near a solution, in hartree.

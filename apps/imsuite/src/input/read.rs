@@ -143,12 +143,12 @@ impl<'a> Lines<'a> {
     }
 
     /// The next line, of `count` digits 0 and 1.
-    fn digits(&mut self, count: usize, what: &str) -> Result<Vec<bool>, InputFault> {
+    fn digits(&mut self, count: usize, expected: &str) -> Result<Vec<bool>, InputFault> {
         let found = self.next();
         let digits = found.map(str::trim_end).filter(|text| text.len() == count);
         let digits = digits.filter(|text| text.bytes().all(|byte| matches!(byte, b'0' | b'1')));
         let digits = digits.map(|text| text.bytes().map(|byte| byte == b'1').collect());
-        digits.ok_or_else(|| self.fault(found, &format!("{count} {what}, each 0 or 1")))
+        digits.ok_or_else(|| self.fault(found, &format!("{count} {expected}, each 0 or 1")))
     }
 
     /// The rows of an adjacency matrix, as lists of neighbours.

@@ -43,7 +43,7 @@ pub struct TracerFields<'a> {
 struct FaceRow {
     /// Mean thickness of the water at faces.
     wet: Vec<f64>,
-    /// Factors by which a transport through a face becomes the part of a cell that it empties.
+    /// Factors that convert a transport through a face into the emptied fraction of a cell.
     courant: Vec<f64>,
     /// Transports of a level, and of the tracer in it.
     flow: Vec<f64>,

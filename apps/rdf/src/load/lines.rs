@@ -73,9 +73,9 @@ fn iri(text: &[u8]) -> Option<(&[u8], &[u8])> {
         Some(hash) => (&path[..hash], &path[hash + 1..]),
         None => (path, &[][..]),
     };
-    let is_letter =
+    let is_alphanumeric =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte) || more.contains(byte);
-    let is_plain = |part: &[u8]| part.iter().all(is_letter);
+    let is_plain = |part: &[u8]| part.iter().all(is_alphanumeric);
     (is_scheme && !before.is_empty() && is_plain(before) && is_plain(fragment)).then_some((iri, rest))
 }
 

@@ -223,7 +223,7 @@ pub struct FilePart<'a> {
 const REPORT_EVERY: u64 = 4096;
 
 impl FilePart<'_> {
-    /// Adds its triples; `read` is told of how many more there are.
+    /// Adds its triples; calls `read` with the number of new ones.
     ///
     /// # Errors
     /// One line that describes the error, with file, line and column.
@@ -314,8 +314,8 @@ impl FilePart<'_> {
             Some(place) => {
                 let (line, column) = (self.lines_before + place.start.line + 1, place.start.column + 1);
                 // The message begins with where it is within the part.
-                let what = message.split_once(": ").map_or(message.as_str(), |(_, what)| what);
-                format!("{}, line {line}, column {column}: {what}", self.name)
+                let detail = message.split_once(": ").map_or(message.as_str(), |(_, detail)| detail);
+                format!("{}, line {line}, column {column}: {detail}", self.name)
             }
             None => format!("{}: {message}", self.name),
         };

@@ -374,9 +374,11 @@ impl Node {
 fn mentions(pattern: &GraphPattern, variable: &Variable) -> bool {
     let text = pattern.to_string();
     // Names have some letters beyond ASCII; one that is taken for part of a name costs time only.
-    let is_name =
-        |letter: char| !letter.is_ascii() || letter.is_ascii_alphanumeric() || letter == '_' || letter == '?';
-    text.split(|letter: char| !is_name(letter)).any(|word| word.strip_prefix('?') == Some(variable.as_str()))
+    let is_name = |character: char| {
+        !character.is_ascii() || character.is_ascii_alphanumeric() || character == '_' || character == '?'
+    };
+    text.split(|character: char| !is_name(character))
+        .any(|word| word.strip_prefix('?') == Some(variable.as_str()))
 }
 
 /// Combines parts two by two, in a tree as low as can be: recursion over it is no deeper than its height.

@@ -39,9 +39,9 @@ pub struct PlaceEvaluator<'a> {
 }
 
 /// Cost of sending and receiving a number of a row (`MOVE`), and of inserting a row into a hash table or looking it up
-/// (`LOOK`): about 12 and 45 ns on a host.
+/// (`LOOKUP`): about 12 and 45 ns on a host.
 const MOVE: f64 = 12.0;
-const LOOK: f64 = 45.0;
+const LOOKUP: f64 = 45.0;
 
 /// Rows that are made or looked at, at least, between two looks at the limits of a query.
 const LOOKS: usize = 1 << 16;
@@ -49,7 +49,7 @@ const LOOKS: usize = 1 << 16;
 /// Cycles of a modelled core for each row of an operator: a search among sorted keys, and its numbers. Assumed.
 const ROW_CYCLES: u64 = 150;
 
-/// Method by which the rows of two tables meet.
+/// Exchange of rows before a join of two tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowExchange {
     /// Rows of the left go to the owner of the subject, where the triples are.
@@ -413,16 +413,16 @@ impl<'a> PlaceEvaluator<'a> {
         self.peers.sum(&mut counted).await?;
         let (rows, leaving) = (counted[0] as f64, &counted[1..]);
         let moved = MOVE * table.columns.len() as f64;
-        let of_match = MOVE * pattern.variables().len() as f64 + LOOK;
-        let mut best = ((moved + LOOK) * rows, RowExchange::LeftToAll, 0);
+        let of_match = MOVE * pattern.variables().len() as f64 + LOOKUP;
+        let mut best = ((moved + LOOKUP) * rows, RowExchange::LeftToAll, 0);
         let mut offer = |cost: f64, exchange, leaving| {
             if cost < best.0 {
                 best = (cost, exchange, leaving);
             }
         };
-        offer(of_match * counts.triples as f64 + LOOK * rows / places, RowExchange::RightToAll, 0);
+        offer(of_match * counts.triples as f64 + LOOKUP * rows / places, RowExchange::RightToAll, 0);
         for ((variable, leaving), own) in shared.into_iter().zip(leaving).zip(&own[1..]) {
-            let handled = LOOK * rows + moved * *leaving as f64;
+            let handled = LOOKUP * rows + moved * *leaving as f64;
             if pattern.subject() == Some(variable) && self.data.is_by_subject() {
                 offer(handled / places, RowExchange::ToSubject(variable), *own);
                 continue;
@@ -430,7 +430,7 @@ impl<'a> PlaceEvaluator<'a> {
             let is_object = pattern.parts[2].variable() == Some(variable);
             if is_object && self.data.copies.is_some() {
                 // Two lookups, but nothing moves except the rows.
-                offer((handled + LOOK * rows) / places, RowExchange::ToObject(variable), *own);
+                offer((handled + LOOKUP * rows) / places, RowExchange::ToObject(variable), *own);
             } else {
                 let others = counts.triples as f64 * (places - 1.0) / places;
                 let matches = if is_object { counts.foreign_objects as f64 } else { others };
@@ -471,8 +471,8 @@ impl<'a> PlaceEvaluator<'a> {
         self.peers.sum(&mut counted).await?;
         let (of_left, of_right) = counted.split_at(1 + strict.len());
         let [left_rows, right_rows] = [of_left[0], of_right[0]].map(|rows| rows as f64);
-        let moved = |table: &Table| MOVE * table.columns.len() as f64 + LOOK;
-        let to_all = |table: &Table, rows: f64, others: f64| moved(table) * rows + LOOK * others / places;
+        let moved = |table: &Table| MOVE * table.columns.len() as f64 + LOOKUP;
+        let to_all = |table: &Table, rows: f64, others: f64| moved(table) * rows + LOOKUP * others / places;
         let mut best = (to_all(&right, right_rows, left_rows), RowExchange::RightToAll);
         let left_to_all = to_all(&left, left_rows, right_rows);
         if !keeps_left && left_to_all < best.0 {
@@ -480,7 +480,7 @@ impl<'a> PlaceEvaluator<'a> {
         }
         for (at, variable) in strict.iter().copied().enumerate() {
             let handled = |table: &Table, counted: &[u64]| {
-                LOOK * counted[0] as f64 + MOVE * (table.columns.len() as u64 * counted[1 + at]) as f64
+                LOOKUP * counted[0] as f64 + MOVE * (table.columns.len() as u64 * counted[1 + at]) as f64
             };
             let cost = (handled(&left, of_left) + handled(&right, of_right)) / places;
             if cost < best.0 {

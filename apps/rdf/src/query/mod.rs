@@ -60,7 +60,7 @@ pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
     | Query::Construct { pattern, .. }
     | Query::Describe { pattern, .. }) = &query;
     match split::Needs::of(pattern, &mut Translation::default()).unsupported {
-        Some(what) => Err(what.to_owned()),
+        Some(reason) => Err(reason.to_owned()),
         None => Ok(query),
     }
 }
@@ -74,10 +74,10 @@ fn located(message: &str, text: &str) -> String {
     let parts = message.strip_prefix("error at ").and_then(|rest| rest.split_once(": "));
     let place = parts.and_then(|(place, _)| place.split_once(':'));
     let (Some((_, expected)), Some((line, column))) = (parts, place) else { return message };
-    let (Ok(row), Ok(letter)) = (line.parse::<usize>(), column.parse::<usize>()) else { return message };
+    let (Ok(row), Ok(character)) = (line.parse::<usize>(), column.parse::<usize>()) else { return message };
     let whole = text.lines().nth(row.saturating_sub(1)).unwrap_or_default();
-    let before: String = whole.chars().take(letter.saturating_sub(1)).collect();
-    let behind: String = whole.chars().skip(letter.saturating_sub(1)).collect();
+    let before: String = whole.chars().take(character.saturating_sub(1)).collect();
+    let behind: String = whole.chars().skip(character.saturating_sub(1)).collect();
     let at = format!("line {line}, column {column}");
     if expected.contains("Prefix not found")
         && let Some(name) = before.split_whitespace().next_back().filter(|name| name.contains(':'))

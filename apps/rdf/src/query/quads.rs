@@ -54,7 +54,7 @@ pub fn join_pattern(data: &ActiveDataset<'_>, table: &Table, pattern: &Pattern) 
                 }
                 all
             }
-            None if is_dear(data, table, pattern) => join::join(table, &scan(data, pattern)),
+            None if is_expensive(data, table, pattern) => join::join(table, &scan(data, pattern)),
             None => of_graphs(data, PatternPart::Variable(variable), |store| of_store(store, table)),
         },
         Some(graph) => of_graphs(data, graph, |store| of_store(store, table)),
@@ -62,7 +62,7 @@ pub fn join_pattern(data: &ActiveDataset<'_>, table: &Table, pattern: &Pattern) 
 }
 
 /// Returns `true` if looking up each row in each graph costs more than scanning all matches.
-fn is_dear(data: &ActiveDataset<'_>, table: &Table, pattern: &Pattern) -> bool {
+fn is_expensive(data: &ActiveDataset<'_>, table: &Table, pattern: &Pattern) -> bool {
     let lookups = table.rows as u64 * data.named.len() as u64;
     lookups > ROWS_PER_MATCH * PatternCounts::of(data, pattern).triples
 }

@@ -17,7 +17,7 @@ pub struct Pairs {
     form: IndexForm,
 }
 
-/// Form of the index by which a key is found.
+/// Form of the index of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IndexForm {
     /// For each bucket the position of its first key: a key is in the bucket `key >> shift`.

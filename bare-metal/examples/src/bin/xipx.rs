@@ -1,10 +1,9 @@
 //! Measures devices of Xipx between threads, as figure 4 of the paper on BareMichael does.
 //!
-//! `xipx PATTERN [BYTES [ROUNDS [THREADS [MODE]]]]`, with the pattern `ping-pong` or `ping-ping`, threads in
-//! `kernel` or `user` mode, which are told of a message by `poll` or `interrupt`. With three cores it is
-//! two-to-one: two threads of rank 0, each with a device of its own, exchange with a partner each at the same time.
-//! It prints the time of half a round, the median of 21 batches of each thread, and the bandwidth of rank 0: bytes
-//! in and out in that time.
+//! `xipx PATTERN [BYTES [ROUNDS [THREADS [MODE]]]]`, with the pattern `ping-pong` or `ping-ping`, threads in `kernel`
+//! or `user` mode, which notice a message by `poll` or `interrupt`. With three cores it is two-to-one: two threads of
+//! rank 0, each with a device of its own, exchange with a partner each at the same time. It prints the time of half a
+//! round, the median of 21 batches of each thread, and the bandwidth of rank 0: bytes in and out in that time.
 
 #![no_std]
 #![no_main]

@@ -1,6 +1,6 @@
 //! Facts about every run, and the text of figures.
 //!
-//! Knows no application. Invariant: what is told to people and what is written is the same figure.
+//! Knows no application. Invariant: printed and written figures are the same.
 
 use isles::{Launch, Machine, RunReport};
 use serde::Serialize;
@@ -12,16 +12,16 @@ pub struct RunFacts {
     machine: &'static str,
     /// Number of places.
     pub places: u32,
-    /// Processors that this process may use; 0 if the system does not say.
+    /// Processors that this process may use; 0 if unknown.
     processors: usize,
     /// Seconds that the computation took: of this host, or on a modelled chip of the chip.
     pub seconds: f64,
     messages: u64,
     bytes_moved: u64,
-    /// The most memory that the process of the first place has had resident, in bytes, as Linux counts it; with the
-    /// machine threads that of all places. Nothing on a machine whose runs are the same each time.
+    /// Peak resident memory of the process of the first place, in bytes; with the machine threads that of all places.
+    /// `None` on deterministic machines.
     memory_peak: Option<u64>,
-    /// The most memory that a place has said it holds, in bytes; nothing if none said so.
+    /// The most memory that a place has reported, in bytes; `None` if none did.
     memory_held: Option<u64>,
     #[serde(skip)]
     is_repeatable: bool,
@@ -73,14 +73,14 @@ fn memory_peak() -> Option<u64> {
 /// Check of a result: the reference it was checked against, and whether it is confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// `true` if the result is what it must be.
+    /// `true` if the result is confirmed.
     pub holds: bool,
     /// Reference it was checked against, and the outcome, in one line.
     pub text: String,
 }
 
 impl Verification {
-    /// Returns the verification of a result that was to be checked and cannot be.
+    /// Returns the verification of a result that cannot be checked.
     pub(super) fn impossible() -> Verification {
         Verification { holds: false, text: "there is nothing to check it against".to_owned() }
     }
@@ -103,7 +103,7 @@ pub fn count(number: u64, one: &str, many: &str) -> String {
 /// Cells of the longest bar.
 const CELLS: usize = 20;
 
-/// A bar for `value` beside others, the greatest of which is `most`; no blanks behind it.
+/// Returns a bar for `value`, relative to the greatest value `most`, without trailing blanks.
 pub fn bar(value: f64, most: f64) -> String {
     let cells = if most > 0.0 { (value / most * CELLS as f64).round() as usize } else { 0 };
     "█".repeat(cells.min(CELLS))

@@ -1,9 +1,9 @@
-//! The frame of all applications: an [`Application`] is arguments and kernel, a [`RunResult`] what is made
-//! of its result; the rest is here.
+//! The frame of all applications: an [`Application`] has arguments and a kernel, a [`RunResult`] the output of its
+//! result; the frame does the rest.
 //!
-//! The frame checks before the run that results can be written, says what runs where, deals out the work and tells how
-//! far it is, times it, tells the result to people, writes JSON and CSV, and says in one line what the result was
-//! checked against. It computes nothing itself. Invariant: an application's answer does not depend on its frame.
+//! The frame checks before the run that results can be written, prints the heading, distributes the work and shows its
+//! progress, times it, prints the result, writes JSON and CSV, and reports the verification in one line. It computes
+//! nothing itself. Invariant: an application's answer does not depend on its frame.
 
 mod facts;
 mod outputs;
@@ -46,7 +46,7 @@ pub struct ApplicationInfo {
     pub note: &'static str,
     /// Name of the units of its work, in the plural.
     pub units: &'static str,
-    /// `true` if `--svg` draws the result, by [`RunResult::write_picture`], instead of where the time went.
+    /// `true` if `--svg` draws the result, by [`RunResult::write_picture`], instead of the times of places.
     pub draws_result: bool,
 }
 
@@ -57,16 +57,16 @@ impl ApplicationInfo {
     }
 }
 
-/// The computation of an application of the suite. The type holds its own arguments; those of places, machine and files
-/// are the frame's.
+/// The computation of an application of the suite. The type holds its own arguments; the frame has those of places,
+/// machine and files.
 pub trait Application: Args + 'static {
     /// Its name and texts.
     const INFO: ApplicationInfo;
 
-    /// Input that is there before any place starts; its fields are in `run` of the JSON document.
+    /// Input that is read before any place starts; its fields are in `run` of the JSON document.
     type Input: Serialize + 'static;
 
-    /// Result that its places find; its fields are in the JSON document.
+    /// Result of the run; its fields are in the JSON document.
     type Found: Serialize + 'static;
 
     /// Returns the name of the files of this run.
@@ -82,16 +82,16 @@ pub trait Application: Args + 'static {
     /// Checks that the arguments suit `machine`.
     ///
     /// # Errors
-    /// [`Failure::Usage`]: they do not.
+    /// [`Failure::Usage`] if they do not.
     fn check_machine(&self, machine: Machine) -> Result<(), Failure> {
         let _ = machine;
         Ok(())
     }
 
-    /// Checks the arguments for a run on `places` places, and reads what is to be read.
+    /// Checks the arguments for a run on `places` places, and reads the input.
     ///
     /// # Errors
-    /// [`Failure::Usage`]: something is not allowed.
+    /// [`Failure::Usage`]: an argument or a file is invalid.
     fn open(&self, places: u32) -> Result<Self::Input, Failure>;
 
     /// Returns remarks on `input` for people before the run, a line each, such as the parts of a file that are not
@@ -101,10 +101,10 @@ pub trait Application: Args + 'static {
         Vec::new()
     }
 
-    /// Returns the heading in one line: the computation.
+    /// Returns the heading, one line that describes the computation.
     fn heading(&self, input: &Self::Input) -> String;
 
-    /// Computes it, from the first place, over all places.
+    /// Runs the computation over all places; called at the first place.
     fn compute(
         input: Self::Input,
         distributor: WorkDistributor,
@@ -113,16 +113,16 @@ pub trait Application: Args + 'static {
 
 /// The output of an [`Application`]: text, files and verification of its result.
 pub trait RunResult: Application {
-    /// The result, for people; no line feed at its end.
+    /// Returns the result as text, without a line feed at its end.
     fn text(&self, found: &Self::Found) -> String;
 
-    /// Returns the work done a second in a run of `seconds`, for people.
+    /// Returns the work done per second in a run of `seconds`, as text.
     fn speed(&self, found: &Self::Found, seconds: f64) -> String;
 
-    /// Checks the result; if `is_thorough`, also by what takes long. None if there is nothing to check it against.
+    /// Checks the result; if `is_thorough`, also with slow checks. `None` if there is no reference.
     ///
     /// # Errors
-    /// Something needed for it cannot be had any more.
+    /// Something needed for the check is unavailable.
     fn verify(&self, found: &Self::Found, is_thorough: bool) -> Result<Option<Verification>, Failure>;
 
     /// Writes the result as CSV: a line of names, then lines of values.
@@ -131,7 +131,7 @@ pub trait RunResult: Application {
     /// `out` returns an error.
     fn write_csv(&self, found: &Self::Found, out: &mut dyn Write) -> io::Result<()>;
 
-    /// The pictures of the result that are wanted: the flag of each, and where it goes.
+    /// The requested pictures of the result: the flag of each, and its destination.
     fn pictures(&self) -> Vec<(&'static str, &str)> {
         Vec::new()
     }
@@ -146,32 +146,32 @@ pub trait RunResult: Application {
     }
 }
 
-/// Deals out the work of a run, or records the work of places that nobody deals out.
+/// Distributes the work of a run, or records the work of places that choose it themselves.
 pub struct WorkDistributor {
     /// Name of the units, in the plural.
-    what: &'static str,
+    unit: &'static str,
     reports_shares: bool,
 }
 
 impl WorkDistributor {
-    /// One for [`Application`] `A`, which does not ask what each place did.
+    /// A distributor for [`Application`] `A` that does not report the work of each place.
     pub fn plain<A: Application>() -> WorkDistributor {
-        WorkDistributor { what: A::INFO.units, reports_shares: false }
+        WorkDistributor { unit: A::INFO.units, reports_shares: false }
     }
 
     /// Starts the phase `name` of the run, such as "check", which lasts until the next one starts or the run ends. Its
     /// steps count from zero. Called at the first place, while no place counts steps.
     ///
-    /// The terminal and those who observe the run show its name. Where standard error is no terminal, a line says that
-    /// the phase begins.
+    /// The terminal and observers of the run show its name. If standard error is not a terminal, the start of the phase
+    /// is printed as a line.
     pub fn begin_phase(&self, name: &str) {
-        steps::begin_phase(name, self.what);
+        steps::begin_phase(name, self.unit);
     }
 
     /// Starts a step of the current phase, such as "iteration 7", whose units count from zero; otherwise as
     /// [`WorkDistributor::begin_phase`], without a line of its own.
     pub fn begin_step(&self, name: &str) {
-        steps::begin_step(name, self.what);
+        steps::begin_step(name, self.unit);
     }
 
     /// Work of `count` units.
@@ -179,7 +179,7 @@ impl WorkDistributor {
     /// # Errors
     /// A place has died.
     pub async fn units(&self, count: u64, balance: Balance) -> isles::Result<WorkUnits> {
-        Ok(WorkUnits::new(count, self.what, balance, RunMeter::new(self.reports_shares).await?))
+        Ok(WorkUnits::new(count, self.unit, balance, RunMeter::new(self.reports_shares).await?))
     }
 
     /// Returns the meter of the steps of a run whose kernel decides itself which place takes which; `total` is their
@@ -188,22 +188,22 @@ impl WorkDistributor {
     /// # Errors
     /// A place has died.
     pub async fn meter(&self, total: Option<u64>) -> isles::Result<RunMeter> {
-        isles::progress::add_total(total.unwrap_or_default(), self.what);
+        isles::progress::add_total(total.unwrap_or_default(), self.unit);
         RunMeter::new(self.reports_shares).await
     }
 
-    /// Tells of a run of which nobody knows how many units it has, while it lives; each place says [`add_done`]. Called
-    /// at the first place.
+    /// Reports progress of a run with an unknown number of units until it is dropped; each place calls [`add_done`].
+    /// Called at the first place.
     pub fn open_steps(&self) -> StepsGuard {
-        isles::progress::add_total(0, self.what);
-        // Without observers nobody knows what other processes have done.
+        isles::progress::add_total(0, self.unit);
+        // Without observers, the progress of other processes is unknown.
         let is_part =
             self.reports_shares && isles::place_count() > 1 && isles::progress::observed().is_none();
-        let what = if is_part { format!("{} at the first place", self.what) } else { self.what.to_owned() };
-        StepsGuard::begin(ProgressReporter::new(0, what, 0), 0, true)
+        let unit = if is_part { format!("{} at the first place", self.unit) } else { self.unit.to_owned() };
+        StepsGuard::begin(ProgressReporter::new(0, unit, 0), 0, true)
     }
 
-    /// Returns the work of the places on tasks that `isles::glb` has balanced.
+    /// Returns the work of the places on tasks balanced by `isles::glb`.
     pub fn done_of(&self, balance: RunBalance) -> WorkDone {
         task_balance::work_done(balance, self.reports_shares)
     }
@@ -215,9 +215,9 @@ impl Drop for WorkDistributor {
     }
 }
 
-/// Returns the text about a result at the end of its run, for people.
+/// Returns the text about a result at the end of its run.
 fn report_text<A: RunResult>(app: &A, found: &A::Found, work: &WorkDone, machine: Machine) -> String {
-    // The loopback has a time of its own, in which computing takes none.
+    // The loopback has its own time, in which computing takes none.
     let is_by_one_clock = machine != Machine::Loopback;
     let shares = if work.shares.is_empty() {
         String::new()
@@ -266,12 +266,12 @@ struct RunHeader<'a, S> {
     shares: &'a [PlaceWork],
 }
 
-/// Adds the arguments that say what becomes of a result, which all applications have, to `command`.
+/// Adds the output arguments of all applications to `command`.
 pub(crate) fn frame_arguments(command: Command) -> Command {
     FrameArguments::augment_args(command)
 }
 
-/// The arguments of one kind among those that were said.
+/// Returns the arguments of one kind among the given ones.
 ///
 /// # Errors
 /// One cannot be read.
@@ -279,10 +279,10 @@ pub(crate) fn parsed<T: FromArgMatches>(matches: &ArgMatches) -> Result<T, Failu
     T::from_arg_matches(matches).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Runs an application over the places of `launch`, and writes its results; `typed` is how its program is typed.
+/// Runs an application over the places of `launch`, and writes its results; `typed` is the command of its program.
 ///
 /// # Errors
-/// [`Failure`], which also says the exit code.
+/// [`Failure`], which has the exit code.
 pub(crate) fn run<A: RunResult>(matches: &ArgMatches, launch: Launch, typed: &str) -> Result<(), Failure> {
     let (app, FrameArguments { outputs, verify }) = (parsed::<A>(matches)?, parsed(matches)?);
     app.check_machine(launch.chosen_machine())?;
@@ -292,10 +292,10 @@ pub(crate) fn run<A: RunResult>(matches: &ArgMatches, launch: Launch, typed: &st
     outputs.print_heading(&format!("{}; {}", app.heading(&input), facts.machine_text()))?;
     app.remarks(&input).iter().for_each(console::notice);
     let settings = serde_json::to_value(&input).map_err(|fault| Failure::Ended(fault.to_string()))?;
-    // On a chip asking for shares would be part of the prediction; its report says more.
+    // On a chip, gathering shares would be part of the prediction; the chip's report has more.
     let reports_shares = !matches!(launch.chosen_machine(), Machine::Chip(_));
     let machine = launch.chosen_machine();
-    let distributor = WorkDistributor { what: A::INFO.units, reports_shares };
+    let distributor = WorkDistributor { unit: A::INFO.units, reports_shares };
     let found = Rc::new(RefCell::new(None));
     let (place, app) = (Rc::clone(&found), Rc::new(app));
     let shown = Rc::clone(&app);

@@ -1,7 +1,7 @@
-//! The destinations of results: people, and files that can be written before anything runs.
+//! The destinations of results: the terminal, and files that are checked before anything runs.
 //!
-//! People are told on standard output, or on standard error where that carries a file. Invariant: what fails keeps
-//! nothing else from being written, and a result that is not confirmed ends with exit code 1.
+//! Text goes to standard output, or to standard error if standard output carries a file. Invariant: a failed write does
+//! not prevent the others, and an unconfirmed result ends with exit code 1.
 
 use super::Verification;
 use crate::{Failure, console, picture};
@@ -52,7 +52,7 @@ pub(super) struct RunOutcome<'a> {
 /// The arguments with which an application writes no files.
 pub const NO_FILES: [&str; 4] = ["--json", "/dev/null", "--csv", "/dev/null"];
 
-/// The files of a run, which can be written.
+/// The files of a run, checked to be writable.
 pub(super) struct Outputs {
     json: Destination,
     csv: Destination,
@@ -66,11 +66,11 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Checks that all files can be written, apart from each other and from all else that the run reads and writes.
-    /// If no file is named, they are `out/NAME.json` and `out/NAME.csv`.
+    /// Checks that all files can be written, and differ from each other and from all other files of the run. If no file
+    /// is named, they are `out/NAME.json` and `out/NAME.csv`.
     ///
     /// # Errors
-    /// [`Failure::Usage`]: one cannot.
+    /// [`Failure::Usage`] if one cannot.
     pub fn check(
         name: &str,
         arguments: &OutputArguments,
@@ -98,8 +98,8 @@ impl Outputs {
         Ok(Outputs { json, csv, svg, pictures: checked, of_run, is_free })
     }
 
-    /// Tells people a line that is the head of what follows: on standard error where standard output carries a file.
-    /// A missing reader is reported with the result, since the run writes its files all the same.
+    /// Prints the heading, on standard error if standard output carries a file. A closed pipe is reported with the
+    /// result, since the run still writes its files.
     ///
     /// # Errors
     /// Standard output cannot be written.
@@ -116,7 +116,7 @@ impl Outputs {
         self.is_free && !files.any(Destination::is_standard)
     }
 
-    /// Tells the result, writes the files, and ends with the verification, if there is one.
+    /// Prints the result, writes the files, and ends with the verification, if any.
     ///
     /// # Errors
     /// A file cannot be written, or the result is refuted.
@@ -138,7 +138,7 @@ impl Outputs {
         let mut all = self.pictures;
         let drawn = match (self.svg, drawn) {
             (Some(svg), Some(run)) => picture::draw(run.typed, run.document, svg),
-            // The application draws it as it does its other pictures.
+            // The application draws it like its other pictures.
             (svg, _) => {
                 all.splice(0..0, svg.map(|svg| ("--svg", svg)));
                 Ok(())
@@ -164,6 +164,6 @@ fn print_line(is_result: bool, text: &str) -> Result<(), Failure> {
 
 /// A text as part of a file's name.
 fn file_name(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    text.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect()
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    text.chars().map(|character| if plain(character) { character } else { '-' }).collect()
 }

@@ -1,7 +1,7 @@
 //! The work of each place of a run, recorded at that place.
 //!
-//! It knows nothing of who decides which place does what: a kernel may say so itself, or have its units dealt out as
-//! `work_units` does. Invariant: the work of each place is no part of the answer.
+//! It does not depend on the distribution: a kernel may assign the work itself, or use `work_units`. Invariant: the
+//! work of each place is not part of the answer.
 
 use super::work_units::{PlaceWork, WorkDone};
 use isles::prelude::*;
@@ -16,7 +16,7 @@ pub struct RunMeter {
 }
 
 impl RunMeter {
-    /// If it `reports_shares`, [`RunMeter::done`] says what each place did.
+    /// If it `reports_shares`, [`RunMeter::done`] returns the work of each place.
     pub(super) async fn new(reports_shares: bool) -> isles::Result<RunMeter> {
         Ok(RunMeter { shares: PlaceLocal::new(PlaceWork::default).await?, reports_shares })
     }
@@ -31,7 +31,7 @@ impl RunMeter {
         self.reports_shares
     }
 
-    /// Counts a step that this place has taken from `started` until now.
+    /// Counts a step of this place from `started` until now.
     pub fn add_done(&self, started: Instant) {
         self.shares.lock().add_part(started, true);
     }

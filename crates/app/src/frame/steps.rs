@@ -1,8 +1,8 @@
-//! The progress of a run on the terminal: the count that those who observe the run see, where somebody can.
+//! The progress of a run on the terminal: the count of observers, if the run is observed.
 //!
-//! Without observers the first process counts what it knows: on a modelled chip the steps of all places, else those
-//! that were dealt out, which about as many are done of. A run may name its phases; then steps are those of the phase.
-//! Invariant: of a total that will grow nothing is foretold, and nothing here is part of the run.
+//! Without observers the first process estimates it: on a modelled chip from the steps of all places, else from the
+//! dealt steps. A run may name its phases; then steps are those of the phase. Invariant: no remaining time is computed
+//! from a growing total, and progress is not part of the run.
 
 use crate::console::{PhaseLine, Progress};
 use isles::progress;
@@ -15,8 +15,7 @@ use std::time::Instant;
 static DONE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// At the thread of the first place: what tells whenever steps are done, how many there are, and whether there will
-    /// be more.
+    /// At the thread of the first place: the progress line, the total, and whether it will grow.
     static ACTIVE_REPORTER: RefCell<Option<(ProgressReporter, (u64, bool))>> = const { RefCell::new(None) };
 
     /// At the thread of the first place: the current phase of the run.
@@ -53,12 +52,12 @@ pub(super) fn begin_step(step: &str, unit: &str) {
     count_from_zero(title.as_deref().unwrap_or(step), unit);
 }
 
-/// Ends the current phase, if there is one: nothing of it stays on the terminal.
+/// Ends the current phase, if any, and erases it from the terminal.
 pub(super) fn end_phase() {
     PHASE.take();
 }
 
-/// Counts steps from zero, for those who observe the run as well, who see `title`.
+/// Counts steps from zero; observers see `title`.
 fn count_from_zero(title: &str, unit: &str) {
     progress::begin_phase(title);
     progress::add_total(0, unit);
@@ -79,10 +78,10 @@ fn begin_in_phase(progress: &mut Progress) {
     });
 }
 
-/// Says that this place has done some steps of those that a [`StepsGuard`] tells of.
+/// Adds `steps` to the done steps of this place, which a [`StepsGuard`] reports.
 pub fn add_done(steps: u64) {
     progress::add_done(steps);
-    // Relaxed: a count, by which nothing is ordered.
+    // Relaxed: a count that orders no other memory.
     DONE.fetch_add(steps, Ordering::Relaxed);
     ACTIVE_REPORTER.with_borrow_mut(|active| {
         if let Some((reporter, total)) = active.as_mut().filter(|(reporter, _)| reporter.is_due()) {
@@ -91,7 +90,7 @@ pub fn add_done(steps: u64) {
     });
 }
 
-/// Tells the terminal how far a run is.
+/// Shows the progress of a run on the terminal.
 pub(super) struct ProgressReporter {
     progress: Progress,
     /// Steps that were done in this process before.
@@ -99,7 +98,7 @@ pub(super) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// For `total` steps, 0 if nobody knows how many, of which `before` are done.
+    /// A reporter for `total` steps, 0 if unknown, of which `before` are done.
     pub(super) fn new(total: u64, unit: impl Into<Cow<'static, str>>, before: u64) -> ProgressReporter {
         let before = progress::observed().map_or(before, |seen| seen.done);
         let base = DONE.load(Ordering::Relaxed) - before.min(DONE.load(Ordering::Relaxed)); // relaxed, as above
@@ -108,12 +107,12 @@ impl ProgressReporter {
         ProgressReporter { progress: progress.after(before), base }
     }
 
-    /// Returns `true` if it is time to print again.
+    /// Returns `true` if output is due.
     pub(super) fn is_due(&self) -> bool {
         self.progress.is_due()
     }
 
-    /// Tells how many steps are done; `dealt` says it without observers, or the count of this process if there is none.
+    /// Reports the number of done steps; without observers it is `dealt`, or else the count of this process.
     pub(super) fn report(&mut self, dealt: Option<u64>, (total, grows): (u64, bool)) {
         let own = || DONE.load(Ordering::Relaxed).saturating_sub(self.base); // relaxed, as above
         let done = match progress::observed() {
@@ -135,11 +134,11 @@ impl ProgressReporter {
     }
 }
 
-/// Tells how far a run is while it lives, whenever steps are done at the thread of the first place.
+/// Reports the progress of a run until dropped, whenever the thread of the first place does steps.
 pub struct StepsGuard(());
 
 impl StepsGuard {
-    /// Begins to tell; there are `total` steps, 0 if nobody knows how many.
+    /// Begins to report; there are `total` steps, 0 if unknown.
     pub(super) fn begin(reporter: ProgressReporter, total: u64, grows: bool) -> StepsGuard {
         ACTIVE_REPORTER.set(Some((reporter, (total, grows))));
         StepsGuard(())
@@ -166,7 +165,7 @@ mod tests {
     #[test]
     fn a_phase_lasts_until_the_next_one_or_the_end_of_its_dealer_and_a_step_until_the_next_one() {
         let (result, ..) = isles::simulate(2, Plan::calm(0), || async {
-            let distributor = WorkDistributor { what: "units", reports_shares: true };
+            let distributor = WorkDistributor { unit: "units", reports_shares: true };
             distributor.begin_step("of no phase");
             assert_eq!(names(), None);
             distributor.begin_phase("SCF");

@@ -1,7 +1,6 @@
-//! The balancing of applications whose tasks make tasks: the flags of `isles::glb`, and its report, as the frame's.
+//! Balancing of applications whose tasks create tasks: the flags of `isles::glb`, and its report.
 //!
-//! Its own file because only these applications need it. Invariant: a flag that is not said is the
-//! library's default.
+//! Only these applications use it. Invariant: an absent flag means the library's default.
 
 use super::{PlaceWork, WorkDone};
 use crate::Failure;
@@ -45,7 +44,7 @@ pub struct BalanceArguments {
 }
 
 impl BalanceArguments {
-    /// The parameters that they say, for a run on `places` places.
+    /// Returns the parameters for a run on `places` places.
     ///
     /// # Errors
     /// [`Failure::Usage`]: there are too few lifelines.
@@ -65,7 +64,7 @@ impl BalanceArguments {
     }
 }
 
-/// Returns the work of the places, as the frame reports it; the shares only if it `reports_shares`.
+/// Returns the work of the places for the frame's report; the shares only if it `reports_shares`.
 pub(super) fn work_done(balance: RunBalance, reports_shares: bool) -> WorkDone {
     let place = |place: &Option<isles::glb::PlaceBalance>| match place {
         Some(place) => PlaceWork { units: place.tasks, seconds: place.busy.as_secs_f64() },
@@ -75,7 +74,7 @@ pub(super) fn work_done(balance: RunBalance, reports_shares: bool) -> WorkDone {
     WorkDone { seconds: balance.elapsed.as_secs_f64(), shares, balance: Some(balance) }
 }
 
-/// Returns the text about the balance of tasks, for people: a line for all, and one for each place.
+/// Returns the text about the balance of tasks: a line for all, and one for each place.
 pub(super) fn steals_text(balance: &RunBalance) -> String {
     let recovered = match balance.recovered {
         0 => String::new(),

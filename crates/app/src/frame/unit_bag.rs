@@ -1,8 +1,8 @@
 //! The units of work of a run as a bag of `isles::glb`: places that run out steal units from others.
 //!
-//! Units are numbers, so a bag is a few ranges of them; what is computed stays at the place that computed it, where the
-//! kernel keeps it. So a place that dies takes its results with it, and such a run is never `resilient`. Invariant:
-//! each unit is in one range of one bag, under way at one place, or computed.
+//! Units are numbers, so a bag is a few ranges of them; results stay at the place that computed them, in the kernel. So
+//! the death of a place loses its results, and such a run is never `resilient`. Invariant: each unit is in one range of
+//! one bag, in progress at one place, or computed.
 
 use super::PlaceWork;
 use isles::glb::{self, Bag, Balanced, Parameters, RunBalance};
@@ -12,21 +12,21 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Kernel that computes units at the place where it is; a value that travels, with handles of the places' own data.
+/// Kernel that computes units at its place; a value that can be sent, with handles of the places' data.
 pub trait UnitKernel: Clone + Serialize + DeserializeOwned + 'static {
-    /// Computes the next part of `unit`, the first one unless it `is_begun`; returns whether the unit is over. Between
-    /// two parts other places get their answers, and this place computes no other unit.
+    /// Computes the next part of `unit`, the first one unless it `is_begun`; returns `true` if the unit is complete.
+    /// Between two parts, other places are answered, and no other unit is computed.
     fn compute(&self, unit: u64, is_begun: bool) -> bool;
 }
 
-/// Units that are to be computed.
+/// Units to be computed.
 #[derive(Clone, Serialize, Deserialize)]
 struct UnitBag<K> {
     kernel: K,
     shares: PlaceLocal<PlaceWork>,
-    /// The units from the first up, without the second; none is empty.
+    /// Half-open ranges of units; none is empty.
     ranges: Vec<(u64, u64)>,
-    /// The unit of which parts are computed. It stays where it is.
+    /// The unit in progress, which is never stolen.
     in_progress: Option<u64>,
 }
 
@@ -49,8 +49,8 @@ impl<K: UnitKernel> UnitBag<K> {
 impl<K: UnitKernel> Bag for UnitBag<K> {
     type Result = ();
 
-    /// A task is a part of a unit. If a place is dead, all units are given up as one task: its results are lost, and
-    /// that is the error of the whole.
+    /// A task is a part of a unit. If a place is dead, all units are dropped as one task: its results are lost, which
+    /// is the error of the whole run.
     fn process(&mut self, count: usize) -> usize {
         for processed in 0..count {
             let is_begun = self.in_progress.is_some();
@@ -67,7 +67,7 @@ impl<K: UnitKernel> Bag for UnitBag<K> {
         count
     }
 
-    /// Half of the units, from the end that this place would come to last.
+    /// Splits off half of the units, from the end that this place would reach last.
     fn split(&mut self) -> Option<UnitBag<K>> {
         let mut wanted = (self.count() + u64::from(self.in_progress.is_some())) / 2;
         let mut given = Vec::new();
@@ -96,7 +96,7 @@ impl<K: UnitKernel> Bag for UnitBag<K> {
     fn result(self) {}
 }
 
-/// Computes the units from 0 up to `count`, and notes in `shares` what each place did of them.
+/// Computes the units `0..count`, and records the work of each place in `shares`.
 ///
 /// # Errors
 /// [`ErrorKind::DeadPlace`]: a place has died.
@@ -107,7 +107,7 @@ pub(super) async fn balance<K: UnitKernel>(
 ) -> isles::Result<RunBalance> {
     let ranges = if count > 0 { vec![(0, count)] } else { Vec::new() };
     let bag = UnitBag { kernel, shares, ranges, in_progress: None };
-    // A unit is long: whoever asks for some should not wait for several.
+    // A unit is long: a thief should not wait for several.
     let parameters = Parameters { batch: Some(1), ..Parameters::default() };
     match glb::run_with(parameters, bag).await {
         Ok(Balanced { balance, .. }) => Ok(balance),
@@ -174,8 +174,8 @@ mod tests {
     fn a_death_at_any_moment_is_the_error_of_the_run() {
         let third = Rc::new(Cell::new(None));
         let victim_cell = Rc::clone(&third);
-        let say = || async move { victim_cell.set(Place::new(2).map(Place::id)) };
-        isles::simulate(3, Plan::calm(0), say).0.unwrap();
+        let set_victim = || async move { victim_cell.set(Place::new(2).map(Place::id)) };
+        isles::simulate(3, Plan::calm(0), set_victim).0.unwrap();
         let (place, mut died) = (third.get().unwrap(), 0);
         for seed in 0..400 {
             let losses = vec![PlannedDeath { place, step: 400 + 7 * seed % 1000 }];

@@ -1,9 +1,9 @@
-//! The units of work of a run, dealt out to the places, and what each place did of them.
+//! The units of work of a run, their distribution, and the work of each place.
 //!
-//! A kernel says how many units there are and takes them one after the other, or has them balanced by `isles::glb`;
-//! dealing them, telling how far all are, giving messages their turn between two units, and noting how long each place
-//! computed is done here. It knows neither what a unit is nor what comes of it. Invariants: each unit is dealt to one
-//! place, once; what each place did is no part of the answer.
+//! A kernel states the number of units and takes them one by one, or has them balanced by `isles::glb`. This module
+//! deals them, reports progress, processes messages between units, and records the time of each place. It knows neither
+//! units nor results. Invariants: each unit is dealt to one place, once; the work of each place is not part of the
+//! answer.
 
 use super::facts::{bar, duration};
 use super::run_meter::RunMeter;
@@ -25,40 +25,39 @@ use std::time::{Duration, Instant};
 pub enum Balance {
     /// Of n places, place p takes the units p, p + n, p + 2 n and so on.
     Static,
-    /// Every place takes the next unit from a counter that all share.
+    /// Every place takes the next unit from a shared counter.
     Dynamic,
     /// Places that run out steal units from others, by `isles::glb`.
     Glb,
 }
 
-/// A place asks at once for the units that are left, divided by the number of places and by this.
+/// A place requests the remaining units, divided by the number of places and by this.
 const ASKED_PART: u64 = 8;
-/// Most units that a place asks for at once.
+/// Most units per request.
 const ASKED_MAX: u64 = 64;
 
-/// Units of work that are dealt out to all places. Bodies that travel capture it, and each takes units from a
-/// [`UnitQueue`] of its own.
+/// Units of work for all places. Bodies capture it, and each takes units from its own [`UnitQueue`].
 #[derive(Clone, Serialize, Deserialize)]
 pub struct WorkUnits {
     count: u64,
     /// Name of the units, in the plural.
-    what: Cow<'static, str>,
+    unit: Cow<'static, str>,
     balance: Balance,
     next: Counter,
     meter: RunMeter,
 }
 
 impl WorkUnits {
-    /// `count` units, called `what`, from 0 up.
-    pub(super) fn new(count: u64, what: &'static str, balance: Balance, meter: RunMeter) -> WorkUnits {
-        isles::progress::add_total(count, what);
-        WorkUnits { count, what: Cow::Borrowed(what), balance, next: Counter::new(), meter }
+    /// Creates the units `0..count`, named `unit`.
+    pub(super) fn new(count: u64, unit: &'static str, balance: Balance, meter: RunMeter) -> WorkUnits {
+        isles::progress::add_total(count, unit);
+        WorkUnits { count, unit: Cow::Borrowed(unit), balance, next: Counter::new(), meter }
     }
 
-    /// The same units once more, from the first on; what each place does of them adds up. In a phase or a step of its
-    /// own ([`super::WorkDistributor::begin_step`]) they are counted from zero.
+    /// Restarts the same units from the first; the work of each place adds up. In a new phase or step
+    /// ([`super::WorkDistributor::begin_step`]) they are counted from zero.
     pub fn restarted(&self) -> WorkUnits {
-        isles::progress::add_total(self.count, &self.what);
+        isles::progress::add_total(self.count, &self.unit);
         WorkUnits { next: Counter::new(), ..self.clone() }
     }
 
@@ -73,14 +72,14 @@ impl WorkUnits {
     /// # Errors
     /// A place has died.
     pub async fn balance<K: UnitKernel>(&self, kernel: K) -> isles::Result<RunBalance> {
-        let reporter = ProgressReporter::new(self.count, self.what.clone(), 0);
+        let reporter = ProgressReporter::new(self.count, self.unit.clone(), 0);
         let _guard = StepsGuard::begin(reporter, self.count, false);
         unit_bag::balance(self.count, self.meter.shares().clone(), kernel).await
     }
 
-    /// The units that this place takes, unless they are stolen.
+    /// Returns the queue of units of this place, unless they are stolen.
     pub fn here(&self) -> UnitQueue<'_> {
-        let reporter = || ProgressReporter::new(self.count, self.what.clone(), 0);
+        let reporter = || ProgressReporter::new(self.count, self.unit.clone(), 0);
         let progress = (here().index() == 0).then(reporter);
         UnitQueue {
             units: self,
@@ -106,23 +105,23 @@ pub struct UnitQueue<'a> {
     units: &'a WorkUnits,
     /// The next one, with static balance.
     next: u64,
-    /// Units that were taken together and not yet one by one, where the counter is far.
+    /// Units fetched together and not yet taken, if the counter is at another place.
     taken: Range<u64>,
-    /// Units after them, if they have been asked for.
+    /// The next units, if requested.
     requested: Option<UnitRequest>,
-    /// Time at which the unit under way was taken.
+    /// Time at which the current unit was taken.
     started: Option<Instant>,
     /// Progress of all units; the first place prints it.
     progress: Option<ProgressReporter>,
 }
 
 impl UnitQueue<'_> {
-    /// The next unit; none if there is none, or if a place is dead: what that had done is lost, and its loss is the
-    /// error of the whole, so the others need not go on.
+    /// Returns the next unit; `None` if there is none, or if a place is dead: its results are lost, which is the error
+    /// of the whole run, so the others need not continue.
     ///
-    /// If asking the counter takes a message, several units are asked for at once, and before the last ones are
-    /// computed: so the way there and back is no loss. Fewer are asked for as fewer are left, so that all places end
-    /// together (guided self-scheduling, Polychronopoulos and Kuck, 1987).
+    /// If the counter is at another place, several units are requested at once, before the last ones are computed, to
+    /// hide the round trip. Requests shrink with the remaining units, so that all places end together (guided
+    /// self-scheduling, Polychronopoulos and Kuck, 1987).
     ///
     /// # Errors
     /// The place of the shared counter has died.
@@ -136,8 +135,8 @@ impl UnitQueue<'_> {
         }
         let Some(unit) = self.next_unit().await? else { return Ok(None) };
         if let Some(progress) = self.progress.as_mut().filter(|progress| progress.is_due()) {
-            // Units are dealt in order, so about as many are done; but on a chip, where cores run ahead of each other
-            // and nobody asks for shares, one process has done all.
+            // Units are dealt in order, so about that many are done. On a chip, cores run ahead of each other, but the
+            // one process has done all units.
             let dealt = self.units.meter.reports_shares().then_some(unit);
             progress.report(dealt, (self.units.count, false));
         }
@@ -160,7 +159,7 @@ impl UnitQueue<'_> {
         }
     }
 
-    /// The next unit from a counter that is far.
+    /// Returns the next unit from a counter at another place.
     async fn next_requested(&mut self) -> isles::Result<Option<u64>> {
         let mut asks = false;
         if self.taken.is_empty() {
@@ -183,7 +182,7 @@ impl UnitQueue<'_> {
     }
 }
 
-/// Units that were asked for.
+/// Requested units.
 type UnitRequest = Pin<Box<dyn Future<Output = isles::Result<Range<u64>>>>>;
 
 /// Work of the places.
@@ -191,7 +190,7 @@ type UnitRequest = Pin<Box<dyn Future<Output = isles::Result<Range<u64>>>>>;
 pub struct WorkDone {
     /// Seconds that it took: of this host, or on a modelled chip of the chip.
     pub seconds: f64,
-    /// Work of each place, in order of the places; empty on a modelled chip, where asking for it would be part of the
+    /// Work of each place, in order of the places; empty on a modelled chip, where gathering it would be part of the
     /// prediction.
     pub shares: Vec<PlaceWork>,
     /// Balance of the tasks, if `isles::glb` has balanced them.
@@ -208,8 +207,7 @@ pub struct PlaceWork {
 }
 
 impl PlaceWork {
-    /// Adds a part of a unit that took from `started` until now; with the last one the unit `is_over`, which those who
-    /// observe the run are told.
+    /// Adds a part of a unit that took from `started` until now; if the unit `is_over`, it is reported to observers.
     pub(super) fn add_part(&mut self, started: Instant, is_over: bool) {
         self.units += u64::from(is_over);
         steps::add_done(u64::from(is_over));
@@ -228,13 +226,13 @@ impl WorkDone {
         self.shares.iter().map(|share| share.seconds).fold(0.0, f64::max)
     }
 
-    /// A line for each place: its units, called `what`, their part of all, the time they took, and a bar of it; and the
-    /// part of the run, if that was timed by the same clock.
-    pub(super) fn table(&self, what: &str, is_by_one_clock: bool) -> String {
+    /// Returns a line for each place: its units, named `what`, their share, their time, and a bar of it; and the share
+    /// of the run, if timed by the same clock.
+    pub(super) fn table(&self, unit: &str, is_by_one_clock: bool) -> String {
         let all: u64 = self.shares.iter().map(|share| share.units).sum();
         let column = |busy: String| if is_by_one_clock { format!("  {busy:>7}") } else { String::new() };
         let busy = column("busy".to_owned());
-        let mut text = format!("{:>5}  {what:>10}  {:>6}{busy}  {:>10}\n", "place", "share", "computing");
+        let mut text = format!("{:>5}  {unit:>10}  {:>6}{busy}  {:>10}\n", "place", "share", "computing");
         for (place, PlaceWork { units, seconds }) in self.shares.iter().enumerate() {
             let share = 100.0 * *units as f64 / all.max(1) as f64;
             let busy = 100.0 * seconds / self.seconds.max(Duration::from_nanos(1).as_secs_f64());

@@ -1,9 +1,9 @@
-//! `isles run APP --seeds N`, `isles launch --seeds N`: how much of a prediction is the order of what happens at one
-//! time.
+//! `isles run APP --seeds N`, `isles launch --seeds N`: the influence of the order of simultaneous events on a
+//! prediction.
 //!
-//! The model takes things of one moment in an order that a seed permutes; the chip fixes none. The same program runs
-//! with several seeds, each in a process of its own, and the spread of its time and energy is printed.
-//! Invariant: nothing runs before the arguments are found good.
+//! The model orders simultaneous events by a seed; the chip defines no order. The same program runs with several seeds,
+//! each in its own process, and the spread of its time and energy is printed. Invariant: nothing runs before the
+//! arguments are checked.
 
 mod report;
 
@@ -18,10 +18,10 @@ use report::{SeedOutcome, text, write_json};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Seeds at most: more would say nothing new.
+/// Most seeds: more would add no information.
 const SEEDS_MAX: u32 = 10_000;
 
-/// The argument of `isles run` and `isles launch` beside those of places and application.
+/// The argument of `isles run` and `isles launch` besides those of places and application.
 #[derive(Args, Debug)]
 pub struct SeedsArguments {
     /// Run with seeds 0 to N - 1 on a modelled chip, and print how much time and energy vary; --summary then covers
@@ -35,20 +35,19 @@ pub struct SeedsArguments {
     pub seeds: Option<String>,
 }
 
-/// The one file that several runs can have together.
+/// The one file that several runs can share.
 const SUMMARY: &SettingRow = setting("summary");
 
 /// The setting in which they differ.
 const SEED: &SettingRow = setting("seed");
 
-/// The setting that several runs cannot have but as a program says it.
+/// The setting that several runs can only take from the program itself.
 const WORK: &SettingRow = setting("work");
 
 /// Fields of a summary that are the same for all seeds, beside the settings that it keeps by name.
 const FACTS: [&str; 5] = ["version", "chip", "clocks", "voltages", "places"];
 
-/// Runs the application `app` once for each of `number` seeds, and prints how the runs differ.
-/// `launch` is that of one of the runs.
+/// Runs the application `app` once for each of `number` seeds, and prints the differences. `launch` is that of one run.
 pub(crate) fn compare(
     number: &str,
     (app, matches): (&Command, &ArgMatches),
@@ -61,7 +60,7 @@ pub(crate) fn compare(
     })
 }
 
-/// The same with a program that somebody has built with Isles, and its arguments.
+/// As [`application`], for a user's program and its arguments.
 pub fn compare_program(
     number: &str,
     (program, own): (&str, &[String]),
@@ -73,7 +72,7 @@ pub fn compare_program(
     })
 }
 
-/// Runs a program with `number` seeds; `run` returns the summary of one, and gets all settings of the run.
+/// Runs a program with `number` seeds; `run` gets all settings of a run and returns its summary.
 fn compare_runs(
     number: &str,
     (places, launch): (&PlaceArguments, &Launch),
@@ -84,11 +83,11 @@ fn compare_runs(
     let json = places.value_of(SUMMARY);
     let json =
         json.map(|path| Destination::check("--summary", Some(path), Path::new(path), &[])).transpose()?;
-    let mut said = places.flags();
-    said.retain(|flag| flag.variable != SUMMARY.variable);
+    let mut given = places.flags();
+    given.retain(|flag| flag.variable != SUMMARY.variable);
     let ended = runs::all(number as usize, "seeds", |seed| {
         let number = seed.to_string();
-        let mut flags = said.clone();
+        let mut flags = given.clone();
         flags.push(Flag { variable: SEED.variable, name: "--seed", value: &number });
         let summary = run(seed, &flags)?;
         let lacking = || Failure::Ended("the summary of a run lacks figures".to_owned());
@@ -99,7 +98,7 @@ fn compare_runs(
     print_outcomes(&outcomes, &settings.pop().unwrap_or_default(), json)
 }
 
-/// Prints the table, and writes the document where it shall go; to standard error if that is standard output.
+/// Prints the table and writes the document; the table goes to standard error if the document goes to standard output.
 fn print_outcomes(
     outcomes: &[SeedOutcome],
     settings: &Map<String, Value>,
@@ -117,7 +116,7 @@ fn read(number: &str) -> Result<u32, Failure> {
     good.ok_or_else(|| refusal("--seeds", number, &format!("a whole number from 2 to {SEEDS_MAX}")))
 }
 
-/// Refuses what is to become of a result.
+/// Refuses output arguments.
 fn check(matches: &ArgMatches) -> Result<(), Failure> {
     for argument in frame_arguments(Command::default()).get_arguments() {
         let name = argument.get_id().as_str();
@@ -130,7 +129,7 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses what has no meaning, or another one, for several runs.
+/// Refuses settings that have no or another meaning for several runs.
 fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     let machine = launch.chosen_machine();
     if !matches!(machine, Machine::Chip(_)) {
@@ -142,8 +141,8 @@ fn check_run(places: &PlaceArguments, launch: &Launch) -> Result<(), Failure> {
     };
     let mut refused = SETTINGS.iter().filter(is_of_one_run);
     let flags = places.flags();
-    let said = refused.find_map(|row| flags.iter().find(|flag| flag.variable == row.variable));
-    if let Some(flag) = said {
+    let given = refused.find_map(|row| flags.iter().find(|flag| flag.variable == row.variable));
+    if let Some(flag) = given {
         return Err(refusal(flag.name, flag.value, "nothing with --seeds, because it makes several runs"));
     }
     if *launch.chosen_work() != CodeTime::Declared {

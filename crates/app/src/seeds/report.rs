@@ -1,7 +1,6 @@
-//! The outcomes of several seeds, for people and as JSON.
+//! The outcomes of several seeds, as text and as JSON.
 //!
-//! Knows neither how runs are started nor what may be said with them. Invariant: a figure is that of its run, and how
-//! far they move is a share of the median.
+//! It does not start runs. Invariant: a figure is that of its run, and spreads are shares of the median.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,7 +12,7 @@ use std::io::{self, Write};
 pub struct SeedOutcome {
     pub seed: usize,
     pub predicted_ps: u64,
-    /// By the first power model of the chip, if its file has one.
+    /// Energy by the first power model of the chip, if any.
     pub energy_j: Option<f64>,
     pub digest: String,
 }
@@ -38,7 +37,7 @@ struct ValueRange {
     spread: f64,
 }
 
-/// A row for each seed, then least, median and most of time and energy, and what that means.
+/// Returns a row for each seed, then minimum, median and maximum of time and energy, with an explanation.
 pub fn text(outcomes: &[SeedOutcome]) -> String {
     let mut text = String::from("seed            time          energy  digest\n");
     let (times, energies) = spans(outcomes);
@@ -64,7 +63,7 @@ pub fn text(outcomes: &[SeedOutcome]) -> String {
 fn order(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     let last = values.len() - 1;
-    // The two in the middle, which are one if there is an odd number.
+    // The two in the middle; the same one if their number is odd.
     let median = (values[last / 2] + values[values.len() / 2]) / 2.0;
     [values[0], median, values[last]]
 }
@@ -72,7 +71,7 @@ fn order(mut values: Vec<f64>) -> [f64; 3] {
 /// Unit of all figures of a column.
 struct Unit {
     name: &'static str,
-    /// Least figure for which it is taken.
+    /// Least figure for which it is chosen.
     least: f64,
     /// Size of this unit, in the unit of the figures.
     size: f64,
@@ -95,7 +94,7 @@ impl Unit {
         units.iter().find(|unit| figure >= unit.least).unwrap_or(&units[units.len() - 1])
     }
 
-    /// A figure with as many digits as a small spread needs.
+    /// Formats a figure with enough digits to show a small spread.
     fn text(&self, figure: f64) -> String {
         format!("{:.6} {}", figure / self.size, self.name)
     }

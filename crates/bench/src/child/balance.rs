@@ -1,8 +1,8 @@
-//! Tasks that make tasks as plain loops, beside which programs of applications are measured; and steals.
+//! Tasks that create tasks, as plain loops: the peers of the applications; and steals.
 //!
 //! The loop visits a tree as the application's bag does, with the same hash and the same stack of nodes with children
-//! left; it is written apart, so that what a bag adds shows. The invariant: each child checks its answer, against the
-//! published one.
+//! left; it is separate code, so that the overhead of a bag is visible. Invariant: each child checks its answer,
+//! against the published one.
 
 use super::ours::run;
 use crate::child::timing::Effort;
@@ -88,14 +88,14 @@ pub fn loop_queens(effort: Effort) {
     print_times(seconds, PLACED);
 }
 
-/// Queens that are placed for all boards of 14.
+/// Queens placed for all boards of 14.
 const PLACED: u64 = 27_358_552;
 
 fn check(count: QueensCount) {
     assert_eq!((count.solutions, count.placed), (365_596, PLACED), "14 queens");
 }
 
-/// Tasks of which a thief gets one at a time. A task hashes once.
+/// Tasks that a thief gets one at a time. A task hashes once.
 #[derive(Clone, Serialize, Deserialize)]
 struct TinyTasks {
     left: u64,
@@ -134,7 +134,7 @@ impl Bag for TinyTasks {
 /// Tasks of the steals: some two seconds of them.
 const TINY_TASKS: u64 = 30_000_000;
 
-/// Steals of one task each from a place that computes. Prints `steal_us`, the mean of those that brought one.
+/// Steals of one task each from a place that computes. Prints `steal_us`, the mean of the successful ones.
 pub fn steals(_effort: Effort) {
     run(|| async {
         let Balanced { result, balance } =

@@ -1,6 +1,6 @@
-//! Jobs: what it costs one that it can be stopped between its steps, and how long its checkpoints take by size.
+//! Jobs: the cost of being stoppable between steps, and the time of checkpoints by size.
 //!
-//! A job server over two threads is asked as people ask it, through its socket. Invariants: the plain loop does the
+//! A job server over two threads gets requests through its socket, as from users. Invariants: the plain loop does the
 //! same steps with nothing between them; a checkpoint is over when its file is whole, a restart when the job runs.
 
 use crate::child::timing::Effort;
@@ -23,11 +23,12 @@ const NUMBERS: u64 = 2_000_000_000;
 /// Sizes of checkpoints in MB.
 const SIZES: [u64; 4] = [1, 16, 64, 256];
 
-/// Time between two looks at a job whose change of state is timed.
-const LOOK_EVERY: Duration = Duration::from_micros(200);
+/// Polling interval of a job whose change of state is timed.
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// The same of a job that times itself: a look takes the host's time, too, which a plain loop has for itself.
-const LOOK_SELDOM: Duration = Duration::from_millis(50);
+/// Polling interval of a job that times itself: longer, because polling takes time of the host, which a plain loop does
+/// not lose.
+const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The kinds of jobs here.
 const KINDS: &[JobKind] = &[JobKind::of::<TimedSum>(), JobKind::of::<HeldBlock>()];
@@ -58,7 +59,7 @@ impl Job for TimedSum {
         let mut random = Random::stream(1, self.done);
         self.sum += (0..STEP).map(|_| random.unit()).sum::<f64>();
         self.done += STEP;
-        // The sum is said so that it is computed.
+        // The sum is printed so that it is computed.
         let result = || format!("{} {}", begun.elapsed().as_secs_f64(), self.sum);
         Ok(if self.done >= NUMBERS { JobProgress::Done(result()) } else { JobProgress::More })
     }
@@ -72,7 +73,7 @@ impl Job for TimedSum {
     }
 }
 
-/// Block of memory that is only held.
+/// A block of memory, only held.
 struct HeldBlock(Vec<u8>);
 
 impl Job for HeldBlock {
@@ -111,7 +112,7 @@ pub fn cost(effort: Effort) {
         for _ in 0..effort.repetitions {
             plain.push(plain_seconds());
             let id = begin(folder, "sum", Vec::new());
-            let reason = until(folder, id, "finished", LOOK_SELDOM);
+            let reason = until(folder, id, "finished", SLOW_POLL_INTERVAL);
             jobs.push(
                 reason.split(' ').next().and_then(|seconds| seconds.parse().ok()).expect("it says its time"),
             );
@@ -137,7 +138,7 @@ pub fn on_disk(effort: Effort) {
     by_size(effort, &home.map_or_else(std::env::temp_dir, |home| home.join(".cache/isles/bench")));
 }
 
-/// The same in a folder in memory.
+/// The same in a memory file system.
 pub fn in_memory(effort: Effort) {
     by_size(effort, Path::new("/dev/shm"));
 }
@@ -146,7 +147,7 @@ fn by_size(effort: Effort, parent: &Path) {
     with_server(parent, |folder| {
         for size in SIZES {
             let id = begin(folder, "block", vec![size.to_string()]);
-            until(folder, id, "running", LOOK_EVERY);
+            until(folder, id, "running", POLL_INTERVAL);
             let (mut saves, mut loads) = (Vec::new(), Vec::new());
             for _ in 0..effort.repetitions {
                 saves.push(timed(folder, id, JobOrder::Checkpoint, "checkpointed"));
@@ -154,17 +155,17 @@ fn by_size(effort: Effort, parent: &Path) {
             }
             print_figure(&format!("save_{size}_s"), median(saves));
             print_figure(&format!("load_{size}_s"), median(loads));
-            tell(folder, id, JobOrder::Kill);
-            until(folder, id, "stopped", LOOK_EVERY);
-            tell(folder, id, JobOrder::Remove);
+            send_order(folder, id, JobOrder::Kill);
+            until(folder, id, "stopped", POLL_INTERVAL);
+            send_order(folder, id, JobOrder::Remove);
         }
     });
 }
 
 fn timed(folder: &Path, id: u64, order: JobOrder, state: &str) -> f64 {
     let begun = Instant::now();
-    tell(folder, id, order);
-    until(folder, id, state, LOOK_EVERY);
+    send_order(folder, id, order);
+    until(folder, id, state, POLL_INTERVAL);
     begun.elapsed().as_secs_f64()
 }
 
@@ -184,7 +185,7 @@ fn with_server(parent: &Path, body: impl FnOnce(&Path)) {
     };
     let server = std::thread::spawn(move || serve(launch, options, Arc::new(AtomicBool::new(false))));
     while !socket_path(&folder).exists() {
-        sleep(LOOK_EVERY);
+        sleep(POLL_INTERVAL);
     }
     body(&folder);
     asked(&folder, &JobRequest::End { force: false });
@@ -204,7 +205,7 @@ fn begin(folder: &Path, kind: &str, words: Vec<String>) -> u64 {
     }
 }
 
-fn tell(folder: &Path, job: u64, order: JobOrder) {
+fn send_order(folder: &Path, job: u64, order: JobOrder) {
     let reply = asked(folder, &JobRequest::Tell { job, order });
     assert!(!matches!(reply, JobReply::Refused { .. }), "{reply:?}");
 }

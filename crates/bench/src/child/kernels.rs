@@ -1,7 +1,7 @@
-//! The kernels of IMSuite one after the other, each in runs of the application's program, so that its bytes are known.
+//! The kernels of IMSuite, each in separate runs of the application's program, so that its bytes are known.
 //!
-//! Its own file because other programs of applications have one run. The invariant: each answer is verified by the
-//! application, and the networks and draws of both ways of shipping are the same.
+//! Invariant: each answer is verified by the application, and the networks and draws of both ways of shipping are the
+//! same.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{median, print_figure};
@@ -22,7 +22,7 @@ pub fn minimal(effort: Effort) {
     all(effort, "minimal");
 }
 
-/// Runs the kernels with captures of all that is reachable. Prints the same.
+/// Runs the kernels with captures of everything reachable. Prints the same.
 pub fn reachable(effort: Effort) {
     all(effort, "reachable");
 }

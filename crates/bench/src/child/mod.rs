@@ -1,9 +1,9 @@
-//! Programs of the processes that are timed: one child for each contender that is part of this binary.
+//! The timed processes: one child for each contender in this binary.
 //!
-//! A process each, so that no peer warms, fragments or pins anything for the next. They print the lines of
-//! [`crate::output`] and know no target. Steps are repeated in batches until the clock is coarse no more; the first
-//! batches, which find the size, also warm up and are not counted. The invariants: a child that returns has printed all
-//! of its figures; side 0 and side 1 never get the same core if the process may use two.
+//! Each has its own process, so that no peer warms, fragments or pins anything for the next. They print the lines of
+//! [`crate::output`] and know no target. Steps are repeated in batches until the clock is no longer too coarse; the
+//! first batches, which find the size, also warm up and are not counted. Invariants: a child that returns has printed
+//! all of its figures; side 0 and side 1 never get the same core if the process may use two.
 
 mod balance;
 mod jobs;

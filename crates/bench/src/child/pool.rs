@@ -1,7 +1,7 @@
 //! A pool of two workers over a channel without a buffer: 50 jobs that each compute for 15 ms.
 //!
 //! The sender is beside one of the workers, as in the book. Measures how evenly the jobs are shared and how long all
-//! take, against two crossbeam threads and Go. The invariant: a job takes its time by the clock on every side, so that
+//! take, against two crossbeam threads and Go. Invariant: a job takes its time by the clock on every side, so that
 //! other programs of the host change nothing but who takes the next.
 
 use crate::child::ours::run;

@@ -1,8 +1,7 @@
 //! SPARQL over the data of LUBM: the program of the application, and oxigraph, over the same file of N-Triples.
 //!
-//! Its own file because the data is made once, by the application itself, and several programs read it. The invariant:
-//! all of them answer the same queries over the same triples, and a contender with another number of rows has no
-//! figures.
+//! Invariant: all of them answer the same queries over the same triples, and a contender with another number of rows
+//! has no figures.
 
 use crate::child::timing::Effort;
 use crate::child::timing::print_figure;

@@ -1,7 +1,7 @@
 //! The task libraries of Rust: a million tasks that do nothing, started and waited for, and a channel between two.
 //!
-//! Its own file because they are libraries of tasks. None keeps a handle of each of the million, as none of ours does.
-//! The invariant: every task has ended when the step returns.
+//! None keeps a handle of each of the million, as none of ours does. Invariant: every task has ended when the step
+//! returns.
 
 use super::ours::pipelines;
 use crate::child::timing::Effort;

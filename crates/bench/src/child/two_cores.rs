@@ -1,8 +1,8 @@
-//! Effects of two cores on each other without Isles: the lower bounds and the plain peers of a message.
+//! Communication of two cores without Isles: the lower bounds and the plain peers of a message.
 //!
 //! The exchange of one cache line (what no message can beat), the copy of 2 MB by one core (the bound on a message that
 //! is copied once), a wake-up by the kernel (the floor under a message to a sleeping place), and crossbeam's bounded
-//! channels (Rust's usual means where memory is shared). Rings are in `ring`. The invariants: the copy is not optimised
+//! channels (Rust's usual means where memory is shared). Rings are in `ring`. Invariants: the copy is not optimised
 //! away; the sleeper is in the kernel before the clock starts; a batch ends when its last message has been taken.
 
 use crate::child::timing::Effort;
@@ -102,7 +102,7 @@ pub fn futex(effort: Effort) {
     });
 }
 
-/// Lets `pause` pass without giving the processor away.
+/// Busy-waits for `pause`.
 pub fn keep_busy(pause: Duration) {
     let start = Instant::now();
     while start.elapsed() < pause {}

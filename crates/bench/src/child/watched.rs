@@ -1,8 +1,8 @@
-//! Other children of this binary in a process of their own, with somebody who looks: a page, a record, a trace.
+//! Other children of this binary in a separate process, observed by a page, a record, or a trace.
 //!
-//! The page is the real server, as a process, and a reader of its stream in this one, which reads all of it and throws
-//! it away. Nothing of it is timed: the child that is watched reads the clock. Invariants: a run whose page has shown
-//! nothing has no figures; what it wrote is gone at the end.
+//! The page is the real server, as a process, and a reader in this process that discards its stream. Only the observed
+//! child is timed, by itself. Invariants: a run whose page has shown nothing has no figures; its files are removed at
+//! the end.
 
 use crate::child::timing::Effort;
 use crate::child::timing::print_figure;
@@ -35,13 +35,13 @@ pub fn hep_th(effort: Effort) {
     with_page("isles-betweenness-hep-th-often", effort);
 }
 
-/// The flood that is recorded, and nobody looks. Prints what the flood prints.
+/// The recorded flood, without observers. Prints the figures of the flood.
 pub fn recorded_flood(effort: Effort) {
     let folder = Folder::new();
     forward_figures(&mut child("isles-flood", effort, "ISLES_RECORD", &folder.0.join("run")));
 }
 
-/// One flood with a trace, which keeps the first events only. Prints what the flood prints.
+/// One flood with a trace, which keeps the first events only. Prints the figures of the flood.
 pub fn traced_flood(effort: Effort) {
     let folder = Folder::new();
     forward_figures(&mut child(
@@ -52,7 +52,7 @@ pub fn traced_flood(effort: Effort) {
     ));
 }
 
-/// A short flood with a trace, which keeps all of it. Prints what the flood prints.
+/// A short flood with a trace that keeps all events. Prints the figures of the flood.
 pub fn traced_short(effort: Effort) {
     let folder = Folder::new();
     forward_figures(&mut child(
@@ -89,7 +89,7 @@ fn forward_figures(command: &mut Command) {
     own.for_each(|(name, value)| print_figure(name, *value));
 }
 
-/// A folder of its own, which goes with it.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -120,8 +120,8 @@ impl Page {
         server.arg("live").arg(directory).args(["--wait", "--port", "0"]);
         server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut server = server.spawn().expect("the server can be started");
-        let said = BufReader::new(server.stderr.take().expect("stderr is piped"));
-        Page { server, reader: std::thread::spawn(move || read(said)) }
+        let stderr = BufReader::new(server.stderr.take().expect("stderr is piped"));
+        Page { server, reader: std::thread::spawn(move || read(stderr)) }
     }
 
     /// Ends the server; returns how many snapshots it has sent.
@@ -133,11 +133,11 @@ impl Page {
 }
 
 /// Reads the address in what the server says, then its stream to the end; returns how many snapshots it had.
-fn read(mut said: impl BufRead) -> u64 {
+fn read(mut stderr: impl BufRead) -> u64 {
     let mut line = String::new();
     let address = loop {
         line.clear();
-        if said.read_line(&mut line).unwrap_or(0) == 0 {
+        if stderr.read_line(&mut line).unwrap_or(0) == 0 {
             return 0; // it has ended and never listened
         }
         if let Some(address) =

@@ -3,8 +3,8 @@
 //! The first `./run` on a fresh machine starts a whole build. The downloads of its packages are in the figure, Rust
 //! itself is not; sources, build folder, Cargo's folder and data cache are fresh. Two runs of one place each at the
 //! same time are not placed: whether they get in each other's way is the question. The kernel of betweenness is that of
-//! the application. The invariants: nothing built or fetched earlier is found; reading a graph is not timed, as it is
-//! not for the peer.
+//! the application. Invariants: nothing built or fetched earlier is found; reading a graph is not timed, as it is not
+//! for the peer.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{median, print_figure};
@@ -137,10 +137,10 @@ fn expanded() -> PathBuf {
 }
 
 /// Returns the output of the example for one of its searches.
-fn searched(what: &str, effort: Effort) -> Output {
+fn searched(mode: &str, effort: Effort) -> Output {
     let mut command = Command::new(expanded());
-    command.args([what, &effort.repetitions.to_string()]);
-    Output::of(&mut command, PLANNER_LIMIT).unwrap_or_else(|why| panic!("{what}: {why}"))
+    command.args([mode, &effort.repetitions.to_string()]);
+    Output::of(&mut command, PLANNER_LIMIT).unwrap_or_else(|why| panic!("{mode}: {why}"))
 }
 
 fn figure(output: &Output, name: &str) -> f64 {

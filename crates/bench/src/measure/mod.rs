@@ -1,8 +1,7 @@
-//! Measurements: a question, the programs that answer it, and the targets of the answer.
+//! Measurements: questions, the programs that answer them, and targets.
 //!
-//! Its own file so that [`crate::suite`] is a plain table. It runs nothing.
-//! The invariant: a verdict is reached only from figures of the same run; a target of which a peer is absent is not
-//! judged.
+//! Its own file so that [`crate::suite`] is a plain table. It runs nothing. Invariant: a verdict is reached only from
+//! figures of the same run; a target of which a peer is absent is not judged.
 
 use crate::program::Program;
 use crate::samples::Samples;
@@ -47,13 +46,13 @@ pub struct Row {
     pub better: Better,
     /// Our figure.
     pub ours: Figure,
-    /// The figures of those who do the same: the best one is named in the row, and it decides.
+    /// The figures of peers: the best one is named in the row and decides.
     pub peers: &'static [Figure],
-    /// The figures that stand beside without a say: bounds that nobody can beat, and other forms of our own.
+    /// Figures for comparison that do not decide: lower bounds, and other forms of ours.
     pub beside: &'static [Figure],
     /// Targets of our figure; none if the row only informs.
     pub targets: &'static [Target],
-    /// The row without which this one is never put into a document.
+    /// The row that must accompany this one in a document.
     pub quoted_with: Option<&'static str>,
 }
 
@@ -87,7 +86,7 @@ pub enum Better {
 pub enum Target {
     /// This value in the row's unit.
     Value(f64),
-    /// This multiple of the best of the row's peers, whichever that is in this run.
+    /// This multiple of the best of the row's peers in this run.
     BestPeer(f64),
     /// This multiple of the best of these.
     BestOf {
@@ -105,7 +104,7 @@ pub enum Target {
         /// The contender, by label.
         over: &'static str,
     },
-    /// At most so much more than one figure beside, in the row's unit.
+    /// At most this much more than one figure beside, in the row's unit.
     Beyond {
         /// Largest difference.
         limit: f64,

@@ -102,10 +102,10 @@ fn up_to_date(words: &[&str]) -> Result<(), Missing> {
         cargo.current_dir(checkout).arg("build").arg("--target-dir").arg(target);
         cargo.args(["--quiet", "--release", "--locked"]).args(words);
         if !succeeds(&mut cargo) {
-            let what = words.join(" ");
+            let arguments = words.join(" ");
             return Err(Missing::new(
-                format!("{what} cannot be built"),
-                format!("cargo build --release {what}"),
+                format!("{arguments} cannot be built"),
+                format!("cargo build --release {arguments}"),
             ));
         }
         known.insert(words.join(" "));

@@ -1,8 +1,7 @@
 //! Start of each contender, or the reason why it cannot start.
 //!
-//! Its own file because it is the only one that knows the names of tools and their options. It does not
-//! know what the figures mean. The invariant: a contender is either a command that can be run or an
-//! [`Missing`] that says how to get it.
+//! It does not know what the figures mean. Invariant: a contender is either a command that can be run or an [`Missing`]
+//! that says how to get it.
 
 pub mod available;
 
@@ -171,16 +170,16 @@ impl AppTask {
     }
 }
 
-/// The device that makes virtual machines.
+/// The device of KVM.
 const KVM: &str = "/dev/kvm";
 
-/// A crowd without a core each takes seconds a batch with some libraries; all contenders get the same.
-const CROWD_REPETITIONS_MAX: usize = 3;
+/// Oversubscribed places take seconds per batch with some libraries; all contenders get the same limit.
+const OVERSUBSCRIBED_REPETITIONS_MAX: usize = 3;
 
 /// Returns the effort of a program of `places` places or ranks for one figure.
 fn of_places(places: u32, effort: Effort) -> Effort {
-    let crowd = places as usize > crate::machine::cores();
-    let most = if crowd { CROWD_REPETITIONS_MAX } else { usize::MAX };
+    let is_oversubscribed = places as usize > crate::machine::cores();
+    let most = if is_oversubscribed { OVERSUBSCRIBED_REPETITIONS_MAX } else { usize::MAX };
     Effort { repetitions: effort.repetitions.min(most), ..effort }
 }
 
@@ -333,7 +332,7 @@ fn ocean_loop(folder: &WorkFolder, is_native: bool, effort: Effort) -> Result<Co
 }
 
 fn hpcc(folder: &WorkFolder) -> Result<Command, Missing> {
-    // HPCC takes no options: asked for its version, it would run.
+    // HPCC takes no options: with `--version`, it would run.
     let is_there = succeeds(Command::new("sh").args(["-c", "command -v hpcc"]));
     if !is_there || !is_installed("mpirun.openmpi") {
         return Err(Missing::of_package("hpcc not found", Package::Debian("hpcc openmpi-bin")));

@@ -1,8 +1,8 @@
-//! Tables of figures in documents, made by the bench and by nobody's hand.
+//! Tables of figures in documents, filled by the bench.
 //!
 //! Its own file because a document keeps its own words: only what lies between two marks is replaced, and the first
-//! mark says which rows are wanted. It measures nothing. The invariant: a table says of which machine, day and commit
-//! it is, over how many runs, and shows the spread beside each median.
+//! mark says which rows are wanted. It measures nothing. Invariant: a table says of which machine, day and commit it
+//! is, over how many runs, and shows the spread beside each median.
 
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
 use crate::report::table::{digits, spread};
@@ -121,7 +121,7 @@ fn short_table(session: &Session, rows: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The rows that a mark names, and those without which they are not quoted.
+/// The rows that a mark names, and those that must accompany them.
 fn names(list: &str) -> Result<BTreeSet<String>, String> {
     let mut names: BTreeSet<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
     let all = || Suite::ALL.into_iter().flat_map(|suite| suite.groups()).flat_map(|group| group.rows);
@@ -185,7 +185,7 @@ fn write_row(text: &mut String, row: &Row, outcome: &SessionOutcome, runs: usize
     };
     let verdicts = row.verdicts(figures);
     let targets: Vec<_> = verdicts.iter().map(|verdict| micro(&verdict.target)).collect();
-    let outcomes: Vec<_> = verdicts.iter().map(|verdict| said(verdict, &value, &ratio)).collect();
+    let outcomes: Vec<_> = verdicts.iter().map(|verdict| phrase(verdict, &value, &ratio)).collect();
     let _ = writeln!(
         text,
         "| {} | {value} | {} | {ratio} | {} | {} |",
@@ -205,7 +205,7 @@ fn micro(text: &str) -> String {
 }
 
 /// Returns the verdict on a target in words, with the value reached unless the row shows it already.
-fn said(verdict: &Verdict, value: &str, ratio: &str) -> String {
+fn phrase(verdict: &Verdict, value: &str, ratio: &str) -> String {
     let word = verdict.judgement.word();
     match (&verdict.reached, verdict.judgement) {
         (_, Judgement::NotJudged) => format!("{word}: {}", verdict.remark),
@@ -216,7 +216,7 @@ fn said(verdict: &Verdict, value: &str, ratio: &str) -> String {
     }
 }
 
-/// All peers from the best to the worst, then who is absent, then what stands beside.
+/// All peers from the best to the worst, then absent ones, then the figures beside.
 fn peers(row: &Row, outcome: &SessionOutcome) -> String {
     let measured = |of: &[Figure]| {
         let present = of.iter().filter_map(|peer| Some((*peer, samples(&outcome.figures, *peer)?)));
@@ -228,16 +228,16 @@ fn peers(row: &Row, outcome: &SessionOutcome) -> String {
     if matches!(row.better, Better::More) {
         peers.reverse();
     }
-    let said =
+    let phrase =
         |(figure, values): &(Figure, &Samples)| format!("{} {}", row.label(*figure), digits(values.median()));
-    let mut parts: Vec<String> = peers.iter().map(said).collect();
+    let mut parts: Vec<String> = peers.iter().map(phrase).collect();
     if let Some(first) = parts.first_mut() {
         *first = format!("**{first}**");
     }
     let is_absent = |peer: &&Figure| samples(&outcome.figures, **peer).is_none();
     let absent = row.peers.iter().filter(is_absent);
     parts.extend(absent.map(|peer| format!("{} absent", peer.contender)));
-    let beside: Vec<String> = measured(row.beside).iter().map(said).collect();
+    let beside: Vec<String> = measured(row.beside).iter().map(phrase).collect();
     match (parts.is_empty(), beside.is_empty()) {
         (_, true) => parts.join(", "),
         (true, false) => format!("(beside: {})", beside.join(", ")),
@@ -248,7 +248,7 @@ fn peers(row: &Row, outcome: &SessionOutcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::tests::made_up;
+    use crate::session::tests::example;
 
     fn refusal_of(session: &Session, mark: &str) -> String {
         filled(&page(mark), session).unwrap_err()
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn only_what_lies_between_the_marks_of_the_suite_is_replaced() {
-        let session = made_up("abc", &[1.0, 2.0, 3.0]);
+        let session = example("abc", &[1.0, 2.0, 3.0]);
         let text = filled(&page("<!-- figures core: barrier -->"), &session).unwrap();
         assert!(!text.contains("old") && text.contains("left alone"), "{text}");
         assert!(text.starts_with("before\n<!-- figures core: barrier -->\n\nMeasured by"), "{text}");
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_short_table_has_the_words_of_its_mark_and_the_best_peer() {
-        let session = made_up("abc", &[1.0, 2.0, 3.0]);
+        let session = example("abc", &[1.0, 2.0, 3.0]);
         let text =
             filled(&page("<!-- figures core in short: barrier = Two places\nmeet -->"), &session).unwrap();
         assert!(text.contains("| Two places meet | 2.00 µs | Open MPI: 4.00 | 0.500 |\n"), "{text}");
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn marks_that_cannot_be_filled_are_refused() {
-        let session = made_up("abc", &[1.0]);
+        let session = example("abc", &[1.0]);
         assert!(
             refusal_of(&session, "<!-- figures core in short: fence = No words -->").contains("has no fence")
         );
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_row_of_fewer_runs_than_the_session_says_so() {
-        let mut session = made_up("abc", &[1.0]);
+        let mut session = example("abc", &[1.0]);
         session.runs = 9;
         assert!(table(&session, "").unwrap().contains("| 1.00 µs, of 1 |"));
     }

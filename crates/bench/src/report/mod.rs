@@ -1,8 +1,8 @@
 //! The outcome as JSON, written and read back.
 //!
-//! Its own file because programs read it: its fields are a promise, the table's words are not.
-//! Verdicts are written for those programs, and computed anew from the values when a file is read back: a table always
-//! shows the targets of the version that makes it. The invariant: `format` changes when a field changes its meaning.
+//! Its own file because programs read it: its fields are a promise, the table's words are not. Verdicts are written for
+//! those programs, and computed anew from the values when a file is read back: a table always shows the targets of the
+//! version that makes it. Invariant: `format` changes when a field changes its meaning.
 
 pub mod markdown;
 pub mod table;
@@ -202,27 +202,27 @@ fn outcome(suite: Suite, report: GroupReport) -> Result<SessionOutcome, String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::tests::made_up;
+    use crate::session::tests::example;
 
     #[test]
     fn a_session_is_read_back_as_it_was_written() {
-        let before = made_up("abc", &[1.0, 2.0, 3.0]);
+        let before = example("abc", &[1.0, 2.0, 3.0]);
         assert_eq!(text(&session(&text(&before)).unwrap()), text(&before));
     }
 
     #[test]
     fn sessions_of_one_commit_are_joined_and_others_are_refused() {
-        let joined = made_up("abc", &[1.0, 2.0]).joined(made_up("abc", &[4.0])).unwrap();
+        let joined = example("abc", &[1.0, 2.0]).joined(example("abc", &[4.0])).unwrap();
         assert_eq!(joined.runs, 3);
         let (row, outcome) = (joined.groups[0].rows[0], &joined.groups[0]);
         assert_eq!(row.ours(&outcome.figures), Samples::new(vec![1.0, 2.0, 4.0]).as_ref());
-        let refusal = made_up("abc", &[1.0]).joined(made_up("def", &[1.0])).err().unwrap();
+        let refusal = example("abc", &[1.0]).joined(example("def", &[1.0])).err().unwrap();
         assert!(refusal.contains("commit"), "{refusal}");
     }
 
     #[test]
     fn files_of_other_formats_and_rows_of_other_versions_are_refused() {
-        let good = text(&made_up("abc", &[1.0]));
+        let good = text(&example("abc", &[1.0]));
         let refusal = |text: &str| session(text).err().unwrap();
         assert!(refusal("{}").contains("not written by"));
         assert!(refusal(&good.replace("\"format\": 3", "\"format\": 2")).contains("format 2"));

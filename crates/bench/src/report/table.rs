@@ -1,8 +1,7 @@
-//! The outcome as a table for people.
+//! The outcome as a table of text.
 //!
-//! Its own file because what people read changes for other reasons than what is measured. It computes
-//! nothing but ratios. The invariant: every row states question, unit, setting and target, also when it has
-//! no figure.
+//! It computes nothing but ratios. Invariant: every row states question, unit, setting and target, also when it has no
+//! figure.
 
 use crate::machine::LOAD_DOUBTFUL;
 use crate::measure::{Better, Figure, Judgement, Row, Verdict, samples};
@@ -186,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_target_without_all_its_peers_and_what_is_left_out_are_said() {
-        let text = whole(&crate::session::tests::made_up("abc", &[1.0, 2.0, 3.0]));
+        let text = whole(&crate::session::tests::example("abc", &[1.0, 2.0, 3.0]));
         for part in [
             "commit abc",
             "best peer here: Open MPI",

@@ -1,8 +1,7 @@
 //! The suite `glb`: tasks that make tasks, with the plain loop of the same tasks beside them.
 //!
-//! Its own file because its peer is the loop that a program has before it has places. It holds no code but the table.
-//! Both sides visit the same tree with the same hash; the loop keeps the same stack, and neither splits nor looks for
-//! messages.
+//! It holds no code but the table. Both sides visit the same tree with the same hash; the loop keeps the same stack,
+//! and neither splits nor looks for messages.
 
 use super::{ONE_PLACE, TWO_PLACES, app, figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};

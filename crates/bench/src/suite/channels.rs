@@ -1,8 +1,8 @@
 //! The suite `channels`: values between tasks that run, at two places and at one.
 //!
-//! Its own file because its peers are channels and blocking messages. It holds no code but the table. The invariant: a
-//! peer has channels of the same capacity, or messages that end as the send does. Go's channels are faster on one
-//! processor or on all, by what is measured: both are peers, and so the better one decides.
+//! It holds no code but the table. Invariant: a peer has channels of the same capacity, or messages that end as the
+//! send does. Go's channels are faster on one processor or on all, by what is measured: both are peers, and so the
+//! better one decides.
 
 use super::{CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
 use super::{figure, mpich, of_better_mpi, open_mpi, ours};

@@ -2,7 +2,7 @@
 //! places that are processes.
 //!
 //! Its own file because its programs need the feature `guests` and `/dev/kvm`; without the device, its rows have no
-//! figure. It holds no code but the table. The invariant: both sides of a row run the same build of the same child.
+//! figure. It holds no code but the table. Invariant: both sides of a row run the same build of the same child.
 
 use super::{PAIR, figure};
 use crate::measure::{Better, Contender, Group, Row, Target};

@@ -1,8 +1,7 @@
 //! The suite `hf`: Hartree-Fock calculations, with PySCF beside them.
 //!
-//! Its own file because its peer is another than those of `core`. It holds no code but the table. Both sides iterate
-//! from a guess of their own to 1e-10 hartree and compute all integrals in each iteration (direct SCF); PySCF's are
-//! libcint, hand-tuned C, on one thread.
+//! It holds no code but the table. Both sides iterate from a guess of their own to 1e-10 hartree and compute all
+//! integrals in each iteration (direct SCF); PySCF's are libcint, hand-tuned C, on one thread.
 
 use super::{ONE_PLACE, TWO_PLACES, app, figure, on_two_places};
 use crate::measure::{Better, Contender, Group, Row, Target};

@@ -1,8 +1,8 @@
 //! The suite `core`: what is measured, against whom, and what it must reach.
 //!
-//! Its own file because it is the one that people argue about. It holds no code but the table.
-//! The invariant: like is compared with like; where a peer has two forms of a thing, both are peers. Who does the
-//! same is a peer and may decide; a bound, or another form of our own, stands beside.
+//! It is the central suite. It holds no code but the table. Invariant: like is compared with like; where a peer has two
+//! forms of a thing, both are peers. A program that does the same is a peer and may decide; bounds and other forms of
+//! ours are shown beside.
 
 use super::{BC_HEP_TH, BC_POWER, CROSSBEAM, MPICH, ONE_PLACE, OPEN_MPI, PAIR, RAW, TWO_PLACES};
 use super::{app, figure, mpich, of_better_mpi, on_two_places, open_mpi, ours};
@@ -35,8 +35,8 @@ pub const GROUPS: &[Group] = &[
     LARGE,
     ALIKE,
     SIDE_BY_SIDE,
-    CROWD_8,
-    CROWD_48,
+    OVERSUBSCRIBED_8,
+    OVERSUBSCRIBED_48,
     MEMORY,
     POWER,
     HEP_TH,
@@ -381,7 +381,7 @@ const SIDE_BY_SIDE: Group = Group {
     }],
 };
 
-const CROWD_8: Group = Group {
+const OVERSUBSCRIBED_8: Group = Group {
     name: "crowd-8",
     setting: "8 places, machine processes; Open MPI yielding when idle, MPICH without such an option",
     slow: false,
@@ -391,13 +391,16 @@ const CROWD_8: Group = Group {
         mpich("crowd", 8),
     ],
     rows: &[
-        crowd_ring("ring-8", "8 bytes handed round a ring of 8 places on fewer cores, time of one hop"),
-        crowd_barrier("barrier-8", "barrier of 8 places on fewer cores"),
-        crowd_idle("idle-8", "processor time of 8 places while they wait, of all cores"),
+        oversubscribed_ring(
+            "ring-8",
+            "8 bytes handed round a ring of 8 places on fewer cores, time of one hop",
+        ),
+        oversubscribed_barrier("barrier-8", "barrier of 8 places on fewer cores"),
+        oversubscribed_idle("idle-8", "processor time of 8 places while they wait, of all cores"),
     ],
 };
 
-const CROWD_48: Group = Group {
+const OVERSUBSCRIBED_48: Group = Group {
     name: "crowd-48",
     setting: "48 places, machine processes; Open MPI yielding when idle, MPICH without such an option",
     slow: false,
@@ -407,13 +410,16 @@ const CROWD_48: Group = Group {
         mpich("crowd", 48),
     ],
     rows: &[
-        crowd_ring("ring-48", "8 bytes handed round a ring of 48 places on fewer cores, time of one hop"),
-        crowd_barrier("barrier-48", "barrier of 48 places on fewer cores"),
-        crowd_idle("idle-48", "processor time of 48 places while they wait, of all cores"),
+        oversubscribed_ring(
+            "ring-48",
+            "8 bytes handed round a ring of 48 places on fewer cores, time of one hop",
+        ),
+        oversubscribed_barrier("barrier-48", "barrier of 48 places on fewer cores"),
+        oversubscribed_idle("idle-48", "processor time of 48 places while they wait, of all cores"),
     ],
 };
 
-const fn crowd_ring(name: &'static str, question: &'static str) -> Row {
+const fn oversubscribed_ring(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
         question,
@@ -424,7 +430,7 @@ const fn crowd_ring(name: &'static str, question: &'static str) -> Row {
     }
 }
 
-const fn crowd_barrier(name: &'static str, question: &'static str) -> Row {
+const fn oversubscribed_barrier(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
         question,
@@ -435,7 +441,7 @@ const fn crowd_barrier(name: &'static str, question: &'static str) -> Row {
     }
 }
 
-const fn crowd_idle(name: &'static str, question: &'static str) -> Row {
+const fn oversubscribed_idle(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
         question,

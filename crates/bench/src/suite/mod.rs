@@ -1,7 +1,7 @@
 //! The suites: what is measured, against whom, and what it must reach.
 //!
-//! A suite is a table of its own; this file has their list, and what several of them share. The invariant: like is
-//! compared with like; where a peer has two forms of a thing, the row says which one.
+//! A suite is a table of its own; this file has their list, and what several of them share. Invariant: like is compared
+//! with like; where a peer has two forms of a thing, the row says which one.
 
 mod auv;
 mod balance;
@@ -63,9 +63,9 @@ pub enum Suite {
     Guests,
     /// Hubs of a real-time kernel.
     Hubs,
-    /// Jobs that people manage.
+    /// Interactive jobs.
     Jobs,
-    /// Runs that somebody looks at.
+    /// Observed runs.
     Ui,
 }
 

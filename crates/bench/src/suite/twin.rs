@@ -1,7 +1,7 @@
 //! The suite `twin`: how fast the model of a chip runs on this host, with SimGrid beside it.
 //!
-//! Its own file because its peers and its targets are others than those of `core`. It holds no code but the table.
-//! SimGrid's side is in `peers/simgrid.cpp`: the same topology, sizes and numbers of messages, contention on.
+//! It holds no code but the table. SimGrid's side is in `peers/simgrid.cpp`: the same topology, sizes and numbers of
+//! messages, contention on.
 
 use super::figure;
 use crate::measure::{Better, Contender, Group, Row, Target};

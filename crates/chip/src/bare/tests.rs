@@ -234,7 +234,7 @@ fn assert_broadcasts(algorithm: Algorithm, count: u32, root: u32, bytes: [usize;
             broadcaster.broadcast(places[at], bytes[at]).await;
         }
     })
-    .unwrap_or_else(|standstill| panic!("{algorithm:?} of {bytes:?} among {count}: {standstill}"));
+    .unwrap_or_else(|deadlock| panic!("{algorithm:?} of {bytes:?} among {count}: {deadlock}"));
     for core in cores(count) {
         for at in 0..2 {
             let had = bare.core(core).memory(places[at], bytes[at]);
@@ -280,7 +280,7 @@ fn assert_relays(count: u32, plan: Plan) -> Picoseconds {
         let here = Participant { core, participants: count, library: LibraryCosts::IRCCE };
         Relay::new(here, plan).run().await;
     });
-    let took = took.unwrap_or_else(|standstill| panic!("{plan:?} among {count}: {standstill}"));
+    let took = took.unwrap_or_else(|deadlock| panic!("{plan:?} among {count}: {deadlock}"));
     for core in cores(count) {
         for source in 0..plan.sources {
             let had = bare.core(core).memory(place(source), plan.lines as usize * LINE_BYTES);

@@ -125,7 +125,7 @@ fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
 
 /// A text as it may stand in SVG; what controls a terminal, or is no letter of XML, becomes a space.
 pub(super) fn escape(text: &str) -> String {
-    let letter = |c: char| match c {
+    let character = |c: char| match c {
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),
         '&' => "&amp;".to_owned(),
@@ -133,5 +133,5 @@ pub(super) fn escape(text: &str) -> String {
         c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => " ".to_owned(),
         c => c.to_string(),
     };
-    text.chars().map(letter).collect()
+    text.chars().map(character).collect()
 }

@@ -25,7 +25,7 @@ fn context(places: u32) -> GovernorContext {
 }
 
 fn governor(policy: Policy, places: u32) -> (Governor, Vec<GearId>) {
-    Governor::new(policy, context(places)).unwrap_or_else(|unfit| panic!("{unfit}"))
+    Governor::new(policy, context(places)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn watts(power: f64) -> Policy {
@@ -72,7 +72,7 @@ fn a_chip_that_cannot_do_it_is_refused() {
     assert_eq!(Governor::new(watts(60.0), unknown).err(), Some(GovernorError::Power));
     let refused = Governor::new(watts(5.0), context(48)).err();
     let Some(GovernorError::Cap { least, places: 48 }) = refused else { panic!("{refused:?}") };
-    let alone = Governor::new(watts(5.0), context(1)).err().map(|unfit| unfit.to_string());
+    let alone = Governor::new(watts(5.0), context(1)).err().map(|error| error.to_string());
     assert!(alone.is_some_and(|line| line.contains(" W, the most that 1 place can draw with all clocks at")));
     assert!((20.0..24.0).contains(&least.watts()), "{least}");
     // What it says is allowed is rounded up, so that it is allowed indeed, and by less than a hundredth of a watt.

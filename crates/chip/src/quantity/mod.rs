@@ -65,10 +65,10 @@ pub fn scaled(number: f64, unit: &str) -> String {
 
 /// Reads a number above zero with one of some units behind it, blanks between them or not.
 fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
-    let start = text.find(|letter: char| letter.is_ascii_alphabetic())?;
+    let start = text.find(|character: char| character.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(start);
     let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
-    let plain = |letter: char| letter.is_ascii_digit() || letter == '.';
+    let plain = |character: char| character.is_ascii_digit() || character == '.';
     let number = number.trim();
     let number: f64 = number.parse().ok().filter(|_| number.chars().all(plain))?;
     let scaled = (number * size).round();

@@ -99,7 +99,7 @@ impl BenchRow {
     /// The name without the number that it ends in, and the number.
     fn size(&self) -> Option<(&str, f64)> {
         let (stem, size) = self.name.rsplit_once('-')?;
-        let digits = size.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+        let digits = size.trim_end_matches(|character: char| character.is_ascii_lowercase());
         let factor = match &size[digits.len()..] {
             "" => 1.0,
             "k" => 1024.0,

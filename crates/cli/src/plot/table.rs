@@ -131,16 +131,16 @@ fn cells(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut letters = line.chars().peekable();
     let mut is_quoted = false;
-    while let Some(letter) = letters.next() {
+    while let Some(character) = letters.next() {
         let cell = cells.last_mut().expect("there is always one");
-        match letter {
+        match character {
             '"' if is_quoted && letters.peek() == Some(&'"') => {
                 letters.next();
                 cell.push('"');
             }
             '"' if is_quoted || cell.is_empty() => is_quoted = !is_quoted,
             ',' if !is_quoted => cells.push(String::new()),
-            letter => cell.push(letter),
+            character => cell.push(character),
         }
     }
     cells.iter().map(|cell| cell.trim().to_owned()).collect()

@@ -207,7 +207,7 @@ fn progress_is_told_in_plain_lines_where_there_is_no_terminal() {
     let line = running.until_line("progress", |line| line.contains(" sources, "));
     assert!(line.contains(" of 32768 sources, ") && line.contains(" left, "), "{line:?}");
     assert!(line.ends_with(" sources/s\n"), "{line:?}");
-    assert!(!line.trim_end().contains(|letter: char| letter.is_control()), "{line:?}");
+    assert!(!line.trim_end().contains(|character: char| character.is_control()), "{line:?}");
     kill(running.child.id() as i32);
     running.finish();
     scene.until_all_ended();

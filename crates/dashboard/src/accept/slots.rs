@@ -2,8 +2,8 @@
 //!
 //! A pure decision, apart from sockets, so that each order of events can be tried. A connection begins as a newcomer
 //! and moves to the slots of the role whose token it shows. Invariants: no kind exceeds its limit; a newcomer gives way
-//! only to a newer one, and a connection with a role to none; so neither who has no token nor who may only look keeps
-//! out who manages.
+//! only to a newer one, and a connection with a role to none; so neither clients without a token nor read-only ones can
+//! lock out a manager.
 
 use crate::guard::Role;
 use std::collections::BTreeMap;

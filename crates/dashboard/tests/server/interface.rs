@@ -294,9 +294,11 @@ fn the_dashboard_for_grafana_asks_for_metrics_that_there_are() {
     assert!(!panels.is_empty());
     for target in panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap()) {
         let expression = target["expr"].as_str().unwrap();
-        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let name =
-            expression.split(|letter| !is_name(letter)).find(|word| word.starts_with("isles_")).unwrap();
+        let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let name = expression
+            .split(|character| !is_name(character))
+            .find(|word| word.starts_with("isles_"))
+            .unwrap();
         assert!(metrics.lines().any(|line| line.starts_with(name)), "there is no {name}");
     }
 }

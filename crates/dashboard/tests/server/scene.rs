@@ -81,11 +81,11 @@ impl Run {
         self.copy_all(1, &values);
     }
 
-    fn copy_all(&self, beat: u64, values: &CounterValues) {
+    fn copy_all(&self, time_ms: u64, values: &CounterValues) {
         for place in self.places.lock().unwrap().iter_mut() {
-            place.copy(Liveness::Idle, beat, values);
+            place.copy(Liveness::Idle, time_ms, values);
         }
-        self.head.heartbeat(beat);
+        self.head.heartbeat(time_ms);
         self.flush();
     }
 

@@ -1,4 +1,4 @@
-//! Gets files out of a Debian package with the tools that every Debian system has, and without root.
+//! Extracts files from a Debian package with the standard tools of Debian, without root.
 //!
 //! Runs `apt-get download`, `dpkg-deb --fsys-tarfile` and `tar`; verifies nothing beyond what these do, the
 //! digest is the caller's duty. Invariant: writes only into the folder it is given.
@@ -61,7 +61,7 @@ fn download(package: &str, folder: &Path) -> Result<PathBuf, DatasetError> {
     archives.next().ok_or_else(|| reason(io::ErrorKind::NotFound.into()))
 }
 
-/// The last line that a failed tool wrote, or how it ended.
+/// Returns the last line of a failed tool, or its exit status.
 fn last_line(output: &Output) -> String {
     let messages = String::from_utf8_lossy(&output.stderr);
     messages

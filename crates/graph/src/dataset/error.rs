@@ -1,20 +1,20 @@
-//! Why a known graph could not be had.
+//! Reasons why a known graph is unavailable.
 //!
-//! One line each, with what to do. Invariant: no variant leaves a partial file behind.
+//! Each is one line with a remedy. Invariant: no variant leaves a partial file behind.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Reason why a known graph could not be had.
+/// Reason why a known graph is unavailable.
 #[derive(Debug)]
 pub enum DatasetError {
     /// No known graph has that name.
     UnknownName {
-        /// Name that was asked for.
+        /// The requested name.
         name: String,
     },
-    /// No variable of the environment says where the cache is.
+    /// No environment variable gives the location of the cache.
     NoCache,
     /// The cache cannot be written.
     UnwritableCache {

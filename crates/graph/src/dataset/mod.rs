@@ -1,9 +1,9 @@
-//! Known real graphs and files of data: where each comes from, and how to get it without being root.
+//! Known real graphs and data files: their sources, and how to fetch them without root.
 //!
-//! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are part of the
-//! program; the others are taken from a Debian package that is installed, or downloaded with `apt-get
-//! download` and unpacked into a cache. Decodes nothing. Invariant: bytes leave here only when their SHA-256
-//! is the recorded one, and a file enters the cache whole, by rename, or not at all.
+//! `data/datasets.toml` records package, path, digest and licence of each. Two small ones are part of the program; the
+//! others are taken from a Debian package that is installed, or downloaded with `apt-get download` and unpacked into a
+//! cache. Decodes nothing. Invariant: only bytes with the recorded SHA-256 are returned, and a file enters the cache
+//! whole, by rename, or not at all.
 
 mod debian;
 mod error;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The graphs that travel with the program, by name.
+/// The graphs that are part of the program, by name.
 const BUILT_IN: [(&str, &[u8]); 2] = [
     ("power", include_bytes!("../../data/power.gt.gz")),
     ("karate", include_bytes!("../../data/karate.gt.gz")),
@@ -43,7 +43,7 @@ pub struct Dataset {
     pub path: String,
     /// SHA-256 of that file, in lower-case hexadecimal.
     pub sha256: String,
-    /// `true` if the edges of a graph lead one way.
+    /// `true` if the graph is directed.
     #[serde(default)]
     pub directed: bool,
     /// Number of vertices of a graph; 0 if it is another file.
@@ -59,7 +59,7 @@ pub struct Dataset {
     pub licence: String,
 }
 
-/// The form of `data/datasets.toml`.
+/// The format of `data/datasets.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Catalogue {
@@ -79,17 +79,17 @@ pub fn list() -> &'static [Dataset] {
     &catalogue().graph
 }
 
-/// All known files that are no graphs, in the order of the catalogue.
+/// All known files that are not graphs, in the order of the catalogue.
 pub fn files() -> &'static [Dataset] {
     &catalogue().file
 }
 
-/// The known graph of that name.
+/// Returns the known graph of this name.
 pub fn find(name: &str) -> Option<&'static Dataset> {
     list().iter().find(|known| known.name == name)
 }
 
-/// The known file of that name that is no graph.
+/// Returns the known file of this name that is not a graph.
 pub fn find_file(name: &str) -> Option<&'static Dataset> {
     files().iter().find(|known| known.name == name)
 }
@@ -99,7 +99,7 @@ pub(super) fn parse(text: &str) -> Result<Catalogue, toml::de::Error> {
     toml::from_str(text)
 }
 
-/// Location of a known graph at this moment.
+/// Current location of a known graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// Part of the program.
@@ -111,7 +111,7 @@ pub enum Presence {
 }
 
 impl Dataset {
-    /// Returns the location of this graph at this moment; a file with other contents than recorded counts as none.
+    /// Returns the current location of this graph; a file with other contents than recorded does not count.
     pub fn presence(&self) -> Presence {
         if built_in(&self.name).is_some() {
             return Presence::BuiltIn;
@@ -127,8 +127,8 @@ impl Dataset {
         contents.find(|bytes| self.verify(bytes))
     }
 
-    /// The name of a graph carries the digest, so that another version never takes this one's place. Other files have
-    /// the names that they have in their package, in a folder of the package.
+    /// The name of a graph contains the digest, so that versions never replace each other. Other files have the names
+    /// that they have in their package, in a folder of the package.
     fn cached_in(&self, cache: &Path) -> PathBuf {
         match Path::new(&self.path).file_name().filter(|_| self.vertices == 0) {
             Some(name) => cache.join(&self.package).join(name),
@@ -154,7 +154,7 @@ impl Dataset {
 /// A download brings all data sets of the same package into the cache at once, and is announced on standard error.
 ///
 /// # Errors
-/// Any of [`DatasetError`]; the cache is as before, or richer.
+/// Any of [`DatasetError`]; the cache may have new complete files.
 pub fn fetch(name: &str) -> Result<Vec<u8>, DatasetError> {
     let known = find(name).or_else(|| find_file(name));
     let wanted = known.ok_or_else(|| DatasetError::UnknownName { name: name.to_string() })?;
@@ -214,7 +214,7 @@ impl Scratch {
         // Relaxed is enough: only that each caller gets another number counts.
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let folder = cache.join(format!("{SCRATCH_PREFIX}{}-{number}", std::process::id()));
-        // Also one that was left over from a process that had the same number.
+        // Also one left over from a process with the same id.
         let _ = std::fs::remove_dir_all(&folder);
         remove_stale_scratch(cache);
         std::fs::create_dir(&folder).map(|()| Scratch(folder))
@@ -224,7 +224,7 @@ impl Scratch {
 /// Prefix of the names of scratch folders; the number of the process follows.
 const SCRATCH_PREFIX: &str = ".fetch-";
 
-/// Removes the scratch folders of processes that were killed. What cannot be removed, or judged, stays.
+/// Removes the scratch folders of processes that were killed. Folders that cannot be removed or judged stay.
 fn remove_stale_scratch(cache: &Path) {
     let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
     let stale = entries.filter(|entry| {
@@ -235,14 +235,14 @@ fn remove_stale_scratch(cache: &Path) {
     stale.for_each(|entry| _ = std::fs::remove_dir_all(entry.path()));
 }
 
-/// Returns `true` if a process of that number may be running; also if the system does not say.
+/// Returns `true` if a process with this id may be running; also if the system gives no answer.
 fn is_running(process: u32) -> bool {
     !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{process}")).exists()
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing depends on it: a folder that stays is swept by a later fetch.
+        // A folder that stays is removed by a later fetch.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

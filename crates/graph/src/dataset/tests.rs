@@ -1,4 +1,4 @@
-//! The catalogue, and fetching with stand-ins for the tools of Debian.
+//! Tests of the catalogue, and of fetching with replacements of the tools of Debian.
 //!
 //! A fetch reads PATH and runs programs; so each case runs this test program once more as a child, with a
 //! PATH of its own.
@@ -20,8 +20,8 @@ impl Folder {
     fn tool(&self, name: &str, script: &str) -> &Folder {
         let (text, file) = (self.0.join(name), self.0.join("tools").join(name));
         std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // Another process writes the tool: a child of another test's that inherited it open for writing would keep it
-        // from being run.
+        // Another process writes the tool: a child of another test that inherited the open file would prevent its
+        // execution.
         let ended = Command::new("install").args(["-m", "755"]).args([&text, &file]).status().unwrap();
         assert!(ended.success());
         self
@@ -37,7 +37,7 @@ impl Folder {
         self.fetch_aloud(name).0
     }
 
-    /// The report, and what is said on standard error.
+    /// The report, and standard error.
     fn fetch_aloud(&self, name: &str) -> (String, String) {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "dataset::tests::child", "--ignored", "--nocapture"]);
@@ -83,7 +83,7 @@ impl Drop for Folder {
 fn child() {
     let wanted = std::env::var("WANTED").unwrap();
     let result = match find(&wanted) {
-        // Not through `fetch`, which would answer from the program itself.
+        // Not through `fetch`, which would use the built-in graph.
         Some(known) => fetch_into(known, &cache().unwrap()),
         None => fetch(&wanted),
     };
@@ -117,15 +117,15 @@ fn a_delivered_graph_enters_the_cache_and_is_not_delivered_twice() {
     let karate = fetch("karate").unwrap();
     let folder = Folder::new("delivered");
     let report = format!("{} bytes", karate.len());
-    let (first, said) = folder.delivering("karate", &karate).fetch_aloud("karate");
+    let (first, output) = folder.delivering("karate", &karate).fetch_aloud("karate");
     let cache = folder.0.join("cache");
     let announced = format!("fetching karate: Debian package python3-graph-tool, into {}\n", cache.display());
-    assert_eq!((first, said.contains(&announced)), (report.clone(), true), "{said}");
+    assert_eq!((first, output.contains(&announced)), (report.clone(), true), "{output}");
     let expected = format!("karate-{}.gt.gz", &find("karate").unwrap().sha256[..12]);
     assert_eq!(folder.cached(), std::slice::from_ref(&expected));
     folder.tool("apt-get", "exit 1");
-    let (second, said) = folder.fetch_aloud("karate");
-    assert_eq!((second, said.contains("fetching")), (report, false), "{said}");
+    let (second, output) = folder.fetch_aloud("karate");
+    assert_eq!((second, output.contains("fetching")), (report, false), "{output}");
     std::fs::write(folder.0.join("cache").join(expected), "damaged").unwrap();
     assert_eq!(folder.fetch("karate"), "cannot download python3-graph-tool: exit status: 1");
 }

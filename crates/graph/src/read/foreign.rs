@@ -1,14 +1,14 @@
-//! Forms of graphs that are not read, recognised so that they are refused by name.
+//! Unsupported graph formats, recognised so that they are refused by name.
 //!
-//! A file in one of them must not be taken for an edge list with mistakes. Only the beginning of a text is looked at.
+//! A file in one of them must not be reported as a faulty edge list. Only the beginning of a text is checked.
 //! Invariant: no edge list, CSV, METIS or Matrix Market file is recognised as one of them.
 
 use super::super::{GraphError, Position, error::excerpt, matrix_market};
 
-/// Bytes at the beginning of a text that are looked at.
+/// Bytes at the beginning of a text that are checked.
 const BEGINNING_BYTES: usize = 4096;
 
-/// Checks that a text is not in a form with a name of its own, and not nearly a Matrix Market file.
+/// Checks that a text is not in an unsupported format, and not nearly a Matrix Market file.
 pub(super) fn check(text: &[u8]) -> Result<(), GraphError> {
     let beginning = String::from_utf8_lossy(&text[..text.len().min(BEGINNING_BYTES)]).to_lowercase();
     if let Some(name) = name_of(&beginning) {
@@ -52,7 +52,7 @@ fn name_of(text: &str) -> Option<&'static str> {
     let following = || lines.clone().find(|line| !line.is_empty()).unwrap_or_default();
     if has_words(&["graph", "digraph", "strict", "graph[", "graph{", "digraph{"]) {
         let rest = format!("{first} {}", following());
-        let bracket = rest.chars().find(|letter| ['[', '{'].contains(letter));
+        let bracket = rest.chars().find(|character| ['[', '{'].contains(character));
         return bracket.map(|bracket| if bracket == '[' { "GML" } else { "DOT" });
     }
     if has_words(&["creator", "version"]) && text.contains("graph") && text.contains('[') {
@@ -74,8 +74,8 @@ fn name_of(text: &str) -> Option<&'static str> {
 /// A correct beginning of such a file is recognised before; here are a missing sign, a blank, a missing word.
 fn is_nearly_matrix_market(text: &str) -> bool {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let letters: String = first.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
-    let words: Vec<&str> = first.split(|letter: char| !letter.is_alphanumeric()).collect();
+    let letters: String = first.chars().filter(|character| character.is_ascii_alphanumeric()).collect();
+    let words: Vec<&str> = first.split(|character: char| !character.is_alphanumeric()).collect();
     let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let is_comment = first.starts_with('%');
     letters.starts_with("matrixmarket")

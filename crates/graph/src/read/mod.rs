@@ -1,8 +1,8 @@
-//! From a file, or a name that a user typed, to a graph.
+//! Reads a graph from a file or by a name that the user gave.
 //!
-//! Recognises the format by its first bytes, METIS by the ending of the file's name, and decompresses. Knows where
-//! graphs come from; what a format means is the decoders' business. Invariant: nothing here panics, whatever the
-//! bytes, and nothing reads without end, whatever the file is (a device, a pipe).
+//! Recognises the format by its first bytes, METIS by the ending of the file's name, and decompresses. The decoders
+//! interpret the formats. Invariant: no bytes cause a panic, and no file, such as a device or a pipe, is read without
+//! end.
 
 mod foreign;
 
@@ -24,13 +24,13 @@ const BYTES_MAX: u64 = 1 << 32;
 /// Byte order marks, of UTF-8 and of UTF-16 in both orders.
 const MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
 
-/// Number of bytes that are read at once; between two reads it is checked whether going on makes sense.
+/// Number of bytes per read; between two reads it is checked whether continuing makes sense.
 const PORTION_BYTES: u64 = 1 << 20;
 
 /// Longest line in bytes; one that has not ended by then is refused.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Options in which two readers of the same file may differ.
+/// Options for reading a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Use of the weights of a file.
@@ -132,7 +132,7 @@ impl Format {
     }
 }
 
-/// Reads to the end, or to where it is clear that no graph will come of it.
+/// Reads to the end, or until it is clear that the bytes are not a graph.
 fn contents(mut source: impl Read) -> Result<Vec<u8>, GraphError> {
     let mut bytes = Vec::new();
     let (mut line, mut line_start) = (1, 0);
@@ -144,7 +144,7 @@ fn contents(mut source: impl Read) -> Result<Vec<u8>, GraphError> {
         }
         let found = bytes.len() as u64;
         if found > BYTES_MAX {
-            return Err(GraphError::TooLarge { what: "bytes", found, limit: BYTES_MAX });
+            return Err(GraphError::TooLarge { items: "bytes", found, limit: BYTES_MAX });
         }
         if !Format::of(&bytes)?.is_text() {
             continue;
@@ -171,7 +171,7 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, GraphError> {
     stream.read_to_end(&mut plain).map_err(GraphError::BadCompression)?;
     let found = plain.len() as u64;
     if found > BYTES_MAX {
-        return Err(GraphError::TooLarge { what: "decompressed bytes", found, limit: BYTES_MAX });
+        return Err(GraphError::TooLarge { items: "decompressed bytes", found, limit: BYTES_MAX });
     }
     Ok(Cow::Owned(plain))
 }

@@ -1,7 +1,7 @@
-//! `isles-guest`: what a guest costs on this host, beside the same in a process, in ticks of the time-stamp counter.
+//! `isles-guest`: measures costs in a guest and in a process on this host, in ticks of the time-stamp counter.
 //!
 //! The measurements are those of tables I to III and figure 3 of the MetalSVM paper (Reble et al., 2012). Each value is
-//! the median of its rounds; of Jacobi and of context switches it is the least, as others of the host interrupt
+//! the median of its rounds; for Jacobi and context switches it is the minimum, because other processes interrupt
 //! those. The result is a JSON document on standard output: the processor, and an object for each side. With the
 //! argument `starts` it is a line for the bench: the start of a guest alone.
 
@@ -21,11 +21,11 @@ const STARTS: usize = 11;
 const SWEEPS: usize = 400;
 const SWEEP_ROUNDS: usize = 5;
 
-/// Context switches that are looked at, and the ticks after which a measurement of them ends anyway.
+/// Number of observed context switches, and the limit of their measurement in ticks.
 const SWITCHES: u64 = 200;
 const SWITCH_TICKS: u64 = 20_000_000_000;
 
-/// Pages that are touched for the first time.
+/// Number of first-touched pages.
 const PAGES: usize = 256;
 const PAGE: usize = 4096;
 
@@ -59,7 +59,7 @@ fn least(rounds: usize, body: impl FnMut()) -> u64 {
     sorted(rounds, body)[0]
 }
 
-/// Side of a measurement: a way to run code there.
+/// A side of a measurement: runs code in a process or a guest.
 trait CodeSide {
     const NAME: &'static str;
 
@@ -110,7 +110,7 @@ fn getpid() -> u64 {
     })
 }
 
-/// A thread that does nothing, until it has ended.
+/// Starts and joins a thread that does nothing.
 fn thread() -> u64 {
     median(THREADS, || {
         let _ = std::thread::spawn(|| ()).join(); // it does not panic
@@ -148,7 +148,7 @@ fn pin() {
     let _ = sched_setaffinity(None, &one);
 }
 
-/// Ticks that two instances on one processor take together.
+/// Returns the ticks of two instances together on one processor.
 fn two_jacobi<S: CodeSide>(side: usize) -> u64 {
     least(SWEEP_ROUNDS, || {
         std::thread::scope(|scope| {
@@ -179,7 +179,8 @@ fn context_switch<S: CodeSide>() -> u64 {
                     // Relaxed: both tasks are on one processor.
                     let mut other = shared[1 - own].load(Ordering::Relaxed);
                     while count.load(Ordering::Relaxed) < SWITCHES {
-                        // In this order: a task that is stopped between the two would see a later store than its time.
+                        // The order matters: a task that is preempted between the two would see a store later than its
+                        // time.
                         let seen = shared[1 - own].load(Ordering::Relaxed);
                         let now = ticks();
                         if seen != other {
@@ -219,7 +220,7 @@ fn object<S: CodeSide>(figures: &[(&'static str, u64)]) -> String {
     format!("\"{}\":{{{}}}", S::NAME, members.join(","))
 }
 
-/// The name of the processor, as the system says it, without what JSON would not take.
+/// Returns the name of the processor, without characters that JSON would escape.
 fn cpu_name() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));
@@ -244,7 +245,7 @@ fn measure() -> Result<String, GuestError> {
     ))
 }
 
-/// The line of the bench: the median milliseconds from nothing to the end of an empty function in a guest.
+/// Prints the line for the bench: the median time to create a guest and run an empty function in it, in milliseconds.
 fn starts() -> Result<String, GuestError> {
     isles_hypervisor::check()?;
     let mut taken: Vec<f64> = (0..STARTS)
@@ -260,7 +261,7 @@ fn starts() -> Result<String, GuestError> {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let said = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => measure(),
         ["starts"] => starts(),
         _ => {
@@ -268,7 +269,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match said {
+    match outcome {
         Ok(text) => {
             println!("{text}");
             ExitCode::SUCCESS

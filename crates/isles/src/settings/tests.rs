@@ -93,9 +93,9 @@ fn no_two_settings_have_a_name_a_variable_or_a_flag_in_common() {
         assert!(row.variable.starts_with("ISLES_"), "{row:?}");
         let flag = row.flag.map(|flag| flag.name);
         assert!(flag.is_none_or(|flag| flag.starts_with("--")), "{row:?}");
-        let letter = row.flag.and_then(|flag| flag.short).map(String::from);
+        let character = row.flag.and_then(|flag| flag.short).map(String::from);
         let names =
-            [Some(row.name.to_owned()), Some(row.variable.to_owned()), flag.map(str::to_owned), letter];
+            [Some(row.name.to_owned()), Some(row.variable.to_owned()), flag.map(str::to_owned), character];
         names
             .into_iter()
             .flatten()

@@ -197,8 +197,8 @@ fn main() -> ExitCode {
     assert!(said.contains("the hook of the program") && said.contains(&line), "{said}");
     let (code, said) = after_all("closes", "processes");
     let line = " could not join: its `init` closed descriptors that it had not opened\n";
-    let is_told_once = said.starts_with("error: machine processes: place ") && said.ends_with(line);
-    assert!(code == Some(2) && is_told_once && said.lines().count() == 1, "{code:?}: {said}");
+    let is_reported_once = said.starts_with("error: machine processes: place ") && said.ends_with(line);
+    assert!(code == Some(2) && is_reported_once && said.lines().count() == 1, "{code:?}: {said}");
     unread::check();
     for machine in MACHINES {
         for case in ["everywhere", "called", "in the main task"] {

@@ -91,7 +91,7 @@ struct JobArguments {
     verb: JobCommand,
 }
 
-/// A job that may have to be made first.
+/// A job that may have to be created first.
 #[derive(Args)]
 struct NewJob {
     /// Name of the job
@@ -107,8 +107,8 @@ struct NewJob {
     words: Vec<String>,
 }
 
-/// An order to a job that exists: a command for each row of the table of orders, but for `start`, which may also create
-/// a job.
+/// An order to an existing job: a command for each row of the table of orders, except `start`, which may also create a
+/// job.
 struct OrderCommand {
     job: u64,
     order: JobOrder,
@@ -148,8 +148,8 @@ impl Subcommand for OrderCommand {
 
 impl FromArgMatches for OrderCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<OrderCommand, clap::Error> {
-        let said = matches.subcommand().and_then(|(name, own)| Some((OrderInfo::of_name(name)?, own)));
-        let (row, own) = said.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        let given = matches.subcommand().and_then(|(name, own)| Some((OrderInfo::of_name(name)?, own)));
+        let (row, own) = given.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
         let job = own.get_one("job").copied();
         let job = job.ok_or_else(|| clap::Error::new(ErrorKind::MissingRequiredArgument))?;
         let place = row.place.and_then(|(flag, _)| own.get_one(flag).copied());
@@ -171,7 +171,7 @@ fn about_start() -> &'static str {
 enum JobCommand {
     /// Lists all jobs
     List,
-    /// Lists all cores, with the score by which one is chosen
+    /// Lists all cores, with the score that chooses one
     Cores,
     /// Creates a job without starting it
     Create(NewJob),
@@ -298,7 +298,7 @@ fn manage(mut arguments: ServeArguments) -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&is_over))
             .map_err(|cause| Failure::Ended(format!("signal {signal}: {cause}")))?;
     }
-    let seed = arguments.places.value_of(setting("seed")).and_then(|said| said.parse().ok()).unwrap_or(1);
+    let seed = arguments.places.value_of(setting("seed")).and_then(|given| given.parse().ok()).unwrap_or(1);
     let options = JobServerOptions {
         store,
         policy: arguments.policy,
@@ -351,8 +351,8 @@ fn run_job_command(arguments: JobArguments) -> Result<(), Failure> {
         JobCommand::Governor { policy, at } => ask(JobRequest::Govern { policy, at }),
         JobCommand::End { force } => {
             let hint = if force { "" } else { "; --force ends it without them" };
-            let tell = |waits: &str| console::notice(format!("the job server waits: {waits}{hint}"));
-            end(&directory, force, tell).map_err(Failure::Usage)
+            let notify = |waits: &str| console::notice(format!("the job server waits: {waits}{hint}"));
+            end(&directory, force, notify).map_err(Failure::Usage)
         }
         JobCommand::Wait { job, until, limit } => {
             let limit = Instant::now() + Duration::from_secs(limit);
@@ -369,7 +369,7 @@ impl NewJob {
             let text = "there is nothing to run; give --task KIND, or a command after --";
             return Err(Failure::Usage(text.to_owned()));
         }
-        // A command may have a name that no job can have.
+        // A command may have a name that is invalid for a job.
         let default = plain(task.as_ref().or_else(|| words.first()).map_or("", String::as_str));
         let name = name.unwrap_or(default);
         let Some(kind) = task else {
@@ -383,7 +383,7 @@ impl NewJob {
     }
 }
 
-/// Looks at a job until it is where it should be.
+/// Polls a job until it is in the wanted state.
 fn wait(
     id: u64,
     state: Option<JobState>,
@@ -514,7 +514,7 @@ fn table_of_cores(policy: &str, cores: &[CoreView]) -> String {
     text
 }
 
-/// Text of others, without what would steer a terminal.
+/// Foreign text without terminal control characters.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|symbol| if steers_text(symbol) { char::REPLACEMENT_CHARACTER } else { symbol })

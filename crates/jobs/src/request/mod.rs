@@ -1,4 +1,4 @@
-//! What people ask of a job server, and what it answers: one line of JSON each.
+//! Requests to a job server and its replies: one line of JSON each.
 
 mod order;
 mod refusal;
@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 pub enum JobRequest {
     /// All jobs.
     List,
-    /// All cores, with the score by which one is chosen.
+    /// All cores, with the score that chooses one.
     Cores,
-    /// A new job, which is not started.
+    /// Creates a job without starting it.
     Create(JobSpec),
-    /// A new job, which is started at a place or at the best one; if it cannot be, there is none.
+    /// Creates a job and starts it at a place or at the best one; if that fails, no job is created.
     Begin {
         /// The job.
         spec: JobSpec,
         /// The place.
         at: Option<usize>,
     },
-    /// A job is to do something.
+    /// Sends an order to a job.
     Tell {
         /// Its number.
         job: u64,
@@ -42,39 +42,39 @@ pub enum JobRequest {
         /// Number of lines.
         lines: usize,
     },
-    /// Another divider of clocks, on a chip: of the supply of a place, of its tile alone, or of all.
+    /// Sets the clock divider, on a chip: of the supply of a place, of its tile alone, or of all.
     Clock {
         /// The divider.
         divider: u32,
-        /// A place of the supply; all supplies without.
+        /// A place of the supply; all supplies if absent.
         at: Option<usize>,
         /// `true` to change only the tile of that place, at its present voltage.
         #[serde(default)]
         tile: bool,
     },
-    /// Another voltage, on a chip: of the supply of a place, or of all. Clocks stay.
+    /// Sets the voltage, on a chip: of the supply of a place, or of all. Clocks stay.
     Voltage {
-        /// In volts; the next step that is not below.
+        /// In volts, rounded up to the next step.
         volts: f64,
-        /// A place of the supply; all supplies without.
+        /// A place of the supply; all supplies if absent.
         at: Option<usize>,
     },
-    /// Another governor of the clocks of a chip, or of one supply of it.
+    /// Sets the governor of the clocks of a chip, or of one of its supplies.
     Govern {
         /// Its name, as `--governor` takes it.
         policy: String,
-        /// A place of the supply; the whole chip without.
+        /// A place of the supply; the whole chip if absent.
         #[serde(default)]
         at: Option<usize>,
     },
-    /// Ends the job server: jobs are written, commands are killed. May be asked again: the answer says what is waited
-    /// for.
+    /// Ends the job server: jobs are checkpointed, commands are killed. Can be repeated: the reply has the reasons for
+    /// waiting.
     End {
-        /// `true` to kill everything that does not answer; it is lost.
+        /// `true` to kill everything that does not answer, and lose its state.
         #[serde(default)]
         force: bool,
     },
-    /// A reader of a page asks, who may ask for less.
+    /// A request from a page, which has fewer permissions.
     Page {
         /// The request.
         request: Box<JobRequest>,
@@ -89,32 +89,32 @@ pub enum JobReply {
     Jobs {
         /// By number.
         jobs: Vec<JobView>,
-        /// The kinds of jobs that there are.
+        /// The existing kinds of jobs.
         kinds: Vec<KindView>,
         /// `true` if a page may create jobs from commands.
         page_commands: bool,
     },
     /// All cores.
     Cores {
-        /// The policy by which one is chosen.
+        /// The policy that chooses one.
         policy: String,
         /// Governor of the chip's clocks, on a chip.
         governor: Option<String>,
         /// By number.
         cores: Vec<CoreView>,
     },
-    /// A job, after the request.
+    /// A job after the request.
     Job {
         /// The job.
         job: Box<JobView>,
-        /// Scores of all cores, if one was chosen: the reason for the job's place.
+        /// Scores of all cores, if the place was chosen by policy.
         scores: Vec<f64>,
     },
     /// The last lines of a job.
     Output {
         /// The lines.
         lines: Vec<String>,
-        /// Bytes before them, which its file has.
+        /// Bytes before them in the file.
         before: u64,
         /// The file.
         file: String,
@@ -124,12 +124,12 @@ pub enum JobReply {
         /// Reasons for waiting, if it takes more than a moment.
         waits: Vec<String>,
     },
-    /// It is done.
+    /// Success.
     Done {
-        /// Result, for people.
+        /// Text of the result.
         text: String,
     },
-    /// It is not done.
+    /// Failure.
     Refused(Refusal),
 }
 
@@ -142,7 +142,7 @@ pub struct KindView {
     pub words: String,
 }
 
-/// A job as people see it.
+/// A job as shown to users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobView {
     /// Its number.
@@ -160,15 +160,15 @@ pub struct JobView {
     pub place: Option<usize>,
     /// Use of a processor in percent.
     pub processor: f64,
-    /// Bytes that it holds.
+    /// Memory in bytes.
     pub memory: u64,
     /// Computing time so far, in seconds.
     pub busy: f64,
-    /// Its result, or why it is in its state.
+    /// Its result, or the reason for its state.
     pub reason: String,
 }
 
-/// A core as people see it.
+/// A core as shown to users.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoreView {
     /// Its place.
@@ -179,7 +179,7 @@ pub struct CoreView {
     pub memory: f64,
     /// Use of its processor by anything that is not a job, in percent.
     pub other: f64,
-    /// Jobs that are there.
+    /// Jobs on the core.
     pub jobs: Vec<u64>,
     /// Divider of its clock, on a chip.
     pub divider: Option<u32>,
@@ -187,7 +187,7 @@ pub struct CoreView {
     pub supply: Option<u32>,
     /// Its rate in megahertz, on a chip.
     pub megahertz: Option<f64>,
-    /// Voltage of its supply, on a chip that states it.
+    /// Voltage of its supply, on a chip that defines it.
     pub volts: Option<f64>,
     /// Governor of its supply's clocks, on a chip.
     pub governor: Option<String>,

@@ -1,7 +1,7 @@
-//! What a job can be told: one table, of which the server, the command, the page and the documents are made.
+//! The orders to jobs: one table, from which the server, the command, the page and the documents are derived.
 //!
-//! In which states it can be told something is not said here: that is the state machine of `isles_protocol::job`, which
-//! a row names by its verb. Invariant: each [`JobOrder`] has one row, and the name of the row is its name on the wire.
+//! The permitted states are those of the state machine of `isles_protocol::job`, to which a row refers by its verb.
+//! Invariant: each [`JobOrder`] has one row, and the name of the row is its name on the wire.
 
 use isles_protocol::job::{JobState, JobVerb};
 use serde::{Deserialize, Serialize};
@@ -10,32 +10,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum JobOrder {
-    /// Run, at a place or at the best one.
+    /// Start, at a place or at the best one.
     Start {
         /// The place.
         at: Option<usize>,
     },
-    /// Do nothing.
+    /// Pause.
     Pause,
-    /// Go on.
+    /// Continue.
     Resume,
-    /// Be written, and free the place.
+    /// Write the state, and free the place.
     Checkpoint,
-    /// Go on at another place, or at the best one.
+    /// Move to another place, or to the best one.
     Move {
         /// The place.
         to: Option<usize>,
     },
-    /// A job like it.
+    /// Create a copy of the job.
     Duplicate,
     /// End.
     Kill,
-    /// Be forgotten.
+    /// Remove from the table.
     Remove,
 }
 
 impl JobOrder {
-    /// The order with the place that it goes to; an order that has none stays as it is.
+    /// Returns the order with `place`; an order without a place is unchanged.
     #[must_use]
     pub fn with_place(self, place: Option<usize>) -> JobOrder {
         match self {
@@ -45,7 +45,7 @@ impl JobOrder {
         }
     }
 
-    /// The step of the job's state; `None` if the state does not change.
+    /// The transition of the job's state; `None` if the state does not change.
     pub(crate) fn verb(self) -> Option<JobVerb> {
         ORDERS.iter().find(|row| row.order == self.with_place(None))?.verb
     }
@@ -60,7 +60,7 @@ pub struct OrderInfo {
     pub name: &'static str,
     /// Description of the order, for help.
     pub about: &'static str,
-    /// The step of the job's state; `None` if the state does not change.
+    /// The transition of the job's state; `None` if the state does not change.
     pub verb: Option<JobVerb>,
     /// The flag that names its place, and the help of that; `None` if it has none.
     pub place: Option<(&'static str, &'static str)>,
@@ -71,29 +71,29 @@ pub struct OrderInfo {
 }
 
 impl OrderInfo {
-    /// The row of an order that takes a step of the job's state.
+    /// Returns the row of an order that is a transition of the job's state.
     const fn step(order: JobOrder, verb: JobVerb, about: &'static str) -> OrderInfo {
         let (verb, name) = (Some(verb), verb.name());
         OrderInfo { order, name, about, verb, place: None, is_for_commands: true, loses: false }
     }
 
-    /// The row of that name.
+    /// Returns the row of this name.
     pub fn of_name(name: &str) -> Option<&'static OrderInfo> {
         ORDERS.iter().find(|order| order.name == name)
     }
 
-    /// The row of the order that takes this step.
+    /// Returns the row of the order with this transition.
     pub(crate) fn of_verb(verb: JobVerb) -> Option<&'static OrderInfo> {
         ORDERS.iter().find(|order| order.verb == Some(verb))
     }
 
-    /// The states in which a job can be told it.
+    /// Returns the states in which the order is permitted.
     pub fn states(&self) -> Vec<JobState> {
         self.verb.map_or_else(|| JobState::ALL.to_vec(), |verb| verb.allowed().collect())
     }
 }
 
-/// All that a job can be told, in the order in which the page has its buttons.
+/// All orders to jobs, in the order of the buttons of the page.
 pub const ORDERS: [OrderInfo; 8] = [
     OrderInfo {
         place: Some(("at", "Place [default: the best one]")),
@@ -194,7 +194,7 @@ mod tests {
         text
     }
 
-    /// The table of the design page: states that go the same ways share a line.
+    /// Returns the table of the design page: states with equal transitions share a line.
     fn states_table() -> String {
         let verbs = JobVerb::ALL.map(JobVerb::name);
         let mut text = format!("| State | {} |\n|---|{}\n", verbs.join(" | "), "---|".repeat(verbs.len()));
@@ -222,7 +222,7 @@ mod tests {
         text
     }
 
-    /// Compares the table that begins with `head` in `file` with `table`, or writes it there.
+    /// Compares the table that begins with `head` in `file` with `table`, or updates the file.
     fn compare_table(file: &str, table: &str) {
         let head = table.lines().next().unwrap();
         let page = fs::read_to_string(path(file)).unwrap();

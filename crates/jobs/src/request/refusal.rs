@@ -1,29 +1,28 @@
 //! Refusals of a job server: one table of their kinds.
 //!
-//! Who carries answers to people, as the server of the page does by HTTP, needs to know of which class a refusal is,
-//! and neither knows the kinds nor may guess by their names. So an answer carries both. Invariant: the class of a kind
-//! is decided in the table here, and nowhere else.
+//! A server that forwards replies, such as that of the page over HTTP, needs the class of a refusal without knowing the
+//! kinds or parsing their names. So a reply has both. Invariant: only this table assigns classes to kinds.
 
 use serde::{Deserialize, Serialize};
 
-/// The class of a refusal: what whoever asked can do about it. HTTP has a status for each.
+/// The class of a refusal, by its remedy. Each maps to an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalClass {
-    /// It is no request: ask for something else.
+    /// The request is invalid.
     Malformed,
-    /// Whoever asked may not ask for it.
+    /// The client lacks the permission.
     NotAllowed,
-    /// The request is longer than a job server takes.
+    /// The request is longer than a job server accepts.
     TooLong,
-    /// The jobs or the chip are not in a state in which it can be done.
+    /// The state of the jobs or the chip does not permit it.
     Conflict,
 }
 
 /// Declares the kinds of refusals: variant, name on the wire, class.
 macro_rules! refusal_kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $class:ident;)*) => {
-        /// Kinds of refusals that a program may want to tell apart.
+        /// Kinds of refusals that a program may want to distinguish.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum RefusalKind {
             $($(#[$doc])* #[serde(rename = $name)] $kind,)*
@@ -33,7 +32,7 @@ macro_rules! refusal_kinds {
             /// All kinds, in the order of the table.
             pub const ALL: &[RefusalKind] = &[$(RefusalKind::$kind),*];
 
-            /// The name on the wire.
+            /// Returns the name on the wire.
             pub fn name(self) -> &'static str {
                 match self {
                     $(RefusalKind::$kind => $name,)*
@@ -51,7 +50,7 @@ macro_rules! refusal_kinds {
 }
 
 refusal_kinds! {
-    /// None of the others.
+    /// Any other reason.
     Other "other" Conflict;
     /// The clocks cannot be divided.
     ClocksFixed "clocks-fixed" Conflict;
@@ -59,43 +58,43 @@ refusal_kinds! {
     NoSuchClock "no-such-clock" Conflict;
     /// The chip does not have that voltage.
     NoSuchVoltage "no-such-voltage" Conflict;
-    /// The voltage does not carry the clock.
+    /// The voltage is too low for the clock.
     VoltageTooLow "voltage-too-low" Conflict;
-    /// A change is under way; ask again.
+    /// A change is in progress; retry.
     ChangeUnderWay "change-under-way" Conflict;
     /// There is no such governor, or it is not for this run.
     NoSuchGovernor "no-such-governor" Conflict;
-    /// A governor keeps the clocks.
+    /// A governor controls the clocks.
     Governed "governed" Conflict;
     /// The message is not a request.
     BadRequest "bad-request" Malformed;
     /// A page may not ask for it.
     NotFromPage "not-from-page" NotAllowed;
-    /// No command may be a job: not from a page, or not on a chip.
+    /// Command jobs are not permitted: from a page, or on a chip.
     CommandsNotAllowed "commands-not-allowed" NotAllowed;
     /// There is no job of that number.
     NoSuchJob "no-such-job" Conflict;
-    /// A job cannot do that in its state.
+    /// The state of the job does not permit the order.
     NotInThisState "not-in-this-state" Conflict;
-    /// A command cannot do that.
+    /// A command does not support the order.
     NotForCommands "not-for-commands" Conflict;
     /// The state of the job cannot be read, or is that of another program or kind.
     BadCheckpoint "bad-checkpoint" Conflict;
-    /// The table or a state cannot be written, so nothing was started or made.
+    /// The table or a state cannot be written, so nothing was started or created.
     NotKept "not-kept" Conflict;
-    /// The place is not there, or is dead, or is where the job is.
+    /// The place does not exist, is dead, or is the job's own.
     NoSuchPlace "no-such-place" Conflict;
-    /// A job stays, because no other core is better.
+    /// The job stays, because no other core is better.
     NoBetterCore "no-better-core" Conflict;
-    /// There is no such kind of jobs, or it does not take such words.
+    /// There is no such kind of jobs, or it does not accept these words.
     NoSuchTask "no-such-task" Conflict;
     /// No command is named.
     NoCommand "no-command" Conflict;
-    /// There is no command of that name, or none can have such words.
+    /// There is no command of that name, or its words are invalid.
     NoSuchCommand "no-such-command" Conflict;
-    /// The name has a character that steers how text is shown.
+    /// The name has a control or formatting character.
     BadName "bad-name" Conflict;
-    /// A name or words, or the whole request, are longer than a job server takes.
+    /// A name, the words, or the whole request are longer than a job server accepts.
     TooLong "too-long" TooLong;
 }
 
@@ -106,7 +105,7 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// The class of that kind, for programs that do not know all kinds.
     pub class: RefusalClass,
-    /// Its reason and the allowed values, for people.
+    /// The reason and the allowed values, as text.
     pub reason: String,
 }
 

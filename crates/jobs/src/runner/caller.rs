@@ -1,7 +1,7 @@
-//! Where a command was typed: its working folder and its environment, which travel with it to the place that runs it.
+//! The caller of a command: its working folder and environment, which are sent to the place that runs it.
 //!
-//! Words of a command, such as `./own.sh` or `data.txt`, mean what they mean where they were typed. The job server was
-//! started elsewhere, as `sbatch` and its controller are.
+//! Words of a command, such as `./own.sh` or `data.txt`, are relative to the caller's folder, because the job server
+//! may run elsewhere (as with `sbatch`).
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::process::Command;
 /// Names and values of variables.
 pub type Environment = Vec<(String, String)>;
 
-/// The process that asks for a command.
+/// The process that requests a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     /// Its working folder, from the root.
@@ -20,7 +20,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// This process, and the names of its variables that are no UTF-8, which are left out.
+    /// Returns this process, and the names of its non-UTF-8 variables, which are left out.
     ///
     /// # Errors
     /// The working folder is gone, or its path is no UTF-8: a line.
@@ -46,7 +46,7 @@ impl Caller {
         self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Lets `command` start in this folder with this environment.
+    /// Configures `command` to start in this folder with this environment.
     pub(crate) fn apply(&self, command: &mut Command) {
         let variables = self.environment.iter().map(|(name, value)| (name, value));
         command.current_dir(&self.folder).env_clear().envs(variables);

@@ -1,7 +1,7 @@
-//! Clocks, voltages and the governor of a modelled chip, as people turn them while jobs run.
+//! Changes of clocks, voltages and the governor of a modelled chip while jobs run.
 //!
-//! A change is asked for at the places themselves, because on the chip only the first place of a supply may ask for all
-//! of it. Invariant: what is refused has changed nothing at that supply, and says of what kind the refusal is.
+//! A change is requested at the places themselves, because on the chip only the first place of a supply may change it.
+//! Invariant: a refused change has no effect on that supply, and its refusal has a kind.
 
 use crate::request::{Refusal, RefusalKind};
 use isles::GovernorPolicy;
@@ -21,7 +21,7 @@ pub(crate) enum ClockOrder {
     Voltage(f64),
 }
 
-/// Places that are asked for the change.
+/// Places that are requested to make the change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ClockScope {
     /// All of them.
@@ -35,14 +35,14 @@ pub(crate) enum ClockScope {
 /// Outcome of a change at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ChangeOutcome {
-    /// Another place makes it, or none does.
+    /// Not made here.
     Nothing,
     Changed,
-    /// That governor keeps the clocks.
+    /// Refused, because this governor controls the clocks.
     Governed(String),
 }
 
-/// Has a change made by all places that are `alive` and in `scope`; how many have made one.
+/// Requests a change from all places that are `alive` and in `scope`; returns the number that made it.
 ///
 /// # Errors
 /// The first refusal.

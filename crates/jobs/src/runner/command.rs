@@ -1,8 +1,8 @@
-//! Commands of the system as jobs, and what the system says of processors.
+//! System commands as jobs, and processor accounting.
 //!
 //! A command is a process group of its own, with its words as they are: no shell reads them. Its output goes straight
-//! into its file. It is paused by SIGSTOP and killed by SIGKILL, as is all that it has started; it ends with its place.
-//! It is checkpointed by CRIU, if at all.
+//! into its file. SIGSTOP pauses it and SIGKILL kills it, together with all processes that it has started; it ends with
+//! its place. CRIU checkpoints it, if it can.
 
 use crate::command_queue::NumberedCommand;
 use crate::runner::criu::{CommandImage, process_id};
@@ -16,11 +16,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
-/// Time between two looks at a command.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Polling interval of a command.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Time between two looks at one that has not begun.
-const BEGIN_LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Polling interval of a command that has not begun.
+const START_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Ticks of the system's accounts in a second, on every Linux.
 const TICKS: u64 = 100;
@@ -28,7 +28,7 @@ const TICKS: u64 = 100;
 /// Bytes of a page in the system's accounts of memory.
 const PAGE_BYTES: u64 = 4096;
 
-/// Runs a command to one of its ends; returns `None` if the job server has its state.
+/// Runs a command to its end; returns `None` if the job server has its state.
 ///
 /// # Errors
 /// The job server is dead; the command is killed.
@@ -91,7 +91,7 @@ pub(crate) async fn run(
             }
             Control::Pause | Control::Run | Control::Leave => command.pause(control == Control::Pause),
         }
-        isles::sleep(LOOK_EVERY).await;
+        isles::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -198,7 +198,7 @@ async fn start(
         match starting.outcome() {
             Some(Ok(())) => return Ok(command),
             Some(Err(fault)) => return Err(unable(&fault)),
-            None => isles::sleep(BEGIN_LOOK_EVERY).await,
+            None => isles::sleep(START_POLL_INTERVAL).await,
         }
     }
 }
@@ -211,7 +211,7 @@ fn ended(status: ExitStatus) -> JobEventKind {
     }
 }
 
-/// Usage of a process, as the system accounts it.
+/// Resource usage of a process.
 struct ProcessUsage {
     busy: Duration,
     /// Resident bytes.
@@ -229,7 +229,7 @@ pub(crate) fn thread_time() -> Option<Duration> {
 
 fn read_usage(path: &str) -> Option<ProcessUsage> {
     let text = std::fs::read_to_string(path).ok()?;
-    // The name of the program stands in parentheses, and may have any in it.
+    // The name of the program is in parentheses, and may contain parentheses.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     Some(ProcessUsage {

@@ -1,8 +1,7 @@
-//! What a place does with jobs: it runs those that were sent to it, a step each in turn, and tells the job server of
-//! them.
+//! The job runner of a place: runs its jobs, one step each in turn, and reports to the job server.
 //!
-//! Invariant: of each job that was sent here the job server hears one end, unless the place dies; what is heard names
-//! the start that it belongs to, so a late report of an earlier one is known as such.
+//! Invariant: the job server receives one end of each job sent here, unless the place dies; a report names its start,
+//! so a late report of an earlier one is recognised.
 
 mod caller;
 pub(crate) mod clocks;
@@ -22,21 +21,21 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Lines that a job keeps before they are sent.
+/// Lines that are buffered before they are sent.
 const LINES: usize = 64;
 
-/// Time after which they are sent, be they few.
+/// Time after which even few lines are sent.
 const LINES_FOR: Duration = Duration::from_millis(100);
 
 /// `true` if places are cores of a modelled chip; the same at all places, as are the kinds of jobs.
 static MODELLED: OnceLock<bool> = OnceLock::new();
 
-/// Says once whether places are cores of a modelled chip.
+/// Sets once whether places are cores of a modelled chip.
 pub(crate) fn set_modelled(is_modelled: bool) {
     MODELLED.get_or_init(|| is_modelled);
 }
 
-/// Longest time a job runs steps before its place looks at anything else.
+/// Longest time that a job runs steps before its place does anything else.
 const TURN: Duration = Duration::from_millis(2);
 
 /// Command to a running job.
@@ -44,14 +43,14 @@ const TURN: Duration = Duration::from_millis(2);
 pub(crate) enum Control {
     Run,
     Pause,
-    /// Send the state, and wait for what comes of it: the next command.
+    /// Send the state, and wait for the next command.
     Save,
     /// Leave: the state is written.
     Leave,
     Kill,
 }
 
-/// A start of a job: the first, or one after it was written or stopped.
+/// A start of a job: the first, or one after a checkpoint or a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct StartId {
     pub(crate) job: u64,
@@ -74,20 +73,20 @@ pub(crate) struct StartOrder {
     pub(crate) what: Runnable,
     /// Folder and environment of the shell in which a command was typed; without it, those of the place are used.
     pub(crate) caller: Option<Caller>,
-    /// The state to go on from.
+    /// The state to continue from.
     pub(crate) state: Option<Vec<u8>>,
     /// File for the output of a command.
     pub(crate) output: PathBuf,
     /// Folder for the image of a command that is checkpointed.
     pub(crate) images: PathBuf,
-    /// Mark by which the processes of a command are recognised.
+    /// Mark that identifies the processes of a command.
     pub(crate) mark: String,
 }
 
 /// Report of a job's place to the job server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum JobEventKind {
-    /// It runs.
+    /// The job runs.
     Started,
     Output(Vec<String>),
     Saved(Vec<u8>),
@@ -98,7 +97,7 @@ pub(crate) enum JobEventKind {
     Faulted(String),
 }
 
-/// A report, of which start, and how long that has computed.
+/// A report, with its start and the computing time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct JobEvent {
     pub(crate) start: StartId,
@@ -115,7 +114,7 @@ pub(crate) struct JobRunner {
     before: Option<(Duration, Duration)>,
 }
 
-/// A job as others at its place see it.
+/// A job as seen by others at its place.
 pub(crate) struct RunningJob {
     pub(crate) command: Rc<Monitor<NumberedCommand>>,
     /// Time the job has computed, and bytes it holds.
@@ -142,7 +141,7 @@ pub(crate) struct UsageSample {
 }
 
 impl JobRunner {
-    /// Takes in commands for jobs that are here, or are on their way.
+    /// Accepts commands for jobs that are here or in flight.
     pub(crate) fn receive(&mut self, commands: Vec<(StartId, NumberedCommand)>) {
         for (start, command) in commands {
             self.commands.receive(start, command);
@@ -152,7 +151,7 @@ impl JobRunner {
         }
     }
 
-    /// A job is here.
+    /// Records the arrival of a job.
     fn add(&mut self, id: StartId) -> Rc<Monitor<NumberedCommand>> {
         let command = Rc::new(Monitor::new(self.commands.begin(id)));
         let running = RunningJob { command: Rc::clone(&command), busy: Duration::ZERO, memory: 0 };
@@ -160,13 +159,13 @@ impl JobRunner {
         command
     }
 
-    /// A job has ended here; returns how long it has computed.
+    /// Records the end of a job; returns its computing time.
     fn remove(&mut self, id: StartId) -> Duration {
         self.commands.end(id);
         self.running.remove(&id).map_or(Duration::ZERO, |running| running.busy)
     }
 
-    /// Notes what a command has used so far.
+    /// Records the resource usage of a command.
     pub(crate) fn record_usage(&mut self, id: StartId, busy: Duration, memory: u64) {
         if let Some(running) = self.running.get_mut(&id) {
             running.busy = busy;
@@ -194,7 +193,7 @@ impl JobRunner {
     }
 }
 
-/// Runs a job at the place of the calling task, to one of its ends.
+/// Runs a job at the place of the calling task, to its end.
 ///
 /// # Errors
 /// The job server is dead.
@@ -231,7 +230,7 @@ pub(crate) async fn send_event(
     Ok(())
 }
 
-/// Does the steps of a job until it has ended; returns the last report, or `None` if the job server has its state.
+/// Runs the steps of a job until it ends; returns the last report, or `None` if the job server has its state.
 async fn steps(
     runners: &PlaceLocal<JobRunner>,
     id: StartId,
@@ -268,14 +267,14 @@ async fn steps(
         }
         if control == Control::Save {
             send_event(events, id, JobEventKind::Saved(job.save())).await?;
-            // Only the job server knows whether that is written, and what the job is to do then.
+            // Only the job server knows whether the state is written, and sends the next command.
             command.when(|command| command.number > number, |_| ()).await;
         }
         yield_now().await;
     }
 }
 
-/// Runs steps for a turn, and notes their time. A panic in one is a fault of the job.
+/// Runs steps for a turn, and records their time. A panic in one is a failure of the job.
 fn step(
     runners: &PlaceLocal<JobRunner>,
     id: StartId,

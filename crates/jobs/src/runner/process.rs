@@ -1,9 +1,9 @@
-//! The processes of commands: how one begins, ends with its place, and is found again.
+//! The processes of commands: start, end with their place, and identification.
 //!
 //! A place starts its own program, which asks the system for SIGKILL when the place ends and only then becomes the
-//! command: there is no moment in which a command runs and its place may die unseen. What a command starts in its turn
-//! inherits a variable that names the start of the job, by which whoever survives finds and kills it. Invariant: a
-//! process is killed only if its environment names that start.
+//! command: so a command never outlives its place unnoticed. Processes that a command starts inherit a variable that
+//! names the start of the job, so that a survivor can find and kill them. Invariant: a process is killed only if its
+//! environment names that start.
 
 use crate::runner::Caller;
 use rustix::process::{
@@ -18,13 +18,13 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio, exit, id};
 
-/// The first argument of a process that is to become a command; then come the process of its place and the words.
+/// The first argument of a process that will become a command, followed by the process of its place and the words.
 const BECOME: &str = "isles-become-a-command-of-process";
 
 /// The variable that names the start of a job, in the environment of its command. It does not begin as settings do.
 const VARIABLE: &str = "JOB_OF_ISLES";
 
-/// Most times that processes are looked for: each may have started others since.
+/// Most searches for processes: each may have started others since the last one.
 const SWEEPS: usize = 16;
 
 /// Starts the process that becomes the command `words`, where `caller` is, in a process group of its own.
@@ -49,7 +49,7 @@ pub(crate) fn spawn_command(
     Ok((command.spawn()?, StartingCommand { fault, text: Vec::new() }))
 }
 
-/// A command on its way: it says why it cannot begin.
+/// A starting command, which reports why it cannot begin.
 pub(crate) struct StartingCommand {
     fault: UnixStream,
     text: Vec<u8>,
@@ -69,13 +69,13 @@ impl StartingCommand {
     }
 }
 
-/// Becomes a command, if this process was started for that; else does nothing.
+/// Becomes a command, if this process was started as one; else does nothing.
 pub(crate) fn exec_if_requested() {
     let mut arguments = args_os().skip(1);
     if arguments.next().is_none_or(|first| first != BECOME) {
         return;
     }
-    // Becoming another program closes this one of the two descriptors, and replaces the other.
+    // `exec` closes this one of the two descriptors, and replaces the other.
     let report = stdin().as_fd().try_clone_to_owned();
     let fault = exec_command(arguments.collect());
     let _ = report.and_then(|report| File::from(report).write_all(fault.to_string().as_bytes())); // nobody may listen
@@ -98,7 +98,7 @@ fn exec_command(words: Vec<OsString>) -> io::Error {
 /// Kills a process of this host if this process has started it.
 pub(crate) fn kill_child(number: u32) {
     let number = i32::try_from(number).ok().and_then(Pid::from_raw);
-    // The descriptor keeps naming the process whose parent is looked at.
+    // The descriptor refers to the process whose parent is checked.
     let process = number.and_then(|number| pidfd_open(number, PidfdFlags::empty()).ok().zip(Some(number)));
     let Some((process, number)) = process else { return };
     let text = fs::read_to_string(format!("/proc/{}/stat", number.as_raw_nonzero())).unwrap_or_default();
@@ -119,7 +119,7 @@ fn kill_matching(line: &[u8]) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let kill = |number: i32| {
-        // The descriptor keeps naming the process whose environment is read.
+        // The descriptor refers to the process whose environment is read.
         let process = pidfd_open(Pid::from_raw(number)?, PidfdFlags::empty()).ok()?;
         let environment = fs::read(format!("/proc/{number}/environ")).ok()?;
         let is_marked = environment.split(|byte| *byte == 0).any(|found| found == line);

@@ -24,7 +24,7 @@ pub fn run<F: Future<Output = ()> + 'static>(
     program: impl Fn(BareCore) -> F,
 ) -> Picoseconds {
     let took = bare.run(cores.into_iter().map(CoreId), program);
-    took.unwrap_or_else(|standstill| panic!("an experiment: {standstill}"))
+    took.unwrap_or_else(|deadlock| panic!("an experiment: {deadlock}"))
 }
 
 /// Bytes that differ from line to line.

@@ -38,7 +38,7 @@ pub struct FieldPath {
 }
 
 impl FieldPath {
-    /// Reads an expression that is nothing but a variable and fields of it.
+    /// Parses an expression that consists of a variable and fields of it only.
     pub fn of(expr: &Expr) -> Option<FieldPath> {
         match expr {
             Expr::Path(path) if path.qself.is_none() => {
@@ -75,7 +75,7 @@ impl Parse for Call {
     }
 }
 
-/// Reads the body and asks for braces where it is more than one expression.
+/// Parses the body; one of several expressions must have braces.
 fn parse_body(input: ParseStream<'_>) -> syn::Result<Expr> {
     const BRACES: &str = "the body is one expression: put several statements into braces";
     if input.peek(Token![let]) {
@@ -92,7 +92,7 @@ fn parse_body(input: ParseStream<'_>) -> syn::Result<Expr> {
     Ok(without_braces(body))
 }
 
-/// Takes the braces off a single expression: where the body goes, the compiler would call them unnecessary.
+/// Removes the braces of a single expression, because the compiler would warn about them in the expansion.
 fn without_braces(body: Expr) -> Expr {
     match body {
         Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
@@ -105,8 +105,9 @@ fn without_braces(body: Expr) -> Expr {
     }
 }
 
-/// Returns `true` if a bracket comes next that is a list: what follows it begins an expression, as `*x`, `&x` and `-x`
-/// do, which no array has on its left. After a list an array has at least two elements or none; `[x][0]` is an index.
+/// Returns `true` if the next token is the bracket of a list: an expression begins after it. `*x`, `&x` and `-x` count
+/// as that, because an array cannot stand to the left of such an operator. After a list an array has at least two
+/// elements or none; `[x][0]` is an index.
 fn list_follows(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     if !ahead.peek(token::Bracket) || ahead.parse::<TokenTree>().is_err() || ahead.is_empty() {
@@ -125,7 +126,7 @@ fn list_follows(input: ParseStream<'_>) -> bool {
     ahead.cursor().punct().is_none() || is_prefix && !changes || negation || path
 }
 
-/// Returns `true` if the bracket that comes next holds one expression, as that of an index does.
+/// Returns `true` if the next bracket holds one expression, as an index does.
 fn is_index(input: ParseStream<'_>) -> bool {
     let Ok(TokenTree::Group(bracket)) = input.fork().parse::<TokenTree>() else { return false };
     syn::parse2::<Expr>(bracket.stream()).is_ok()

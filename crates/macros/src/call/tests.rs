@@ -1,4 +1,4 @@
-//! Tests of the arguments: tokens in, what was read out.
+//! Tests of the arguments: from tokens to the parsed arguments.
 
 use super::*;
 use quote::ToTokens;

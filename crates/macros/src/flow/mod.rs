@@ -40,7 +40,7 @@ impl<'ast> Visit<'ast> for Search {
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        // A macro that cannot be read travels only with an explicit list; then its tokens must do.
+        // An unreadable macro is allowed only with an explicit list; then its tokens are searched.
         let Ok(parts) = invocation::parts(call) else {
             self.0.tries |= call.tokens.to_string().contains('?');
             return;
@@ -95,7 +95,7 @@ fn block_ends(block: &syn::Block, visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// Visits the ends of a macro; only those of `select!` are seen.
+/// Visits the ends of a macro, which only `select!` has.
 fn macro_ends(call: &syn::Macro, visit: &mut dyn FnMut(&Expr)) {
     if let Some(mut select) = invocation::select(call) {
         select.bodies_mut().for_each(|body| ends(body, visit));

@@ -1,8 +1,8 @@
-//! Tests of how bodies end: a body in, the names of what was found out.
+//! Tests of how bodies end: from a body to the names of the detected properties.
 
 use super::*;
 
-/// Asserts what is found in `body`.
+/// Asserts the control flow of `body`.
 #[track_caller]
 fn check(body: &str, expected: &str) {
     let flow = of(&syn::parse_str(body).expect("the test's body is an expression"));

@@ -1,7 +1,7 @@
-//! The body with another name in place of `self`.
+//! Renames `self` in a body.
 //!
-//! `self` cannot be bound by `let`, so the copy of a body that travels says `__isles_self`, also inside of macro calls
-//! and format strings. Paths that start with `self::` and items with a `self` of their own stay as they are.
+//! `let` cannot bind `self`, so the copy of a body that travels uses `__isles_self`, also inside macro calls and format
+//! strings. Paths that start with `self::` and items with a `self` of their own stay as they are.
 
 use proc_macro2::{Group, Ident, Literal, TokenStream, TokenTree};
 use syn::visit_mut::{self, VisitMut};

@@ -17,12 +17,12 @@ use syn::{BinOp, Block, Expr, Member, Pat, Stmt};
 pub struct Used<Name> {
     /// The variable, or the field within its parent.
     pub name: Name,
-    /// The fields that are used of it; empty if all of it is.
+    /// The fields that are used; empty if the whole is used.
     pub fields: Vec<Used<Member>>,
 }
 
 impl<Name> Used<Name> {
-    /// Adds the use of what `members` lead to; a use as a whole swallows the fields.
+    /// Adds the use of the field at `members`; a use of the whole replaces those of its fields.
     fn add(&mut self, members: &[Member]) {
         let Some((member, deeper)) = members.split_first() else {
             self.fields.clear();
@@ -35,7 +35,7 @@ impl<Name> Used<Name> {
         }
     }
 
-    /// A first use.
+    /// A use that is not listed yet.
     fn new(name: Name, members: &[Member]) -> Self {
         let fields = members.split_first().map(|(member, deeper)| Used::new(member.clone(), deeper));
         Used { name, fields: fields.into_iter().collect() }
@@ -105,7 +105,8 @@ impl Walk {
         }
     }
 
-    /// Refuses a change of a variable from outside: here it would change the caller's, elsewhere a copy.
+    /// Refuses an assignment to a variable from outside: at the caller's place it would change the original, elsewhere
+    /// a copy.
     fn refuse_change(&mut self, changed: &Expr) {
         let Some(root) = root(changed) else { return };
         if is_variable(root) && !self.is_declared(root) {
@@ -168,7 +169,7 @@ impl Walk {
     }
 }
 
-/// The variable that `expr` is, or is a part of.
+/// Returns the variable at the root of `expr`.
 fn root(expr: &Expr) -> Option<&Ident> {
     match expr {
         Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),

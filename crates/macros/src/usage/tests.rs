@@ -1,4 +1,4 @@
-//! Tests of the analysis: a body in, the list of its captures out.
+//! Tests of the analysis: from a body to the list of its captures.
 
 use super::*;
 

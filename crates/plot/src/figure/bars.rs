@@ -1,8 +1,8 @@
-//! Amounts by category, as bars: where time or energy went, ratios to others.
+//! Amounts by category, as bars: shares of time or energy, ratios to others.
 //!
-//! Bars stand if the names of the categories are numbers or fit below them, and lie if not; a figure of bars that lie
-//! grows with their number. Stacks are for parts of a whole, groups for things that compete. Invariant: a bar begins at
-//! the baseline of the axis, which is zero, or one on a logarithmic axis, where above or below one is the message.
+//! Bars are vertical if the names of the categories are numbers or fit below them, else horizontal; a figure of
+//! horizontal bars grows with their number. Stacks show parts of a whole, groups show competitors. Invariant: a bar
+//! begins at the baseline of the axis, which is zero, or one on a logarithmic axis.
 
 use super::count;
 use crate::axis::{Axis, Ruler, RulerOptions, Scale};
@@ -31,7 +31,7 @@ pub struct Bars {
     pub arrangement: Arrangement,
 }
 
-/// Values of one thing.
+/// A series of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarSeries {
     /// Its name; of a single series it is not shown.
@@ -58,17 +58,17 @@ struct Span {
     value: f64,
 }
 
-/// Height of the area, if bars stand.
+/// Height of the area of vertical bars.
 const HEIGHT: f64 = 280.0;
 
-/// Thickness of a bar that lies, with the gap after a group.
+/// Thickness of a horizontal bar, and the gap after a group.
 const THICKNESS: f64 = 15.0;
 const GAP: f64 = 9.0;
 
-/// The widest name of a category beside bars that lie.
+/// The widest name of a category beside horizontal bars.
 const NAME_MAX: f64 = 230.0;
 
-/// The most bars with their values written.
+/// Most bars that are labelled with their values.
 const WRITTEN: usize = 48;
 
 impl Bars {
@@ -161,7 +161,7 @@ impl Bars {
             frame.push(text(&mark.label, Spot { x: left - 8.0, y: y + SMALL * 0.35 }, Anchor::End, "small"));
         }
         let slot = (area.right - left) / self.categories.len().max(1) as f64;
-        // Of many numbers every second is written, or fifth, or tenth, ..
+        // Of many numbers, every second is labelled, or fifth, or tenth, ..
         let widest = self.categories.iter().map(|name| width(name, SMALL)).fold(0.0, f64::max);
         let steps = (0..10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power)));
         let every =
@@ -183,7 +183,7 @@ impl Bars {
             let x = start + thickness * beside as f64;
             (Spot { x, y: y(span.from) }, Spot { x: x + thickness, y: y(span.to) })
         };
-        // The edges of very thin bars would be all that is seen.
+        // Of very thin bars, only the edges would be visible.
         self.add_bars(page, spans, thickness >= 3.0, place);
         let baseline = y(self.baseline());
         page.add(line(Spot { x: left, y: baseline }, Spot { x: area.right, y: baseline }, "axis"));
@@ -235,7 +235,7 @@ impl Bars {
         page.cursor = bottom + 34.0 + SMALL_LINE * 0.25;
     }
 
-    /// The bars, series by series; `place` says between which corners one lies.
+    /// Returns the bars by series; `place` returns the corners of one.
     fn add_bars(
         &self,
         page: &mut Page,
@@ -261,8 +261,7 @@ impl Bars {
     }
 }
 
-/// The class of how much of the paper shines through the bars of a series. Colours repeat after six series, and then
-/// with other shades.
+/// Returns the opacity class of the bars of a series. Colours repeat after six series with another opacity.
 fn shade(number: usize) -> String {
     format!("f{}", (number + number / 6) % 6)
 }

@@ -1,8 +1,8 @@
 //! Values over others, as lines with marks: speed-up, ping-pong, time over cores.
 //!
-//! Ours are lines with filled marks, and a shaded range where runs differ; published values are rings with bars
-//! for their bands, in the colour of the series of the same name. Series are named at the ends of their lines if all
-//! end at the right, and in a legend if not. Invariant: a series is drawn in the order of its horizontal values.
+//! Our values are lines with filled marks, and a shaded range if runs differ; published values are rings with error
+//! bars, in the colour of the series of the same name. Series are named at the ends of their lines if all end at the
+//! right, and in a legend if not. Invariant: a series is drawn in the order of its horizontal values.
 
 use super::{Interval, count};
 use crate::axis::{Axis, Scale};
@@ -30,10 +30,10 @@ pub struct Curve {
     pub ideal: bool,
 }
 
-/// Values of one thing.
+/// A series of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name; ours and the published one of the same thing have the same.
+    /// Its name; a measured series and its published counterpart share it.
     pub name: String,
     /// Origin of the values.
     pub origin: Origin,
@@ -44,9 +44,9 @@ pub struct Series {
 /// Origin of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// By Isles, or by the owner of the figure.
+    /// Measured by Isles, or by the author of the figure.
     Ours,
-    /// By others, in print.
+    /// Published by others.
     Published,
 }
 
@@ -57,7 +57,7 @@ pub struct CurvePoint {
     pub x: f64,
     /// The value.
     pub y: f64,
-    /// Between which values it lies, or may lie.
+    /// Range or error band of the value.
     pub band: Option<Interval>,
 }
 
@@ -92,7 +92,7 @@ impl Curve {
         let points = || shown.iter().flat_map(|one| &one.points);
         let xs: Vec<f64> = points().map(|point| point.x).collect();
         let bands = points().filter_map(|point| point.band).flat_map(|band| [band.low, band.high]);
-        // A speed-up is read by its height.
+        // Heights matter in a speed-up plot.
         let zero = (self.ideal && self.y.scale == Scale::Linear).then_some(0.0);
         let bands = bands.filter(|value| self.y.can_show(*value)).chain(zero);
         let ys: Vec<f64> = points().map(|point| point.y).chain(bands).collect();
@@ -217,7 +217,7 @@ fn ideal(panel: &Panel) -> Element {
     let mut drawn = Vec::new();
     if let [.., before, last] = spots[..] {
         drawn.push(path(&spots, "guide", "none"));
-        // At the left of the line, where it is a line of text below its end; at the right, if there is no room.
+        // Left of the line, one line of text below its end; right of it if there is no room.
         let across = (last.x - before.x) / (before.y - last.y).max(0.1) * SMALL;
         let left = last.x - across.min(60.0) - 8.0;
         let (x, anchor) = match left - width("ideal", SMALL) < panel.area.left {

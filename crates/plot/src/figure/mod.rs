@@ -1,8 +1,8 @@
 //! The four kinds of figures; each kind has its data and its drawing in one file.
 //!
-//! Here is what they share: intervals, and which values can be drawn. A kind lays out what only it has, and
-//! takes axes, marks, legends and the sheet from the modules around. Invariant: each point that is drawn is one
-//! element of the class `mark` (or `bar`), so that a figure can be counted.
+//! This module has the shared parts: intervals, and the check of values that can be drawn. A kind lays out its own
+//! elements, and uses axes, marks, legends and the sheet of the other modules. Invariant: each point that is drawn is
+//! one element of the class `mark` (or `bar`), so that a figure can be counted.
 
 mod bars;
 mod curve;
@@ -19,16 +19,16 @@ pub use plane::{Plane, PlanePoint, PlaneSeries};
 pub enum Figure {
     /// Values over others: speed-up over places, time over length.
     Curve(Curve),
-    /// Amounts by category: where time or energy went.
+    /// Amounts by category: shares of time or energy.
     Bars(Bars),
     /// Published figures against ours.
     Parity(Parity),
-    /// Two costs of the same runs against each other: time and energy.
+    /// Two costs of the same runs, such as time and energy.
     Plane(Plane),
 }
 
 impl Figure {
-    /// The title, to be changed.
+    /// Returns the title for modification.
     pub fn title_mut(&mut self) -> &mut String {
         match self {
             Figure::Curve(curve) => &mut curve.title,
@@ -39,7 +39,7 @@ impl Figure {
     }
 }
 
-/// From one value to another.
+/// An interval of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The least.

@@ -1,8 +1,8 @@
-//! Published figures against ours, on logarithmic axes: above as they are, below by their ratio.
+//! Published figures against ours, on logarithmic axes: values above, ratios below.
 //!
-//! Over many powers of ten the upper picture shows that nothing is far off and hides what is off by a fifth; the lower
-//! one shows that, and there the bands are wide enough to be seen. A figure out of its band has a number, and a list
-//! names it. Invariant: all that is out of its band is counted, also what the list has no room for.
+//! Over many powers of ten, the upper panel hides a deviation of a fifth; the lower panel shows it, and its bands are
+//! wide enough to see. A figure out of its band has a number, and a list names it. Invariant: all figures out of their
+//! bands are counted, also those that the list has no room for.
 
 use super::{Interval, count};
 use crate::axis::{Axis, Scale};
@@ -20,7 +20,7 @@ pub struct Parity {
     pub title: String,
     /// Conditions of the measurement, or nothing.
     pub subtitle: String,
-    /// The axis of the published figures; it is logarithmic whatever it says.
+    /// The axis of the published figures; always logarithmic.
     pub published: Axis,
     /// The axis of our figures.
     pub ours: Axis,
@@ -43,7 +43,7 @@ pub struct ParityPoint {
     pub published: f64,
     /// Our value.
     pub ours: f64,
-    /// Interval in which ours must be, if there is a rule.
+    /// Interval that must contain ours, if there is one.
     pub allowed: Option<Interval>,
     /// Number of its series.
     pub series: usize,
@@ -58,7 +58,7 @@ impl ParityPoint {
         self.ours / self.published
     }
 
-    /// Returns the allowed deviation of ours, as a share of the published value, if the band is even to both sides.
+    /// Returns the allowed deviation of ours, as a share of the published value, if the band is symmetric.
     fn band(&self) -> Option<f64> {
         let allowed = self.allowed?;
         let (below, above) = (1.0 - allowed.low / self.published, allowed.high / self.published - 1.0);
@@ -181,12 +181,12 @@ impl Parity {
     }
 }
 
-/// The first series is hollow, so that others on it are seen.
+/// The first series is hollow, so that marks over it are visible.
 fn style(number: usize) -> SeriesStyle {
     if number == 0 { SeriesStyle::of(0).hollow() } else { SeriesStyle::of(number) }
 }
 
-/// The bands that most figures have, widest first.
+/// Returns the most common bands, widest first.
 fn bands(shown: &[&ParityPoint]) -> Vec<f64> {
     let mut counted: Vec<(f64, usize)> = Vec::new();
     for band in shown.iter().filter_map(|point| point.band()) {
@@ -201,12 +201,12 @@ fn bands(shown: &[&ParityPoint]) -> Vec<f64> {
     bands
 }
 
-/// The strip along the diagonal of what is so near to it.
+/// Draws the band along the diagonal.
 fn strip(panel: &Panel, band: f64) -> Element {
     panel.shade(panel.function(|x| x * (1.0 - band)), panel.function(|x| x * (1.0 + band)))
 }
 
-/// The figures out of their bands by how far off they are, as many as the list takes.
+/// Returns the figures out of their bands, sorted by deviation, up to the length of the list.
 fn worst<'a>(shown: &[&'a ParityPoint]) -> Vec<&'a ParityPoint> {
     let mut out: Vec<&ParityPoint> = shown.iter().copied().filter(|point| point.is_outside_band()).collect();
     let off = |point: &ParityPoint| point.ratio().ln().abs();

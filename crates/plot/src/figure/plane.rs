@@ -1,8 +1,8 @@
-//! Two costs of the same runs against each other, with the runs that no other beats in both.
+//! Two costs of the same runs, with their Pareto front.
 //!
-//! Less is better on both axes, so those runs (the Pareto front) lie at the lower left; a step line joins them, because
-//! between two of them nothing is known to be reachable. Invariant: only points of the front have labels, and of those
-//! the ones that find room; a note says how many did not.
+//! Less is better on both axes, so the Pareto front (runs that no other beats in both costs) is at the lower left; a
+//! step line joins it, because nothing between two runs is known to be reachable. Invariant: only points of the front
+//! have labels, if they fit; a note states how many do not.
 
 use super::count;
 use crate::axis::{Axis, Scale};
@@ -13,14 +13,14 @@ use crate::panel::{Panel, PanelOptions, RIGHT};
 use crate::text::{DisplayUnit, fit, width};
 use svg::node::element::Element;
 
-/// Two costs against each other.
+/// A plot of two costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plane {
     /// Title of the figure.
     pub title: String,
     /// Conditions of the measurement, or nothing.
     pub subtitle: String,
-    /// One cost, of which less is better.
+    /// One cost; less is better.
     pub x: Axis,
     /// The other.
     pub y: Axis,
@@ -28,7 +28,7 @@ pub struct Plane {
     pub series: Vec<PlaneSeries>,
 }
 
-/// Runs of one thing.
+/// A series of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaneSeries {
     /// Its name; of a single series it is not shown.
@@ -44,7 +44,7 @@ pub struct PlanePoint {
     pub x: f64,
     /// The other.
     pub y: f64,
-    /// Text about the run if it is on the front.
+    /// Label of the run if it is on the front.
     pub label: String,
 }
 
@@ -123,7 +123,7 @@ impl Plane {
         }
         for point in points {
             let note = format!("{}: {}, {}", point.label, x.show(point.x, 4), y.show(point.y, 4));
-            // Those on the front are filled, so that they are found without colours.
+            // Points of the front are filled, to be distinguishable without colours.
             let style =
                 if front.iter().any(|other| std::ptr::eq(*other, *point)) { style } else { style.hollow() };
             drawn.push(style.mark(panel.spot(point.x, point.y), &note));
@@ -132,7 +132,7 @@ impl Plane {
     }
 }
 
-/// A value a tenth of the range below the least, so that there is room for labels below the front.
+/// Returns a value a tenth of the range below the least, to make room for labels below the front.
 fn below(values: &[f64], scale: Scale) -> Option<f64> {
     let (least, most) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
     let value = match scale {
@@ -142,8 +142,7 @@ fn below(values: &[f64], scale: Scale) -> Option<f64> {
     (value.is_finite() && (scale == Scale::Linear || value > 0.0)).then_some(value)
 }
 
-/// The points that no other beats in one cost without being worse in the other, from left to right; of equal ones the
-/// first.
+/// Returns the Pareto front from left to right; of equal points the first.
 fn pareto_front<'a>(points: &[&'a PlanePoint]) -> Vec<&'a PlanePoint> {
     let mut sorted: Vec<&PlanePoint> = points.to_vec();
     sorted.sort_by(|one, other| one.x.total_cmp(&other.x).then(one.y.total_cmp(&other.y)));

@@ -139,17 +139,17 @@ proptest! {
     #[test]
     fn credit_bounds_what_lies_and_never_stays_used_up(sends in prop::collection::vec(any::<bool>(), 0..2_000)) {
         let (mut credit, mut acknowledgement) = (SendCredit::default(), Acknowledgement::default());
-        let (mut lying, mut sent_in_a_row) = (0, 0);
+        let (mut pending, mut sent_in_a_row) = (0, 0);
         for is_send in sends {
             if is_send && credit.take(UNACKNOWLEDGED_MAX) {
-                lying += 1;
+                pending += 1;
                 sent_in_a_row += 1;
                 prop_assert_eq!(acknowledgement.arrived(), Ok(()));
-                prop_assert!(lying <= UNACKNOWLEDGED_MAX);
+                prop_assert!(pending <= UNACKNOWLEDGED_MAX);
             } else if is_send {
-                prop_assert!(lying > UNACKNOWLEDGED_MAX / 2, "closed with {} lying", lying);
-            } else if lying > 0 {
-                lying -= 1;
+                prop_assert!(pending > UNACKNOWLEDGED_MAX / 2, "closed with {} pending", pending);
+            } else if pending > 0 {
+                pending -= 1;
                 sent_in_a_row = 0;
                 if let Some(count) = acknowledgement.received() {
                     prop_assert_eq!(credit.acknowledge(count), Ok(()));
@@ -163,15 +163,15 @@ proptest! {
     /// Whatever a hostile sender does, no more than the credit lies there.
     #[test]
     fn one_more_than_the_credit_is_refused(arrivals in prop::collection::vec(any::<bool>(), 0..2_000)) {
-        let (mut acknowledgement, mut lying) = (Acknowledgement::default(), 0_u32);
+        let (mut acknowledgement, mut pending) = (Acknowledgement::default(), 0_u32);
         for is_arrival in arrivals {
             if is_arrival {
-                lying += u32::from(acknowledgement.arrived().is_ok());
-            } else if lying > 0 {
-                lying -= 1;
+                pending += u32::from(acknowledgement.arrived().is_ok());
+            } else if pending > 0 {
+                pending -= 1;
                 acknowledgement.received();
             }
-            prop_assert!(lying <= UNACKNOWLEDGED_MAX);
+            prop_assert!(pending <= UNACKNOWLEDGED_MAX);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Accesses of a rank to message buffers, as [`Participant`](isles_chip::bare::rcce::Participant) makes them.
 //!
 //! Computation of a rank before or after an access is not an event of its own: it is charged with the next access
-//! (`isles_chip::bare`, operations `.._after`). That halves the events of a message. Nothing of the library looks at
-//! shared memory in between.
+//! (`isles_chip::bare`, operations `.._after`). That halves the events of a message. The library does not access shared
+//! memory in between.
 
 use super::model::{RankModel, SWEEP};
 use crate::interface::{BUFFER_BYTES, LINE_BYTES, PortRequest};
@@ -63,7 +63,7 @@ impl RankModel {
         self.defer(core, lead);
     }
 
-    /// Copies lines of a message buffer into the own one.
+    /// Copies lines of a message buffer into the rank's own one.
     pub(super) async fn relay(
         &self,
         core: &BareCore,
@@ -132,7 +132,7 @@ impl RankModel {
                 return 0;
             }
             core.compute(library.look).await;
-            // Only a write later than the look is news; an earlier one has been seen.
+            // Only a write after the read counts; an earlier one has been seen.
             if self.segment.line(rank, line as usize) == content {
                 core.wait_written(line..line + 1, library.look).await;
             }
@@ -140,7 +140,7 @@ impl RankModel {
         }
     }
 
-    /// Waits until the chip has seen other writes than `seen`; returns how many it has.
+    /// Waits until the chip's count of writes differs from `seen`; returns it.
     pub(super) async fn wait_anywhere(&self, core: &BareCore, seen: u64) -> u64 {
         if self.writes.get() == seen {
             core.wait_anywhere(SWEEP).await;

@@ -1,4 +1,4 @@
-//! What the cores of a run draw: the time of each by load, gear and voltage, times the powers of the chip's models.
+//! Energy of the cores of a run: the time of each by load, gear and voltage, times the powers of the chip's models.
 
 use isles_chip::energy::Load;
 use isles_chip::gear::{GearId, Gears, PowerTable, VoltageStepId};
@@ -18,7 +18,7 @@ struct CoreAccount {
     gear: GearId,
     step: VoltageStepId,
     times: [Picoseconds; Load::ALL.len()],
-    /// All time that was booked, with earlier gears.
+    /// All booked time, with earlier gears.
     booked: Picoseconds,
     /// By model, with earlier gears.
     drawn: Vec<Attojoules>,
@@ -31,7 +31,7 @@ pub struct EnergyAccounts {
 }
 
 impl EnergyAccounts {
-    /// The accounts of a chip whose cores run as `preset` says.
+    /// Returns the accounts of a chip whose cores run at `preset`.
     pub fn new(chip: &Chip, preset: &Preset, gears: &Gears) -> EnergyAccounts {
         let rate = preset.clocks().core;
         let first = gears.all().find(|(_, gear)| gear.rate == rate).map_or(gears.first(), |(id, _)| id);
@@ -61,7 +61,7 @@ impl EnergyAccounts {
         account.booked += time;
     }
 
-    /// From now on a core runs in another gear, or at another voltage.
+    /// Records a change of the gear or the voltage of a core.
     pub fn change(&mut self, core: usize, gear: Option<GearId>, step: Option<VoltageStepId>) {
         self.close(core);
         let account = &mut self.cores[core];
@@ -79,7 +79,7 @@ impl EnergyAccounts {
         account.times = Default::default();
     }
 
-    /// Joules of the whole chip until `end`, by the name of the model; cores are halted in the time that is not booked.
+    /// Joules of the whole chip until `end`, by the name of the model; cores count as halted for the unbooked time.
     pub fn joules(mut self, end: Picoseconds) -> Vec<(String, f64)> {
         for core in 0..self.cores.len() {
             let rest = Picoseconds(end.0.saturating_sub(self.cores[core].booked.0));

@@ -1,7 +1,7 @@
 //! Ranks on the bare cores of a modelled chip: each is a coroutine of C inside the future of its core.
 //!
-//! The future resumes the coroutine, carries out what the library asks for on its core, and resumes it with the answer.
-//! So ranks run in the order of the chip's time, in one thread, and a run is the same each time.
+//! The future resumes the coroutine, executes the library's request on its core, and resumes it with the answer. So
+//! ranks run in the order of the chip's time, in one thread, and a run is deterministic.
 
 mod access;
 mod energy;
@@ -51,7 +51,7 @@ impl AnyRank {
 /// Runs the program on the chip of this name.
 ///
 /// # Errors
-/// The chip, the preset or the program does not do; a rank fails; ranks wait for each other.
+/// The chip, the preset or the program is invalid; a rank fails; ranks deadlock.
 pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     let chip = Chip::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
     let chip = at_preset(chip, arguments.preset.as_deref())?;
@@ -87,7 +87,7 @@ pub fn run(name: &str, arguments: &RunArguments) -> Result<(), Failure> {
     report(name, &chip, &preset, arguments.ranks, model, begin.elapsed(), json)
 }
 
-/// A file that is to be written, with what it is called.
+/// An output file and its description.
 type NamedFile = (File, String);
 
 fn create_file(path: &Path) -> Result<NamedFile, Failure> {
@@ -97,7 +97,7 @@ fn create_file(path: &Path) -> Result<NamedFile, Failure> {
     Ok((file, name))
 }
 
-/// The chip at the setting of its clocks that was asked for.
+/// Returns the chip at the requested preset of its clocks.
 fn at_preset(chip: Chip, name: Option<&str>) -> Result<Chip, Failure> {
     let Some(name) = name else { return Ok(chip) };
     let all: Vec<_> = chip.presets().iter().map(Preset::name).collect();
@@ -172,7 +172,7 @@ fn run_ranks(
     })
 }
 
-/// The life of a rank.
+/// Runs a rank to its end.
 async fn serve(core: BareCore, mut rank: AnyRank, model: Rc<RankModel>, ratio: Option<f64>) {
     let number = core.id().0 as usize;
     let mut answer = 0;
@@ -193,7 +193,7 @@ async fn serve(core: BareCore, mut rank: AnyRank, model: Rc<RankModel>, ratio: O
     }
 }
 
-/// Prints what the model says of the run.
+/// Prints the figures of the model.
 fn report(
     name: &str,
     chip: &Chip,

@@ -1,8 +1,8 @@
 //! Serves the requests of the library on the modelled chip and counts them; accesses are in `access`.
 //!
-//! The library moves the bytes itself when the answer comes, which is at the time at which the access has ended. What a
-//! flag holds is therefore read out of the shared memory. Invariant: whatever another rank may wait for is announced to
-//! the bare cores before the answer.
+//! The library moves the bytes itself after the answer, which comes at the end of the access. Flags are therefore read
+//! from the shared memory. Invariant: every write that another rank may wait for is announced to the bare cores before
+//! the answer.
 
 use super::energy::EnergyAccounts;
 use super::pages::Pages;
@@ -19,10 +19,10 @@ use isles_chip::{Chip, Preset};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
-/// Number of requests in a row that look and change nothing, from which a rank counts as in an endless loop.
+/// Number of successive requests that only read, after which a rank counts as in an endless loop.
 const IDLE_MAX: u64 = 20_000_000;
 
-/// Least time of a look by a rank that waits for any write.
+/// Least time of a poll by a rank that waits for any write.
 pub(super) const SWEEP: Picoseconds = Picoseconds(150_000);
 
 /// The state that all ranks share.
@@ -37,7 +37,7 @@ pub struct RankModel {
     /// Changes of gears and voltages that are not due yet.
     pending: RefCell<Vec<SupplyChange>>,
     pub(super) pages: RefCell<Vec<Pages>>,
-    /// Time that each rank has still to spend before its next request, of instructions that nobody can see.
+    /// Time that each rank must still spend before its next request, for instructions without visible effect.
     leads: Vec<Cell<Picoseconds>>,
     /// The power of the cores.
     pub accounts: RefCell<EnergyAccounts>,
@@ -46,7 +46,7 @@ pub struct RankModel {
     idle: Cell<u64>,
     /// Reason why the run is over, if it is.
     failure: RefCell<Option<String>>,
-    /// End of the last rank that has ended.
+    /// End time of the last ended rank.
     end: Cell<Picoseconds>,
 }
 
@@ -74,7 +74,7 @@ impl RankModel {
         }
     }
 
-    /// The number of requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         self.requests.get()
     }
@@ -94,12 +94,12 @@ impl RankModel {
         self.failure.borrow().is_some()
     }
 
-    /// Ends the run: no rank goes on.
+    /// Ends the run: no rank continues.
     pub fn fail(&self, why: String) {
         self.failure.borrow_mut().get_or_insert(why);
     }
 
-    /// A rank has ended.
+    /// Records the end of a rank.
     pub fn end_rank(&self, rank: usize, code: u64, now: Picoseconds) {
         self.end.set(self.end.get().max(now));
         self.changed();
@@ -111,18 +111,18 @@ impl RankModel {
         }
     }
 
-    /// Charges computing for so long.
+    /// Charges `time` as computing.
     pub async fn spend(&self, core: &BareCore, time: Picoseconds) {
         core.sleep_until(core.now() + self.leads[core.id().0 as usize].take() + time).await;
         self.book(core, Load::Compute, time);
     }
 
-    /// Returns the time of a rank, with what it has still to spend.
+    /// Returns the time of a rank, including the time it must still spend.
     pub fn now(&self, core: &BareCore) -> Picoseconds {
         core.now() + self.leads[core.id().0 as usize].get()
     }
 
-    /// Has a rank spend `time` before its next request.
+    /// Makes a rank spend `time` before its next request.
     pub(super) fn defer(&self, core: &BareCore, time: Picoseconds) {
         self.leads[core.id().0 as usize].set(time);
     }
@@ -140,7 +140,7 @@ impl RankModel {
         self.changed();
     }
 
-    /// Does what `request` asks for, in the time that it takes.
+    /// Executes `request` and charges its time.
     pub async fn perform(&self, core: &BareCore, request: &PortRequest) -> u64 {
         self.requests.set(self.requests.get() + 1);
         self.idle.set(self.idle.get() + 1);
@@ -165,17 +165,17 @@ impl RankModel {
         self.timed(core, operation, request).await
     }
 
-    /// Does what an operation asks for, and books its time.
+    /// Executes an operation and books its time.
     async fn timed(&self, core: &BareCore, operation: PortOperation, request: &PortRequest) -> u64 {
         let (begin, lead) = (core.now(), &self.leads[core.id().0 as usize]);
         let before = lead.take();
-        let (load, answer) = self.carry_out(core, operation, request, before).await;
+        let (load, answer) = self.execute(core, operation, request, before).await;
         self.book(core, load, core.now() + lead.get() - (begin + before));
         answer
     }
 
-    /// Does what an operation asks for, after `lead`. What it leaves of the time to be spent is in `leads`.
-    async fn carry_out(
+    /// Executes an operation after `lead`. The unspent rest of the time is left in `leads`.
+    async fn execute(
         &self,
         core: &BareCore,
         operation: PortOperation,
@@ -201,14 +201,14 @@ impl RankModel {
             }
             _ => {
                 core.sleep_until(core.now() + lead).await;
-                return self.carry_out_at_once(core, library, operation, request, target).await;
+                return self.execute_immediately(core, library, operation, request, target).await;
             }
         }
         (if operation == PortOperation::Look { Load::Poll } else { Load::Copy }, 0)
     }
 
-    /// Does what an operation asks for that is no access to a message buffer.
-    async fn carry_out_at_once(
+    /// Executes an operation that does not access a message buffer.
+    async fn execute_immediately(
         &self,
         core: &BareCore,
         library: &LibraryCosts,
@@ -262,7 +262,8 @@ impl RankModel {
         }
     }
 
-    /// Asks for a divider, with the voltage that it needs or at the present one; whether the chip can.
+    /// Requests a clock divider, with the voltage that it needs or at the present one; returns whether the chip
+    /// supports it.
     fn power(&self, core: &BareCore, divider: u32, with_voltage: bool) -> bool {
         let tile = self.chip.topology().tile_of(core.id());
         let supply = self.chip.voltage_domain(tile);

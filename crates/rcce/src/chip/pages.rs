@@ -1,7 +1,7 @@
-//! Which lines of a core's private memory the addresses of a program are.
+//! Maps addresses of a program to lines of a core's private memory.
 //!
-//! The caches of the model want lines, and a run must be the same each time, though systems put memory elsewhere each
-//! time. So an address counts from the first one that was used near it, and places that are far apart count as regions
+//! The caches of the model take lines, and a run must be deterministic although the system places memory differently
+//! each time. So an address is relative to the first used address near it, and distant addresses form regions, numbered
 //! in the order of their first use.
 
 use crate::interface::LINE_BYTES;
@@ -11,10 +11,10 @@ const REACH: u64 = 1 << 17;
 const PAGE_BYTES: u64 = 4_096;
 const PAGE_LINES: u64 = PAGE_BYTES / LINE_BYTES as u64;
 
-/// The regions of one rank.
+/// The memory regions of one rank.
 #[derive(Debug, Default)]
 pub struct Pages {
-    /// The first page that was used of each.
+    /// The first used page of each.
     regions: Vec<u64>,
 }
 

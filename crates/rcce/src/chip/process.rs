@@ -7,8 +7,8 @@
 //! rank    runs, writes its next request, sets the turn to the model, wakes it
 //! ```
 //!
-//! Two wake-ups for a request make it slower than a copy in one process. The chip's times differ by where private
-//! memory lies: a process has a heap of its own.
+//! Two wake-ups for a request make it slower than a copy in one process. The chip's times differ with the addresses of
+//! private memory: a process has its own heap.
 
 use crate::host::{describe, start_rank};
 use crate::image::{Image, ProgramArguments};
@@ -26,10 +26,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const MODEL: u32 = 0;
 const RANK: u32 = 1;
 
-/// The time between two looks at whether the process has ended.
-const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Interval at which the end of the process is polled.
+const POLL_INTERVAL: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The words of one rank. `turn` says who may use the others.
+/// The words of one rank. `turn` defines who may use the others.
 #[repr(C)]
 pub struct TurnWords {
     turn: AtomicU32,
@@ -43,7 +43,7 @@ impl TurnWords {
         let _ = futex::wake(&self.turn, futex::Flags::empty(), 1);
     }
 
-    /// Waits until it is the turn of `own`, or a while.
+    /// Waits until it is the turn of `own`, or for one interval.
     fn wait(&self, own: u32) -> bool {
         for _ in 0..200 {
             if self.turn.load(Ordering::SeqCst) == own {
@@ -51,7 +51,7 @@ impl TurnWords {
             }
             std::thread::yield_now();
         }
-        let _ = futex::wait(&self.turn, futex::Flags::empty(), 1 - own, Some(&LOOK));
+        let _ = futex::wait(&self.turn, futex::Flags::empty(), 1 - own, Some(&POLL_INTERVAL));
         self.turn.load(Ordering::SeqCst) == own
     }
 
@@ -105,7 +105,7 @@ impl ProcessRank {
         Ok(ProcessRank { child, words: memory.1.turn_words(machine.rank as usize), rank: machine.rank })
     }
 
-    /// Lets the rank go on with the answer to its last request, until the next one.
+    /// Resumes the rank with the answer to its last request, until the next one.
     pub fn resume(&mut self, answer: u64) -> PortRequest {
         self.words.answer.store(answer, Ordering::SeqCst);
         self.words.pass_turn(RANK);

@@ -1,10 +1,11 @@
-//! A rank of C as a coroutine: it runs until the library asks the model for something.
+//! A rank of C as a coroutine: it runs until the library makes a request to the model.
 //!
 //! ```text
 //! resume(answer) -> the library's next request
 //! ```
 //!
-//! Its frames are frames of C, which cannot be unwound: a rank that has not ended is reset, and what it held is lost.
+//! Its frames are frames of C, which cannot be unwound: a rank that has not ended is reset, and its resources are
+//! leaked.
 
 use crate::image::{Image, ProgramArguments};
 use crate::interface::{MachineDescription, PortOperation, PortRequest};
@@ -15,7 +16,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// Bytes of the stack of a rank, of which the system gives what is used.
+/// Bytes of the stack of a rank; unused pages take no memory.
 const STACK_BYTES: usize = 8 << 20;
 
 /// The channel of the library's requests.
@@ -63,7 +64,7 @@ impl ChipRank {
         Ok(ChipRank { coroutine, _port: port })
     }
 
-    /// Lets the rank go on with the answer to its last request, until the next one.
+    /// Resumes the rank with the answer to its last request, until the next one.
     pub fn resume(&mut self, answer: u64) -> PortRequest {
         match self.coroutine.resume(answer) {
             CoroutineResult::Yield(request) => request,

@@ -1,31 +1,31 @@
-//! Ends a run, with a line, in which a rank makes no call for too long or fails by a signal.
+//! Ends a run with an error line if a rank makes no call for too long or fails by a signal.
 //!
-//! Ranks share one thread, so a rank that spins on memory keeps the one from running that would write there. The thread
-//! is interrupted once, to learn where it is. A signal such as a bad access would end the process without a word of the
-//! rank; a handler on a stack of its own says which rank it was, and where.
+//! Ranks share one thread, so a rank that spins on memory blocks the rank that would write there. The thread is
+//! interrupted once to find its position. A signal such as a bad access would end the process without naming the rank;
+//! a handler on its own stack reports the rank and the position.
 
 use isles_app::console;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Interval between two looks at the running rank.
-const LOOK: Duration = Duration::from_millis(250);
+/// Interval at which the running rank is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The slice of a rank that runs: its number, and the rank plus 1 in the low byte; 0 in the low byte: the model runs.
+/// The current time slice: its number, and in the low byte the rank plus 1, or 0 while the model runs.
 static SLICE: AtomicU64 = AtomicU64::new(0);
 
 /// Address at which the thread of the ranks was interrupted.
 static INTERRUPTED_AT: AtomicUsize = AtomicUsize::new(0);
 
-/// Says that a rank runs from now on.
+/// Records that a rank runs from now on.
 #[inline]
 pub fn enter(rank: usize) {
     SLICE
         .store((SLICE.load(Ordering::Relaxed) | 0xff).wrapping_add(1) | (rank as u64 + 1), Ordering::Relaxed);
 }
 
-/// Says that the model runs.
+/// Records that the model runs.
 #[inline]
 pub fn leave() {
     SLICE.store(SLICE.load(Ordering::Relaxed) & !0xff, Ordering::Relaxed);
@@ -66,7 +66,7 @@ const FAULTS: [(i32, &str); 5] = [
 extern "C" fn name_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let slice = SLICE.load(Ordering::Relaxed);
     if slice & 0xff == 0 {
-        // The model itself has failed: let it end as it would without this handler.
+        // The model itself has failed: end as without this handler.
         // NEED: the default reaction can be had by the system only.
         // SOUND: both calls may be made in a handler.
         unsafe {
@@ -76,15 +76,15 @@ extern "C" fn name_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut lib
         return;
     }
     let rank = (slice & 0xff) - 1;
-    let what = FAULTS.iter().find(|fault| fault.0 == signal).map_or("", |fault| fault.1);
+    let name = FAULTS.iter().find(|fault| fault.0 == signal).map_or("", |fault| fault.1);
     let place = symbol_at(address_in(context));
-    console::notice(format_args!("error: rank {rank} was ended by signal {signal}: {what}{place}"));
+    console::notice(format_args!("error: rank {rank} was ended by signal {signal}: {name}{place}"));
     // NEED: the process must not run on.
     // SOUND: it ends at once, without handlers of its own.
     unsafe { libc::_exit(1) };
 }
 
-/// Has faults of ranks named, by a handler on a stack of its own: the rank's may be used up.
+/// Installs the handler that reports faults of ranks, on its own stack, because the rank's may be exhausted.
 pub fn name_faults() {
     let stack = Box::leak(vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice());
     // NEED: only a handler hears of a fault.
@@ -119,9 +119,10 @@ pub fn watch(limit: Duration) {
     thread::spawn(move || {
         let (mut seen, mut for_long) = (0, Duration::ZERO);
         loop {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             let slice = SLICE.load(Ordering::Relaxed);
-            for_long = if slice == seen && slice & 0xff != 0 { for_long + LOOK } else { Duration::ZERO };
+            for_long =
+                if slice == seen && slice & 0xff != 0 { for_long + POLL_INTERVAL } else { Duration::ZERO };
             seen = slice;
             if for_long >= limit {
                 give_up((slice & 0xff) as usize - 1, limit, thread);
@@ -134,7 +135,7 @@ fn give_up(rank: usize, limit: Duration, thread: libc::pthread_t) -> ! {
     // NEED: a signal to one thread.
     // SOUND: the thread runs all ranks and so has not ended.
     unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
-    thread::sleep(LOOK);
+    thread::sleep(POLL_INTERVAL);
     let place = symbol_at(INTERRUPTED_AT.load(Ordering::SeqCst));
     console::notice(format_args!(
         "error: rank {rank} has made no call for {} s{place}; a rank must wait for memory in a call, \

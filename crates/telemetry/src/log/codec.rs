@@ -1,8 +1,8 @@
-//! Samples as bytes: what has changed of each place, as varints of differences.
+//! Encoding of samples: the changes of each place, as varints of differences.
 //!
-//! A place is a word of bits that says which of its values have changed, then the change of each, with its sign in the
-//! last bit. Lists that are seldom long (finishes, pairs, links) follow whole. Invariant: decoding any bytes ends,
-//! panics never, and takes memory in proportion to the places of the run and the bytes.
+//! A place is a bit mask of its changed values, then the change of each, with its sign in the last bit. Lists that are
+//! seldom long (finishes, pairs, links) follow in full. Invariant: decoding any bytes terminates, never panics, and
+//! takes memory in proportion to the places of the run and the bytes.
 
 use crate::counter::COUNTERS;
 use crate::sample::{
@@ -27,7 +27,7 @@ struct Tail {
     progress: ProgressSample,
     missed: u64,
     finishes: Vec<OpenFinish>,
-    /// None: as in the frame before.
+    /// Absent: as in the frame before.
     lists: Option<(Vec<PairCount>, Vec<LinkSample>)>,
 }
 

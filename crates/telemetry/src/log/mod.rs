@@ -1,8 +1,8 @@
 //! The event log of a run: samples as differences, in frames that are checked.
 //!
-//! [`LogWriter`] appends, [`LogReader`] finds the frames, [`RecordedRun`] gives a sample at any time. Here is the form
-//! of a frame; `docs/design/telemetry.md` has it in words. Invariant: a frame is taken whole or not at all, whatever
-//! bytes the file holds.
+//! [`LogWriter`] appends, [`LogReader`] finds the frames, [`RecordedRun`] gives a sample at any time. This module
+//! defines the format of a frame; `docs/design/telemetry.md` describes it. Invariant: a frame is taken whole or not at
+//! all, whatever bytes the file holds.
 
 mod codec;
 mod reader;
@@ -14,7 +14,7 @@ mod tests;
 pub use reader::{LogError, LogReader, RecordedRun};
 pub use writer::LogWriter;
 
-/// The first bytes of a log, with the version of its form.
+/// The first bytes of a log, with the version of its format.
 const MAGIC: &[u8; 8] = b"ISLELOG\x04";
 
 /// First bytes of a frame.
@@ -35,7 +35,7 @@ enum FrameKind {
     Key,
     /// A sample as differences to the one before.
     Difference,
-    /// End of the run: well, or failed.
+    /// End of the run: success or failure.
     End,
     /// Lines that a place has printed.
     Output,
@@ -69,7 +69,7 @@ fn checksum(kind: u8, content: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A frame as it stands in the file.
+/// A frame as stored in the file.
 fn frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(FRAME_HEADER + content.len());
     bytes.extend(MARK);
@@ -80,7 +80,7 @@ fn frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The kind and the content of the frame at the beginning of `bytes`, if there is a sound one.
+/// Returns the kind and the content of the frame at the start of `bytes`, if it is valid.
 fn decode_frame(bytes: &[u8]) -> Option<(FrameKind, &[u8])> {
     let rest = bytes.strip_prefix(&MARK)?;
     let (kind, rest) = rest.split_first()?;

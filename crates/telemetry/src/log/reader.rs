@@ -1,8 +1,7 @@
 //! Reading the event log, as far as it goes.
 //!
-//! A log may be cut anywhere and have any bit flipped. [`LogReader`] finds the sound frames, [`RecordedRun`] gives
-//! samples out of them. Invariant: a sample that is given is one that was written; where frames are missing, there are
-//! fewer.
+//! A log may be cut anywhere and have any bit flipped. [`LogReader`] finds the valid frames, [`RecordedRun`] decodes
+//! their samples. Invariant: every returned sample was written; missing frames only make them fewer.
 
 use super::{FRAME_HEADER, FrameKind, MAGIC, MARK, codec, decode_frame};
 use crate::description::RunDescription;
@@ -16,12 +15,12 @@ use std::path::Path;
 /// Longest log that is read, in bytes; none of ours is longer.
 const LOG_BYTES_MAX: u64 = 512 << 20;
 
-/// Reason why a log cannot be replayed at all.
+/// Reason why a log cannot be replayed.
 #[derive(Debug)]
 pub enum LogError {
-    /// The system refused it.
+    /// A system call failed.
     Unreadable(io::Error),
-    /// The file is no event log; the text says what is wrong with it.
+    /// The file is not an event log; the text names the fault.
     NotALog(&'static str),
 }
 
@@ -40,20 +39,20 @@ impl std::error::Error for LogError {}
 struct Frames<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Number of times unsound bytes were left out.
+    /// Number of times that invalid bytes were skipped.
     gaps: u64,
     /// `true` if something is missing since the last whole sample.
     is_behind_gap: bool,
 }
 
 impl<'a> Frames<'a> {
-    /// The next sound frame, with where it begins.
+    /// Returns the next valid frame and its offset.
     fn next(&mut self) -> Option<(usize, FrameKind, &'a [u8])> {
         while self.at < self.bytes.len() {
             let at = self.at;
             if let Some((kind, content)) = decode_frame(&self.bytes[at..]) {
                 self.at += FRAME_HEADER + content.len();
-                // Differences to a frame that is missing say nothing.
+                // A difference to a missing frame cannot be decoded.
                 if kind == FrameKind::Difference && self.is_behind_gap {
                     continue;
                 }
@@ -129,7 +128,7 @@ impl LogReader {
     }
 }
 
-/// Keeps the lines of a frame, but for those that were there before and those of no place.
+/// Keeps the lines of a frame, except those already present and those of unknown places.
 fn keep_output(output: &mut BTreeMap<u32, Vec<OutputLine>>, content: &[u8], places: u32) {
     let Ok((place, lines)) = postcard::from_bytes::<(u32, Vec<OutputLine>)>(content) else { return };
     if place < places {
@@ -150,7 +149,7 @@ struct FramePosition {
     is_key: bool,
 }
 
-/// A run as its log has it.
+/// A run as recorded in its log.
 #[derive(Debug)]
 pub struct RecordedRun {
     bytes: Vec<u8>,
@@ -177,7 +176,7 @@ impl RecordedRun {
         self.samples.iter().map(|sample| sample.time_ms).max().unwrap_or(0)
     }
 
-    /// Returns the number of times unsound bytes were left out.
+    /// Returns the number of times that invalid bytes were skipped.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }
@@ -197,7 +196,7 @@ impl RecordedRun {
         self.samples.is_empty()
     }
 
-    /// The number of the last sample at or before `time_ms`, or of the first; none if there is no sample.
+    /// Returns the index of the last sample at or before `time_ms`, or else of the first; `None` without samples.
     pub fn index_at(&self, time_ms: u64) -> Option<usize> {
         let after = self.samples.partition_point(|sample| sample.time_ms <= time_ms);
         (!self.samples.is_empty()).then(|| after.saturating_sub(1))
@@ -210,7 +209,7 @@ impl RecordedRun {
         found
     }
 
-    /// Shows the samples `from..to`, by number, one after the other.
+    /// Calls `show` with the samples `from..to`, by index, in order.
     pub fn visit(&self, from: usize, to: usize, mut visit: impl FnMut(&Sample)) {
         let to = to.min(self.samples.len());
         let from = from.min(to);
@@ -220,7 +219,7 @@ impl RecordedRun {
             let base = if position.is_key { &Sample::default() } else { &before };
             let content =
                 decode_frame(&self.bytes[position.at..]).map(|(_, content)| content).unwrap_or_default();
-            // Each was decoded when the log was read.
+            // Every frame was decoded when the log was read.
             let Some(sample) = codec::decode(base, self.description.places, content) else { return };
             if index >= from {
                 visit(&sample);

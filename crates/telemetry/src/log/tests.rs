@@ -1,4 +1,4 @@
-//! A log that is cut anywhere, or has any bit flipped, is replayed with samples that were written, and no others.
+//! A log that is cut anywhere, or has any bit flipped, is replayed with written samples only.
 
 use super::*;
 use crate::counter::CounterId;

@@ -1,6 +1,6 @@
 //! Appending to the event log.
 //!
-//! Invariant: what is in the file after each call is sound up to its end, but for a last frame that a full disk cut.
+//! Invariant: after each call the file is valid up to its end, except for a last frame that a full disk has cut.
 
 use super::{FrameKind, MAGIC, codec, frame};
 use crate::description::RunDescription;
@@ -17,13 +17,13 @@ const KEY_MS: u64 = 60_000;
 /// Milliseconds between frames with the lists of pairs and links.
 const LISTS_MS: u64 = 10_000;
 
-/// Bytes past which a sample each [`SPARSE_MS`] is kept.
+/// Length in bytes after which only one sample per [`SPARSE_MS`] is kept.
 const FULL_BYTES: u64 = 64 << 20;
 
-/// Bytes past which nothing more is kept but the end.
+/// Length in bytes after which only the end of the run is kept.
 const LAST_BYTES: u64 = 256 << 20;
 
-/// Bytes of lines past which only the last ones are kept, at the end.
+/// Bytes of lines after which only the last ones are kept, written at the end.
 const OUTPUT_BYTES: u64 = 16 << 20;
 
 /// Milliseconds between samples of a long log.
@@ -45,7 +45,7 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Begins a log at `path`, where there is no file yet. Only its user may read it.
+    /// Creates a log at `path`, where no file exists yet, readable by its user only.
     ///
     /// # Errors
     /// The system reports an error.
@@ -65,7 +65,7 @@ impl LogWriter {
         Ok(writer)
     }
 
-    /// Appends a sample, unless the log is so long that it is left out.
+    /// Appends a sample; skips it if the log is too long.
     ///
     /// # Errors
     /// The system reports an error; the log should then be closed.
@@ -95,8 +95,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Appends lines that `place` has printed. Past 16 MiB of all places they are left out, unless the run
-    /// `is_over`: then they are the last ones, and as many as the file of counters holds.
+    /// Appends lines that `place` has printed. After 16 MiB of all places they are skipped, unless the run `is_over`:
+    /// then they are the last ones, as kept in the file of counters.
     ///
     /// # Errors
     /// The system reports an error; the log should then be closed.
@@ -114,7 +114,7 @@ impl LogWriter {
         self.output_bytes > OUTPUT_BYTES
     }
 
-    /// Appends the end: how the run ended, and why if it failed.
+    /// Appends the end of the run, with the reason if it failed.
     ///
     /// # Errors
     /// The system reports an error.

@@ -1,4 +1,4 @@
-//! Words that a reader sees as of one moment: a group under a sequence number.
+//! A group of words under a sequence number, read as of one moment (a seqlock).
 //!
 //! The first word is the sequence number: odd while the one writer writes. The writer never waits; a reader that finds
 //! the number odd or changed has read a mixture and tries again. Boehm, *Can seqlocks get along with programming

@@ -1,7 +1,7 @@
-//! The file of counters: where each word lies, and what the header says.
+//! The layout of the file of counters.
 //!
-//! [`PlaceWriter`] and [`HeaderWriter`] write it, [`PagesReader`] reads it; here is what they agree on. Invariant: the
-//! words of a place begin at a line of 64 bytes and nobody else writes that line.
+//! [`PlaceWriter`] and [`HeaderWriter`] write it, [`PagesReader`] reads it. Invariant: the words of a place begin at a
+//! cache line of 64 bytes that no other place writes.
 
 mod group;
 #[cfg(all(test, loom))]
@@ -35,7 +35,7 @@ const HEADER_WORDS: u64 = 64;
 /// 16 MiB more if all print.
 const PEERS_MAX: u32 = 1024;
 
-/// Most places of a run that is observed, as of any run.
+/// Most places of an observed run, the same as of any run.
 pub(crate) const PLACES_MAX: u32 = 32_768;
 
 /// Most links of a chip whose load is shown.
@@ -57,11 +57,11 @@ mod header {
     pub const MODEL: usize = 11;
     pub const GROWS: usize = 12;
     pub const UNIT: usize = 16;
-    /// A group: until when the energy of the chip is known, and the energy.
+    /// A group: the energy of the chip, and the modelled time up to which it is known.
     pub const ENERGY: usize = 24;
     /// The name of the phase of the program.
     pub const PHASE: usize = 32;
-    /// Steps done, and steps that there were, of all places when the phase began.
+    /// Done and total steps of all places at the start of the phase.
     pub const PHASE_BEGIN: usize = 44;
 }
 
@@ -74,7 +74,7 @@ const ENERGY_VALUES: usize = 2;
 /// Values of the group of a place.
 const PLACE_VALUES: usize = STATE_WORDS + COUNTERS.len();
 
-/// Words of a place behind its group, each for itself: steps done, and steps that there are.
+/// Words of a place after its group, each independent: done steps and total steps.
 const PROGRESS_WORDS: usize = 2;
 
 /// Words of the counters of a place, with its sequence number and its progress.
@@ -89,10 +89,10 @@ const PHASE_BYTES: usize = 96;
 const _: () = assert!(header::PHASE + PHASE_BYTES / 8 <= header::PHASE_BEGIN);
 const _: () = assert!(header::PHASE_BEGIN + PROGRESS_WORDS <= HEADER_WORDS as usize);
 
-/// Open finishes that a place tells of; more are only counted.
+/// Open finishes that a place lists; more are only counted.
 const FINISHES: usize = 8;
 
-/// Places that an open finish says it waits for.
+/// Places that an open finish lists as awaited.
 pub const WAITS: usize = 4;
 
 /// Bytes of the line of the source that opened a finish; the end of it, if it is longer.
@@ -107,7 +107,7 @@ const FINISHES_VALUES: usize = 1 + FINISHES * FINISH_VALUES;
 /// Positions of the parts of the file; all in words.
 ///
 /// They follow each other: the header, the deaths, the links, then the groups of counters, the groups of finishes, the
-/// rows of peers and the rings of output of all places. A part that nobody touches has no pages of memory.
+/// rows of peers and the rings of output of all places. An untouched part takes no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     places: u32,

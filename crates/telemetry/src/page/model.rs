@@ -1,5 +1,5 @@
-//! The group under a sequence number and the ring of output under loom: a reader that says it was not disturbed has
-//! seen one write, and a line that is read is one that was printed.
+//! Model tests under loom: a reader of a group that reports success has seen one write, and a line read from the ring
+//! of output was printed.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-telemetry --lib model` runs this and nothing else.
 

@@ -1,9 +1,9 @@
 //! The last lines that a place has printed: a ring in the file of counters, written by its place.
 //!
 //! A line is a record: its number, when and where it was printed, its text. The place overwrites the oldest ones and
-//! never waits. Before it overwrites a record it says that this is no longer there, so a reader who reads the words
-//! first and asks then which of them still count takes no record that was being overwritten; `docs/design/output.md`
-//! has the argument. Invariant: the numbers of the records of a ring follow each other, so what is missing is counted.
+//! never waits. Before it overwrites a record it advances the position of the oldest one. A reader reads the words
+//! first and that position afterwards, so it takes no record that was being overwritten; `docs/design/output.md` has
+//! the proof. Invariant: the numbers of the records of a ring follow each other, so what is missing is counted.
 
 use super::LINE;
 use crate::page::sync::{AtomicU64, Ordering, fence};
@@ -34,12 +34,12 @@ pub(super) struct RingWriter {
     number: u64,
     end: u64,
     first: u64,
-    /// Text of each stream since its last line feed.
+    /// Text of each stream after its last line feed.
     partial: [Vec<u8>; 4],
 }
 
 impl RingWriter {
-    /// Adds what was printed at `time_ms`. A line counts once it has ended, or is as long as a record can be.
+    /// Adds text printed at `time_ms`. A line becomes a record once it ends or reaches the longest record.
     pub(super) fn print(&mut self, ring: &[AtomicU64], time_ms: u64, stream: OutputStream, text: &str) {
         let mut partial = std::mem::take(&mut self.partial[stream as usize]);
         for piece in text.split_inclusive('\n') {
@@ -94,11 +94,11 @@ impl RingWriter {
 
 /// The records of a ring with a number over `after`: `end` was read before `words`, `first` after them.
 ///
-/// Whatever the words hold, it ends and returns texts.
+/// It terminates with valid texts whatever the words hold.
 pub(super) fn decode(end: u64, words: &[u64], first: u64, after: u64) -> Vec<OutputLine> {
     let size = words.len() as u64;
     let mut lines = Vec::new();
-    // Of a writer that is ahead, nothing of what was read may be left.
+    // If the writer is far ahead, no record may be left.
     let mut position = first;
     while position < end && end - position <= size {
         let at = |position: u64| words[(position % size) as usize];
@@ -125,7 +125,7 @@ pub(super) fn decode(end: u64, words: &[u64], first: u64, after: u64) -> Vec<Out
     lines
 }
 
-/// Reads a ring in owned memory, as a reader of the product does by system calls.
+/// Reads a ring in owned memory in the order that a reader uses with system calls.
 #[cfg(any(test, loom))]
 pub(super) fn read(ring: &[AtomicU64]) -> Vec<OutputLine> {
     // PAIR output.end: observe

@@ -1,7 +1,7 @@
-//! Reading the file of counters, without a mapping and without a word to the run.
+//! Reads the file of counters, without a mapping and without contact to the run.
 //!
-//! Groups are read three times; see `docs/design/telemetry.md`. Invariant: whatever the file holds, a read ends, takes
-//! memory as its header says at most, and has no effect on the run.
+//! Groups are read three times; see `docs/design/telemetry.md`. Invariant: whatever the file holds, a read terminates,
+//! takes at most the memory that its header states, and does not affect the run.
 
 use super::{
     ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, HEADER_WORDS, LABEL_BYTES, LINKS_MAX, MAGIC,
@@ -25,13 +25,13 @@ const TRIES: usize = 4;
 /// Reason why counters cannot be read.
 #[derive(Debug)]
 pub enum PageError {
-    /// The system refused it.
+    /// A system call failed.
     Unreadable(io::Error),
-    /// The file is something else; the text says what is wrong with it.
+    /// The file is not a file of counters; the text names the fault.
     NotCounters(&'static str),
-    /// The run has another version of Isles, whose file has another layout: that one.
+    /// The run has another version of Isles with this layout of the file.
     OtherLayout(u64),
-    /// The run has another version of Isles, whose counters are others.
+    /// The run has another version of Isles with other counters.
     OtherCounters(CounterTable),
 }
 
@@ -45,7 +45,7 @@ pub struct CounterTable {
 }
 
 impl CounterTable {
-    /// The table of this program.
+    /// Returns the table of this program.
     pub(super) const OURS: CounterTable =
         CounterTable { counters: COUNTERS.len() as u64, names_hash: names_hash() };
 }
@@ -84,7 +84,7 @@ impl From<io::Error> for PageError {
     }
 }
 
-/// Resident bytes of a process of this host; none if it is gone, has ended, or is of another user.
+/// Returns the resident bytes of a process of this host; `None` if it has ended or belongs to another user.
 fn resident_bytes(process: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
     let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
@@ -101,9 +101,9 @@ pub struct PagesReader {
     places: Vec<PlaceSample>,
     /// Memory of the process of each place at its last reading.
     memory: Vec<u64>,
-    /// The last energy of the chip that was that of all cores, too, and the energy of each.
+    /// The last energy of the chip that matched the sum of all cores, and the energy of each.
     energy: (EnergySample, Vec<u64>),
-    /// Steps done, and steps that there are, of all places since the run began.
+    /// Done and total steps of all places since the run began.
     progress: [u64; PROGRESS_WORDS],
     finishes: Vec<Vec<OpenFinish>>,
     /// Number of messages that each place had sent when its row of peers was read, and the row.
@@ -112,10 +112,10 @@ pub struct PagesReader {
 }
 
 impl PagesReader {
-    /// Looks at the header of the file.
+    /// Checks the header of the file.
     ///
     /// # Errors
-    /// It is no file of counters, or one of another version.
+    /// It is not a file of counters, or is one of another version.
     pub fn open(file: File) -> Result<PagesReader, PageError> {
         let size = file.metadata()?.len();
         if size < 8 * HEADER_WORDS {
@@ -159,11 +159,11 @@ impl PagesReader {
         self.started_unix_ms
     }
 
-    /// Returns the counts of the run by now. The memory of a place is that of its process, if it is of this host; of
-    /// one that has ended, as it was last.
+    /// Returns the current counts of the run. The memory of a place is that of its process if it runs on this host;
+    /// after its end, the last known value.
     ///
     /// # Errors
-    /// The system refused to read.
+    /// A read failed.
     pub fn read(&mut self) -> Result<Sample, PageError> {
         self.read_places()?;
         self.read_energy()?;
@@ -202,16 +202,16 @@ impl PagesReader {
         self.layout.keeps_output()
     }
 
-    /// The last lines that `place` has printed, of those after number `after`; none of a place that there is not.
+    /// Returns the last lines that `place` has printed after number `after`; none for an unknown place.
     ///
     /// # Errors
-    /// The system refused to read.
+    /// A read failed.
     pub fn output(&self, place: u32, after: u64) -> Result<Vec<OutputLine>, PageError> {
         if !self.layout.keeps_output() || place >= self.layout.places() {
             return Ok(Vec::new());
         }
         let at = self.layout.output_at(place);
-        // In this order; see `output`.
+        // The order matters; see `output`.
         let end = read_words(&self.file, at, 1)?[0];
         if end == 0 {
             return Ok(Vec::new());
@@ -221,7 +221,7 @@ impl PagesReader {
         Ok(output::decode(end, &words, first, after))
     }
 
-    /// Reads the groups of all places, those again that were being written.
+    /// Reads the groups of all places; retries those that were being written.
     fn read_places(&mut self) -> Result<(), PageError> {
         let words = PLACE_WORDS;
         let all = (self.layout.place_at(0), words * u64::from(self.layout.places));
@@ -256,7 +256,7 @@ impl PagesReader {
         Ok(())
     }
 
-    /// Reads the energy of the chip. That of the cores is of the same time, or both are of the reading before.
+    /// Reads the energy of the chip and of its cores as of one time; otherwise keeps both from the previous reading.
     fn read_energy(&mut self) -> Result<(), PageError> {
         let [before, values, after] = self.read_thrice((header::ENERGY as u64, ENERGY_VALUES as u64 + 1))?;
         let is_whole = before[0] == after[0] && before[0].is_multiple_of(2);
@@ -275,7 +275,7 @@ impl PagesReader {
         Ok(())
     }
 
-    /// Reads the open finishes of the places that have some.
+    /// Reads the open finishes of all places.
     fn read_finishes(&mut self) -> Result<(), PageError> {
         for place in 0..self.layout.places {
             let index = place as usize;
@@ -298,7 +298,7 @@ impl PagesReader {
         Ok(())
     }
 
-    /// Reads whom each place has sent to, of those that have sent something since.
+    /// Reads the rows of peers of all places that have sent messages since the last reading.
     fn read_rows(&mut self) -> Result<(), PageError> {
         let peers = self.layout.peers();
         for from in 0..peers {
@@ -319,7 +319,7 @@ impl PagesReader {
         Ok(())
     }
 
-    /// Three readings of the same words, one after the other: system calls keep their order.
+    /// Reads the same words three times in order; system calls are not reordered.
     fn read_thrice(&self, (at, words): (u64, u64)) -> Result<[Vec<u64>; 3], PageError> {
         let read = || read_words(&self.file, at, words);
         Ok([read()?, read()?, read()?])
@@ -344,7 +344,7 @@ fn progress(places: &[u64]) -> [u64; PROGRESS_WORDS] {
     sums
 }
 
-/// The text in some words, up to its first zero.
+/// Returns the text in `words` up to its first zero byte.
 fn text(words: &[u64]) -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());

@@ -1,4 +1,4 @@
-//! Words that are written are read from the file, and a file that has no counters is refused.
+//! Written words are read back, and other files are refused.
 
 use super::*;
 use crate::counter::{COUNTERS, CounterId, names_hash};

@@ -1,7 +1,6 @@
-//! Writing the file of counters: the header by the first process, a page by its place.
+//! Writes the file of counters: the first process the header, each place its page.
 //!
-//! Nothing here waits, allocates or fails. Invariant: there is one [`HeaderWriter`] a run, and one [`PlaceWriter`] a
-//! place.
+//! No function waits, allocates or fails. Invariant: one [`HeaderWriter`] per run, one [`PlaceWriter`] per place.
 
 use super::{
     CounterTable, ENERGY_VALUES, FINISH_VALUES, FINISHES, FINISHES_VALUES, LABEL_BYTES, MAGIC, PHASE_BYTES,
@@ -62,12 +61,12 @@ impl HeaderWriter {
         self.set(header::HEARTBEAT, time_ms);
     }
 
-    /// Says how the run ended.
+    /// Records the end of the run.
     pub fn end(&self, end: RunEnd) {
         self.set(header::END, end.encode());
     }
 
-    /// Says what time it is on the modelled chip, and what its links have carried.
+    /// Records the time of the modelled chip and the load of its links.
     pub fn model(&self, model_ns: u64, links: &[LinkSample]) {
         let kept = &links[..links.len().min(self.layout.links as usize)];
         for (index, link) in (self.layout.links_at() as usize..).step_by(2).zip(kept) {
@@ -78,13 +77,13 @@ impl HeaderWriter {
         self.set(header::MODEL, model_ns);
     }
 
-    /// Says what the whole chip has drawn.
+    /// Records the energy of the whole chip.
     pub fn energy(&self, energy: EnergySample) {
         let group = &self.words.words()[header::ENERGY..=header::ENERGY + ENERGY_VALUES];
         group::write(group, &[energy.until_ns, energy.nanojoules]);
     }
 
-    /// Says why a place is dead. Any place may say so; the last word counts.
+    /// Records why a place is dead. Any place may call it; the last call counts.
     pub fn died(&self, place: u32, cause: DeathCause) {
         if place < self.layout.places {
             self.set(self.layout.deaths_at() as usize + place as usize, cause.encode());
@@ -92,7 +91,7 @@ impl HeaderWriter {
     }
 
     fn set(&self, word: usize, value: u64) {
-        // Relaxed: each word stands for itself, and readers come by system calls.
+        // Relaxed: each word is independent, and readers use system calls.
         self.words.words()[word].store(value, Ordering::Relaxed);
     }
 }
@@ -110,8 +109,8 @@ pub struct PlaceWriter {
 }
 
 impl PlaceWriter {
-    /// Returns the time of the run's last heartbeat, in milliseconds after its start. It comes some times a second,
-    /// for those who would otherwise have to read a clock.
+    /// Returns the time of the run's last heartbeat, in milliseconds after its start. Heartbeats come several times a
+    /// second and replace reading a clock.
     #[inline]
     pub fn alive_ms(&self) -> u64 {
         // Relaxed: only that it changes matters.
@@ -139,7 +138,7 @@ impl PlaceWriter {
         group::write(self.group(self.layout.place_at(self.place), PLACE_VALUES), &group);
     }
 
-    /// Tells of the open finishes of the place; of more than a few, of the first.
+    /// Lists the open finishes of the place, at most the first few.
     pub fn finishes(&mut self, finishes: &[OpenFinish]) {
         let mut group = [0; FINISHES_VALUES];
         let listed = &finishes[..finishes.len().min(FINISHES)];
@@ -150,7 +149,7 @@ impl PlaceWriter {
         group::write(self.group(self.layout.finishes_at(self.place), FINISHES_VALUES), &group);
     }
 
-    /// Counts one more message to `to`. It is there for readers with the next copy, or message to another place.
+    /// Counts one more message to `to`. Readers see it after the next copy, or the next message to another place.
     #[inline]
     pub fn sent(&self, to: u32, bytes: u64) {
         let [last, messages, sum] = self.unwritten.get();
@@ -169,23 +168,23 @@ impl PlaceWriter {
             let at = self.layout.peers_at(self.place) as usize + 2 * to as usize;
             let pair = &self.words.words()[at..at + 2];
             for (word, more) in pair.iter().zip(more) {
-                // Relaxed: this place is the only writer, and each word stands for itself.
+                // Relaxed: this place is the only writer, and each word is independent.
                 word.store(word.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
             }
         }
     }
 
-    /// Counts `steps` more that the place has done of what the program says it does.
+    /// Adds `steps` to the steps that the place has done.
     #[inline]
     pub fn add_done(&self, steps: u64) {
         self.add_progress(0, steps);
     }
 
-    /// Says that the program has `steps` more to do, at any place, and what they are, in the plural. Of several names
-    /// the last one counts; of a long one, the beginning.
+    /// Adds `steps` to the total of the program, at any place, and sets their name, a plural. The last name counts; a
+    /// long one is cut.
     pub fn add_total(&self, steps: u64, unit: &str) {
         self.write_text(header::UNIT, UNIT_BYTES, unit);
-        // Places that begin at about the same time say what each has to do; that is no growth.
+        // Places that begin at about the same time each add their own steps; that is not growth of the total.
         let known = self.progress();
         if steps > 0 && known.done > known.total / 10 {
             self.expect_more();
@@ -193,9 +192,9 @@ impl PlaceWriter {
         self.add_progress(1, steps);
     }
 
-    /// Says that there will be more steps than are known.
+    /// Records that the total of steps will grow.
     pub fn expect_more(&self) {
-        // Relaxed: it stands for itself.
+        // Relaxed: independent of other words.
         self.words.words()[header::GROWS].store(1, Ordering::Relaxed);
     }
 
@@ -221,9 +220,9 @@ impl PlaceWriter {
         }
     }
 
-    /// Returns the progress of all places together, but for the names of the steps and the phase.
+    /// Returns the progress of all places together, without the names of the steps and the phase.
     pub fn progress(&self) -> ProgressSample {
-        // Relaxed: counts of others, each for itself.
+        // Relaxed: independent counts of other places.
         let word = |at: usize| self.words.words()[at].load(Ordering::Relaxed);
         let [done, total] = self.sums();
         ProgressSample {
@@ -238,7 +237,7 @@ impl PlaceWriter {
     fn sums(&self) -> [u64; PROGRESS_WORDS] {
         std::array::from_fn(|which| {
             let at = |place: u32| self.layout.place_at(place) as usize + PLACE_VALUES + 1 + which;
-            // Relaxed: counts of others, each for itself.
+            // Relaxed: independent counts of other places.
             let word = |place: u32| self.words.words()[at(place)].load(Ordering::Relaxed);
             (0..self.layout.places).map(word).fold(0, u64::saturating_add)
         })
@@ -247,12 +246,11 @@ impl PlaceWriter {
     fn add_progress(&self, which: usize, steps: u64) {
         let at = self.layout.place_at(self.place) as usize + PLACE_VALUES + 1 + which;
         let word = &self.words.words()[at];
-        // Relaxed: this place is the only writer, and each word stands for itself.
+        // Relaxed: this place is the only writer, and each word is independent.
         word.store(word.load(Ordering::Relaxed).saturating_add(steps), Ordering::Relaxed);
     }
 
-    /// Keeps what the place has printed, in place of what it had printed long before. Nothing is kept in a run of more
-    /// than 1,024 places.
+    /// Records printed text, in place of the oldest. A run of more than 1,024 places records none.
     pub fn print(&mut self, stream: OutputStream, text: &str) {
         if !self.layout.keeps_output() {
             return;
@@ -266,7 +264,7 @@ impl PlaceWriter {
         self.output.print(ring, time_ms, stream, text);
     }
 
-    /// The other side of [`HeaderWriter::died`], for a place that hears of a death.
+    /// As [`HeaderWriter::died`], called by a place that learns of a death.
     pub fn died(&self, place: u32, cause: DeathCause) {
         HeaderWriter { words: Arc::clone(&self.words), layout: self.layout }.died(place, cause);
     }
@@ -281,7 +279,7 @@ impl PlaceWriter {
 fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
     values[..4].copy_from_slice(&[
         finish.id,
-        // 0 is none.
+        // 0 means none.
         finish.parent.map_or(0, |parent| parent.wrapping_add(1)),
         finish.since_ms,
         finish.live,
@@ -289,7 +287,7 @@ fn encode_finish(values: &mut [u64], finish: &OpenFinish) {
     for (word, (place, tasks)) in values[4..4 + WAITS].iter_mut().zip(&finish.waits_for) {
         *word = u64::from(*place) << 32 | u64::from((*tasks).max(1));
     }
-    // The end of a path says more than its beginning.
+    // The end of a path identifies it better than its beginning.
     let start = finish.label.len().saturating_sub(LABEL_BYTES);
     let start = (start..).find(|at| finish.label.is_char_boundary(*at)).unwrap_or(start);
     for (word, bytes) in values[4 + WAITS..].iter_mut().zip(finish.label.as_bytes()[start..].chunks(8)) {

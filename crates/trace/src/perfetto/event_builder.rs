@@ -1,11 +1,10 @@
-//! Events, laid out where they will stay; and the wire format of Protocol Buffers for what is written now and then.
+//! Encodes events in place; general Protocol Buffers encoding for rarer packets.
 //!
-//! A trace is nearly all events, so they are made of words: all that events of a track begin with is copied at once, a
-//! number is eight bytes of which some count, and what is written too far is written over by what comes next. Places
-//! in an event are bytes, so none is beyond its memory and none is checked. It knows no field by its name.
+//! A trace consists nearly only of events, so they are built from words: the common prefix of a track is copied at
+//! once, a number is stored as eight bytes of which only some count, and the next field overwrites the rest. Offsets
+//! within an event are `u8`, so none is out of bounds and none is checked. It knows no field by name.
 //!
-//! Invariants: an event is shorter than 128 bytes, so that each length in it takes one; a length stands before what it
-//! is the length of.
+//! Invariants: an event is shorter than 128 bytes, so that each length in it takes one; a length precedes its content.
 
 use super::{
     BEGIN, END, NOTE_NAME_ID, NOTE_NUMBER, Name, PACKET, REFERS_TO_SEQUENCE, SEQUENCE, Track, event, packet,
@@ -16,7 +15,7 @@ use super::{
 pub struct EventPrefix {
     begin: [u8; STAMP_BYTES],
     end: [u8; STAMP_BYTES],
-    /// Bytes of any event until its track is said.
+    /// Bytes of any event up to its track.
     len: u8,
 }
 
@@ -28,8 +27,7 @@ const PACKET_LEN: usize = 1;
 const EVENT_LEN: usize = 7;
 const EVENT_KIND: usize = 9;
 
-/// Behind what an event begins with, a plain beginning has its name (two bytes) and the tag of the time, and an end has
-/// the latter.
+/// After the prefix, a plain beginning has its name (two bytes) and the tag of the time; an end has only the tag.
 const NAME: u8 = 1;
 const BEGIN_TIME: u8 = 3;
 const END_TIME: u8 = 1;
@@ -58,7 +56,7 @@ impl EventPrefix {
     }
 }
 
-/// A time, as it is written. The end of one span is the beginning of the next, so times are worth keeping.
+/// An encoded time. The end of one span is often the beginning of the next, so it is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct EncodedTime(EncodedNumber);
 
@@ -84,7 +82,7 @@ struct EncodedNumber {
     len: u8,
 }
 
-/// Most bytes of a number that is not long.
+/// Most bytes of a short number.
 const SHORT: u8 = 8;
 
 /// Continuation marks of a number, by its bytes less one: on all bytes but the last.
@@ -120,16 +118,16 @@ impl EncodedNumber {
     }
 }
 
-/// An event under way.
+/// An event being encoded.
 pub(super) struct EventBuilder<'a> {
     bytes: &'a mut [u8; ROOM],
     len: u8,
 }
 
-/// Memory for an event, or two: as far as any two places in drafts, and the longest that is written at once there.
+/// Memory for one or two events: any two offsets within drafts, plus the longest single write.
 pub(super) const ROOM: usize = 2 * (u8::MAX as usize + 1) + STAMP_BYTES;
 
-/// A span with nothing but a name, neither of whose times is long. Gives how many bytes its two events have.
+/// Encodes a span with only a name and short times. Returns the length of its two events in bytes.
 #[inline]
 pub(super) fn span(
     bytes: &mut [u8; ROOM],
@@ -186,7 +184,7 @@ impl<'a> EventBuilder<'a> {
         bytes.into_iter().for_each(|byte| self.put(u64::from(byte), 1));
     }
 
-    /// Writes the name of what begins.
+    /// Writes the name of a beginning.
     #[inline]
     pub(super) fn name(&mut self, name: Name) {
         let bytes = [tag_byte(event::NAME_ID, VARINT), name.interned() as u8];
@@ -226,7 +224,7 @@ impl<'a> EventBuilder<'a> {
         self.number(number);
     }
 
-    /// Ends the event, which happens at `moment`; returns how many bytes it has.
+    /// Ends the event, which happens at `moment`; returns its length in bytes.
     #[inline]
     pub(super) fn end(mut self, moment: EncodedTime) -> usize {
         self.bytes[EVENT_LEN] = self.len - EVENT_LEN as u8 - 1;
@@ -281,7 +279,7 @@ pub(super) fn nested(out: &mut Vec<u8>, field: u32, content: impl FnOnce(&mut Ve
         out[start] = len as u8;
         return;
     }
-    // Longer than one byte of length can say: rare, so what was written moves.
+    // The length needs more than one byte, which is rare: the content moves.
     let mut bytes = Vec::with_capacity(10);
     varint(&mut bytes, len as u64);
     out.splice(start..=start, bytes);

@@ -1,13 +1,11 @@
-//! The trace format of Perfetto, written by hand: events in, bytes out.
+//! Encoder of Perfetto's trace format, without a generated codec.
 //!
 //! A file is a sequence of packets of Protocol Buffers, which can be cut after each, so a trace can be written while
-//! the run goes on. Only what the model needs is here: tracks of processes, threads and counters, spans, flows. Its
-//! clock counts nanoseconds and no less, so one picosecond of the chip is written as one nanosecond; names of tracks
-//! say so.
-//! Field numbers are those of `perfetto/protos/perfetto/trace`. It knows no chip and no place.
+//! the run goes on. It covers tracks of processes, threads and counters, spans, and flows. The format's clock counts
+//! whole nanoseconds, so one picosecond of the chip is written as one nanosecond; names of tracks say so. Field numbers
+//! are those of `perfetto/protos/perfetto/trace`. It knows no chip and no place.
 //!
-//! Invariants: a track is described before it is used; names are interned before they are, nearly all in the first
-//! packet.
+//! Invariants: tracks are described and names interned before their use, nearly all names in the first packet.
 
 mod event_builder;
 
@@ -83,14 +81,14 @@ const REFERS_TO_SEQUENCE: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(pub u64);
 
-/// A name of those that the file was begun with, by its place in their list, or one behind them that came later.
+/// An interned name: an index into the list that the file began with, or one added later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub usize);
 
 /// Details at the beginning of a span, besides its name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Details<'a> {
-    /// The flow that goes out from here.
+    /// The flow that begins here.
     pub flow: Option<u64>,
     /// The flow that ends here.
     pub last_flow: Option<u64>,
@@ -98,16 +96,16 @@ pub struct Details<'a> {
     pub notes: &'a [(Name, u64)],
 }
 
-/// Encoder of a trace, with the bytes that have not been taken.
+/// Encoder of a trace, with its pending bytes.
 #[derive(Default)]
 pub struct Encoder {
-    /// Longer than what is used of it: an event is laid out where it will stay.
+    /// Longer than its used part, because an event is encoded in place.
     bytes: Vec<u8>,
     used: usize,
 }
 
 impl Encoder {
-    /// Begins a file: the names of its events, and those of their notes.
+    /// Begins a file with the names of its events and of their notes.
     pub fn new(events: &[&str], notes: &[&str]) -> Encoder {
         let mut encoder = Encoder::default();
         encoder.packet(|out| {
@@ -153,12 +151,12 @@ impl Encoder {
         });
     }
 
-    /// Returns the bytes encoded so far.
+    /// Returns the pending bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
 
-    /// Forgets what is encoded so far.
+    /// Clears the pending bytes.
     pub fn clear(&mut self) {
         self.used = 0;
     }
@@ -271,7 +269,7 @@ impl Encoder {
         });
     }
 
-    /// A span without details: it begins, and it ends.
+    /// Writes a whole span without details.
     #[inline]
     pub fn span(&mut self, stamp: &EventPrefix, (start, end): (EncodedTime, EncodedTime), name: Name) {
         if start.is_long() || end.is_long() {
@@ -309,14 +307,14 @@ impl Encoder {
         self.bytes[self.used..].first_chunk_mut().expect("it was made longer")
     }
 
-    /// Makes the memory longer, by so much that this is rare.
+    /// Grows the memory, by enough to make it rare.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
         self.bytes.resize(2 * self.bytes.len() + ROOM, 0);
     }
 
-    /// Something without length, with texts that have names.
+    /// Writes an instant event with named texts.
     pub fn instant(&mut self, track: Track, time: u64, name: Name, notes: &[(Name, &str)]) {
         self.packet(|out| {
             number(out, packet::TIMESTAMP, time);

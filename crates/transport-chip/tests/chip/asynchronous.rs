@@ -118,14 +118,14 @@ fn a_sender_is_refused_when_much_of_it_lies_unread_and_goes_on_when_it_is_read()
 
 #[test]
 fn what_the_chip_or_the_protocol_does_not_have_is_said() {
-    let misfit = |chip: &str, protocol, relays| {
+    let error = |chip: &str, protocol, relays| {
         let costs = Costs::of(&Chip::find(chip).unwrap()).unwrap();
         costs.check_protocol_config(ProtocolConfig { protocol, relays: Some(relays) }, 48).err()
     };
-    assert_eq!(misfit("scc", Protocol::Doorbell, 7), None);
-    assert_eq!(misfit("scc", Protocol::RcceX10, 7), Some(WorldError::NoRelays));
-    assert!(matches!(misfit("scc", Protocol::Doorbell, 47), Some(WorldError::Buffer { lines: 256, .. })));
-    assert_eq!(misfit("bluegene-p", Protocol::Packets, 2), Some(WorldError::NoRelays));
+    assert_eq!(error("scc", Protocol::Doorbell, 7), None);
+    assert_eq!(error("scc", Protocol::RcceX10, 7), Some(WorldError::NoRelays));
+    assert!(matches!(error("scc", Protocol::Doorbell, 47), Some(WorldError::Buffer { lines: 256, .. })));
+    assert_eq!(error("bluegene-p", Protocol::Packets, 2), Some(WorldError::NoRelays));
 }
 
 #[test]

@@ -354,7 +354,7 @@ fn a_place_that_has_left_gives_up_its_blocks_to_one_that_dies_and_empties_the_ot
 
 #[test]
 fn a_chip_that_is_too_small_says_what_is_missing() {
-    let refused = |places, costs| ChipWorld::new(places, costs, 0).err().map(|misfit| misfit.to_string());
+    let refused = |places, costs| ChipWorld::new(places, costs, 0).err().map(|error| error.to_string());
     assert_eq!(refused(49, costs()).as_deref(), Some("the chip has 48 cores"));
     let narrow = refused(48, costs().with_buffer_lines(100)).unwrap();
     assert_eq!(narrow, "the message buffer of a core has 100 lines, but 156 are needed");

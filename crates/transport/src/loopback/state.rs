@@ -197,13 +197,14 @@ impl State {
             u64::from(to.0) ^ scramble(content_digest ^ content.bytes().len() as u64),
         );
         let delay = self.random.within(&self.plan.lane(class).delay_steps);
-        let parcel = InFlightMessage { source: here, class, handler, content, ready_step: self.step + delay };
+        let message =
+            InFlightMessage { source: here, class, handler, content, ready_step: self.step + delay };
         let (site, key) = (&mut self.sites[to.index()], lane_key(here, class));
         let lane = site.lanes.get_or_default(key);
         if lane.is_empty() {
-            site.heads.insert((parcel.ready_step, key));
+            site.heads.insert((message.ready_step, key));
         }
-        lane.push_back(parcel);
+        lane.push_back(message);
     }
 
     /// Returns the number of arrivals this call of `progress` may deliver.
@@ -232,9 +233,9 @@ impl State {
         }
         let index = if self.plan.reorder { self.random.index(count) } else { 0 };
         let head = ready().nth(index)?;
-        let parcel = self.sites[here.index()].pop(head)?;
-        self.record(Event::Delivery, here, u64::from(parcel.source.0) << 1 | parcel.class as u64);
-        Some(Delivery::InFlightMessage(parcel))
+        let message = self.sites[here.index()].pop(head)?;
+        self.record(Event::Delivery, here, u64::from(message.source.0) << 1 | message.class as u64);
+        Some(Delivery::InFlightMessage(message))
     }
 
     /// The oldest message of a lane, if it has arrived.
@@ -408,11 +409,11 @@ impl PlaceStatus {
     fn pop(&mut self, head: (u64, LaneKey)) -> Option<InFlightMessage> {
         self.heads.remove(head);
         let lane = self.lanes.get_mut(head.1)?;
-        let parcel = lane.pop_front();
+        let message = lane.pop_front();
         if let Some(next) = lane.front() {
             self.heads.insert((next.ready_step, head.1));
         }
-        parcel
+        message
     }
 
     /// Loses all but the first `kept` messages of a lane.

@@ -51,8 +51,8 @@ fn programs(tree: &Tree) -> Vec<String> {
 
 /// The target of the compiler here.
 fn host() -> io::Result<String> {
-    let said = stdout_of(Command::new("rustc").arg("-vV"))?;
-    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    let version = stdout_of(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| Error::other("rustc -vV names no host"))
 }
 
@@ -133,7 +133,7 @@ fn packages(text: &str) -> Packages<'_> {
 
 /// Depth, package with its version, and features of a line: `2name v1.0.0 (path) [a,b] (*)`.
 fn parts(line: &str) -> Option<(usize, &str, &str)> {
-    let (depth, rest) = line.split_at(line.find(|letter: char| !letter.is_ascii_digit())?);
+    let (depth, rest) = line.split_at(line.find(|character: char| !character.is_ascii_digit())?);
     let end = rest.match_indices(' ').nth(1).map_or(rest.len(), |(at, _)| at);
     let (_, features) = rest.split_once('[')?;
     Some((depth.parse().ok()?, &rest[..end], features.split_once(']')?.0))

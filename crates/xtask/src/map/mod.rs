@@ -19,33 +19,33 @@ const MAP: &str = "ARCHITECTURE.md";
 
 /// An edge that no row may allow.
 struct Rule {
-    says: &'static str,
+    message: &'static str,
     breaks: fn(from: &str, to: &str) -> bool,
 }
 
 /// The rules of the cut, as edges of the product; tests are free of them where the table allows it.
 const RULES: &[Rule] = &[
-    Rule { says: "protocol uses nothing of ours", breaks: |from, _| from == "protocol" },
+    Rule { message: "protocol uses nothing of ours", breaks: |from, _| from == "protocol" },
     Rule {
-        says: "only the façade and the bench name concrete transports",
+        message: "only the façade and the bench name concrete transports",
         breaks: |from, to| to.starts_with("transport-") && !matches!(from, "isles" | "bench"),
     },
     Rule {
-        says: "a transport knows bytes, peers and handlers, no tasks",
+        message: "a transport knows bytes, peers and handlers, no tasks",
         breaks: |from, to| {
             from.starts_with("transport") && !matches!(to, "protocol" | "transport" | "chip" | "trace")
         },
     },
     Rule {
-        says: "of the transports, only that of modelled chips knows chips",
+        message: "of the transports, only that of modelled chips knows chips",
         breaks: |from, to| from.starts_with("transport") && from != "transport-chip" && to == "chip",
     },
-    Rule { says: "the frame uses the façade only", breaks: |from, to| from == "app" && to != "isles" },
+    Rule { message: "the frame uses the façade only", breaks: |from, to| from == "app" && to != "isles" },
     Rule {
-        says: "graphs use the façade and the frame only",
+        message: "graphs use the façade and the frame only",
         breaks: |from, to| from == "graph" && !matches!(to, "isles" | "app"),
     },
-    Rule { says: "nothing depends on the house checks", breaks: |_, to| to == "xtask" },
+    Rule { message: "nothing depends on the house checks", breaks: |_, to| to == "xtask" },
 ];
 
 /// Crates that an application may use; applications have no rows of their own.
@@ -196,7 +196,7 @@ fn forbidden_by_rule(row: &CrateRow) -> Vec<Finding> {
     let broken = edges.filter(|(to, rule)| (rule.breaks)(&row.name, to));
     broken
         .map(|(to, rule)| {
-            Finding::new(MAP, row.line, format!("`{}` may not use `{to}`: {}", row.name, rule.says))
+            Finding::new(MAP, row.line, format!("`{}` may not use `{to}`: {}", row.name, rule.message))
         })
         .collect()
 }

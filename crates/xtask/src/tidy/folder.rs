@@ -71,7 +71,7 @@ fn below_src(path: &str, name: &str) -> bool {
     inside_crate(path).is_some_and(|(own, path)| own == name && path.starts_with("src/"))
 }
 
-/// Returns, for each folder, the number of lines by which its median file is too short.
+/// Returns, for each folder, the number of lines that its median file lacks.
 fn shortfalls(folders: &BTreeMap<&str, Vec<usize>>) -> Numbers {
     let has_median = |folder: &str, lines: &[usize]| lines.len() >= FILES_MIN && !folder.ends_with("src/bin");
     let judged = folders.iter().filter(|(folder, lines)| has_median(folder, lines));

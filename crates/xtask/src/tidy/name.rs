@@ -2,18 +2,24 @@
 //!
 //! Refused: names that could stand for anything ([`EMPTY`], [`EMPTY_ALONE`]), the project's name as a
 //! prefix, and the words that `docs/glossary.md` lists in its last column; the message then names the right
-//! word. Only names that the source introduces and the paths of Rust files are looked at. The long name of a test is an
-//! English sentence, in which any word may stand.
+//! word. Only names that the source introduces and the paths of Rust files are checked. The long name of a test is an
+//! English sentence, in which any word may occur. Bindings (`let`, parameters, fields) are checked for the words of the
+//! glossary only, without those of [`ORDINARY`].
 
 use crate::finding::Finding;
-use crate::syntax::{items, words};
-use crate::tree::{Tree, crate_of};
+use crate::syntax::{bindings, items, words};
+use crate::tree::{File, Tree, crate_of};
+use std::collections::BTreeMap;
 
 /// Words that say nothing wherever they stand in a name.
 const EMPTY: &[&str] = &["manager", "helper", "helpers", "util", "utils", "misc", "wrapper", "engine"];
 
 /// Words that say nothing when they are the whole name of a module or type.
 const EMPTY_ALONE: &[&str] = &["common", "base", "impl", "data", "info", "core"];
+
+/// Words of the glossary that a binding may have in their ordinary sense: retained, a CPU, an executor of another
+/// library, a copy of a parser, those that have left.
+const ORDINARY: &[&str] = &["kept", "processor", "executor", "coroutine", "fork", "departed"];
 
 /// Words from which on the name of a function of a test is a sentence.
 const SENTENCE_WORDS_MIN: usize = 5;
@@ -24,7 +30,7 @@ const GLOSSARY: &str = "docs/glossary.md";
 /// A word that is refused, and the word to use.
 struct Refused {
     word: String,
-    say: String,
+    instead: String,
 }
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -45,12 +51,31 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         for item in items(&file.source) {
             let of_type = !matches!(item.keyword, "fn" | "const" | "static");
             let in_test = item.keyword == "fn" && file.is_test_line(item.line);
-            let is_sentence = in_test && words(item.name).len() >= SENTENCE_WORDS_MIN;
-            let message = complaint(item.name, of_type, if is_sentence { &[] } else { &refused });
+            let exempt = in_test && is_sentence(item.name);
+            let message = complaint(item.name, of_type, if exempt { &[] } else { &refused });
             findings.extend(message.map(|message| Finding::new(&file.path, item.line, message)));
         }
+        findings.extend(retired_bindings(file, &refused));
     }
     findings
+}
+
+/// Returns the bindings of a file that have a word of the glossary, once for each line.
+fn retired_bindings(file: &File, refused: &[Refused]) -> Vec<Finding> {
+    let ordinary = |word: &Refused| ORDINARY.contains(&word.word.as_str());
+    let of_line = bindings(&file.source)
+        .filter(|binding| !(file.is_test_line(binding.line) && is_sentence(binding.name)))
+        .filter_map(|binding| Some(((binding.line, binding.name), hit(binding.name, refused)?)))
+        .filter(|(_, hit)| !ordinary(hit));
+    let of_line: BTreeMap<_, _> = of_line.collect();
+    let finding =
+        |((line, name), hit): ((usize, &str), &Refused)| Finding::new(&file.path, line, advice(name, hit));
+    of_line.into_iter().map(finding).collect()
+}
+
+/// Returns `true` if a name is long enough to be the sentence that a test proves.
+fn is_sentence(name: &str) -> bool {
+    words(name).len() >= SENTENCE_WORDS_MIN
 }
 
 /// The rows of the glossary's table: first cell what to say, last cell what is refused.
@@ -59,10 +84,10 @@ fn glossary(tree: &Tree) -> Vec<Refused> {
     let rows = lines.filter_map(|line| line.trim().strip_prefix('|')?.strip_suffix('|'));
     rows.flat_map(|row| {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let say = cells.first().unwrap_or(&"").to_string();
+        let instead = cells.first().unwrap_or(&"").to_string();
         let words =
             cells.last().unwrap_or(&"").split('`').skip(1).step_by(2).map(String::from).collect::<Vec<_>>();
-        words.into_iter().map(move |word| Refused { word, say: say.clone() })
+        words.into_iter().map(move |word| Refused { word, instead: instead.clone() })
     })
     .collect()
 }
@@ -89,9 +114,17 @@ fn complaint(name: &str, of_type: bool, refused: &[Refused]) -> Option<String> {
     if words.len() > 1 && words[0] == "isles" {
         return Some(format!("`{name}`: leave the project's name out; the crate says it"));
     }
-    let joined = format!("_{}_", words.join("_"));
-    let hit = refused.iter().find(|refused| joined.contains(&format!("_{}_", refused.word)))?;
-    Some(format!("`{name}`: the glossary says {} for `{}`", hit.say, hit.word))
+    hit(name, refused).map(|hit| advice(name, hit))
+}
+
+/// Returns the refused word that `name` has, if any.
+fn hit<'r>(name: &str, refused: &'r [Refused]) -> Option<&'r Refused> {
+    let joined = format!("_{}_", words(name).join("_"));
+    refused.iter().find(|refused| joined.contains(&format!("_{}_", refused.word)))
+}
+
+fn advice(name: &str, hit: &Refused) -> String {
+    format!("`{name}`: the glossary says {} for `{}`", hit.instead, hit.word)
 }
 
 #[cfg(test)]
@@ -167,5 +200,34 @@ mod tests {
         );
         assert_eq!(names("crates/a/src/b.rs", sentence).len(), 1);
         assert_eq!(names("crates/a/tests/b.rs", short).len(), 1);
+    }
+
+    #[test]
+    fn bindings_are_checked_for_the_words_of_the_glossary_and_for_no_others() {
+        for text in [
+            "fn a() { let (mut fiber, b): (u8, u8) = c; }",
+            "fn a(fiber: u8) {}",
+            "struct A { my_fiber: u8 }",
+            "fn a() { for (fiber, b) in c {} }",
+            "fn a() { b.map(|&fiber| c) }",
+            "fn a() { let Some(b::C { fiber }) = c else { return }; }",
+        ] {
+            assert_eq!(names("crates/a/src/b.rs", text).len(), 1, "{text}");
+        }
+        for text in
+            ["fn a() { let data = fiber::new(b | fiber); }", "fn a() { fiber::b(c) }", "fn a() -> fiber {}"]
+        {
+            assert!(names("crates/a/src/b.rs", text).is_empty(), "{text}");
+        }
+        let sentence = "fn a() { let a_fiber_is_left_alone = 1; }";
+        assert!(names("crates/a/tests/b.rs", sentence).is_empty());
+    }
+
+    #[test]
+    fn an_ordinary_word_may_name_a_binding_and_no_item() {
+        let words = "| Say | Refused |\n|---|---|\n| `A` | `kept` |\n";
+        let found = |text| found(check, &[("docs/glossary.md", words), ("crates/a/src/b.rs", text)]);
+        assert!(found("fn a() { let kept = 1; }").is_empty());
+        assert_eq!(found("fn kept() {}").len(), 1);
     }
 }

@@ -97,7 +97,7 @@ pub(super) struct ShellLines<'l, 'a> {
     pub(super) head: &'l TextLine<'a>,
     /// The type.
     pub(super) momenta: &'l str,
-    /// Factor by which the exponents are multiplied.
+    /// Factor of the exponents.
     pub(super) factor: f64,
     /// The lines of the primitives.
     pub(super) rows: &'l [TextLine<'a>],
@@ -224,7 +224,7 @@ fn momenta_of(name: &str) -> Option<Vec<usize>> {
         return Some(vec![0, 1]);
     }
     let momenta: Option<Vec<usize>> =
-        name.chars().map(|letter| LETTERS.find(letter.to_ascii_uppercase())).collect();
+        name.chars().map(|character| LETTERS.find(character.to_ascii_uppercase())).collect();
     momenta.filter(|momenta| !momenta.is_empty() && momenta.is_sorted_by(|one, next| one < next))
 }
 

@@ -1,8 +1,8 @@
 //! Kernels whose nodes agree: on a value in spite of traitors (BY), or on a leader (DP, HS and LCR).
 //!
-//! They are checked by what an agreement is: all who have to agree do, and on something that may be agreed on. This
-//! file has the check of the elections and the two directions of a ring. Invariant: the leader is the node of the
-//! greatest identifier.
+//! The check is the definition of agreement: all nodes that must agree do, on a permitted value. This file has the
+//! check of the elections and the two directions of a ring. Invariant: the leader is the node of the greatest
+//! identifier.
 
 mod byzantine;
 mod network_leader;

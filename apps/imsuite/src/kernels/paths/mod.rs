@@ -20,9 +20,9 @@ const UNREACHED: i64 = -1;
 ///
 /// # Errors
 /// There is one.
-fn same(what: &str, found: &[i64], expected: &[i64]) -> Result<(), String> {
+fn same(name: &str, found: &[i64], expected: &[i64]) -> Result<(), String> {
     match found.iter().zip(expected).position(|(found, expected)| found != expected) {
-        Some(node) => Err(format!("the {what} of node {node} is {}, not {}", found[node], expected[node])),
+        Some(node) => Err(format!("the {name} of node {node} is {}, not {}", found[node], expected[node])),
         None => Ok(()),
     }
 }

@@ -61,7 +61,7 @@ impl Kernel for IndependentSet {
     async fn run(task: &mut PlaceTask<Self>) -> isles::Result<()> {
         while task.any(|node| node.state == Membership::Undecided).await? {
             task.round(|context| {
-                // Who has left in the last turn; nobody else can have written.
+                // Only nodes that left in the last round have sent a message.
                 for (from, _) in std::mem::take(&mut context.inbox) {
                     context.node.undecided.retain(|other| *other != from);
                 }

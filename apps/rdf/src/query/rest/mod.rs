@@ -37,7 +37,7 @@ pub(super) struct Rest<'a> {
 }
 
 /// Solutions between two looks at the clock.
-const LOOK_EVERY: usize = 1024;
+const ROWS_PER_CHECK: usize = 1024;
 
 impl QueryRun<'_> {
     /// The solutions of the rest, at the first place.
@@ -225,7 +225,7 @@ fn evaluated(
     let mut solutions = SolutionsWriter::new(results.variables(), is_ordered);
     for (count, solution) in results.enumerate() {
         solutions.add(&solution.map_err(failed)?);
-        if count % LOOK_EVERY == 0 {
+        if count % ROWS_PER_CHECK == 0 {
             limits.check(solutions.memory(), limits.is_over_time())?;
         }
     }

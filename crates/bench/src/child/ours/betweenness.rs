@@ -1,8 +1,7 @@
-//! Betweenness several times in one run, for who looks at it; dealt out as `isles run bc` deals it.
+//! Betweenness several times in one run, for observers; distributed like `isles run bc`.
 //!
-//! Its own file because it is a whole program. The application's own program computes once, and has a chip's time where
-//! it runs on one. The kernel is the application's. The invariant: reading and distributing the graph are not timed;
-//! adding up is.
+//! The application's own program computes once, and has a chip's time where it runs on one. The kernel is the
+//! application's. Invariant: reading and distributing the graph are not timed; adding up is.
 
 use super::run;
 use crate::child::timing::Effort;

@@ -2,7 +2,7 @@
 //! million at one place, a million between neighbours, and pairs of forms that should cost the same.
 //!
 //! The pairs have no peer: each form is compared with another one of itself, in the same process and batch by batch in
-//! turn, and they differ in one thing only. The invariants: every task and call of a batch has ended when its clock is
+//! turn, and they differ in one thing only. Invariants: every task and call of a batch has ended when its clock is
 //! read; the pause before a call to a sleeping place is not in the figure.
 
 use super::{run, seconds_of_both, seconds_per_step};
@@ -65,7 +65,7 @@ pub fn sleeping(effort: Effort) {
     });
 }
 
-/// Seconds of a call, after nothing was asked of the place for `pause`.
+/// Seconds of a call, after the place was idle for `pause`.
 async fn round_trip(effort: Effort, pause: Duration) -> isles::Result<f64> {
     let there = here().next();
     let mut seconds = Vec::new();
@@ -79,7 +79,7 @@ async fn round_trip(effort: Effort, pause: Duration) -> isles::Result<f64> {
 }
 
 /// Sleep of the places before a round of calls, and number of calls of a round.
-const NAP: Duration = Duration::from_millis(30);
+const SLEEP: Duration = Duration::from_millis(30);
 const CALLS_A_ROUND: u32 = 100_000;
 
 /// Busy processes beside the run for [`crowded`], all of the lowest priority.
@@ -101,9 +101,9 @@ pub fn crowded(effort: Effort) {
 async fn rounds(effort: Effort) -> isles::Result<()> {
     let there = here().next();
     let mut seconds = Vec::new();
-    // As many rounds as the other figures have repetitions, and one more that is not counted.
+    // One round per repetition of the other figures, and an uncounted one.
     for round in 0..=effort.repetitions {
-        isles::sleep(NAP).await;
+        isles::sleep(SLEEP).await;
         let start = Instant::now();
         for _ in 0..CALLS_A_ROUND {
             at!(there, {}).await?;
@@ -116,7 +116,7 @@ async fn rounds(effort: Effort) -> isles::Result<()> {
     Ok(())
 }
 
-/// Processes that compute for nothing; they end when this is dropped.
+/// Busy processes, killed on drop.
 struct BusyProcesses(Vec<Child>);
 
 impl BusyProcesses {
@@ -133,7 +133,7 @@ impl BusyProcesses {
 impl Drop for BusyProcesses {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // One that has ended by itself needs no end.
+            // One may have ended by itself.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -171,10 +171,10 @@ async fn million() -> isles::Result<()> {
 /// Tasks of a flood, over all places.
 const FLOOD: u64 = 1_000_000;
 
-/// Tasks of a short flood, all of whose events a trace keeps.
+/// Tasks of a short flood, whose events all fit a trace.
 const SHORT_FLOOD: u64 = 100_000;
 
-/// Tasks that a place starts before others there have their turn.
+/// Tasks that a place starts before it yields.
 const TURN: u64 = 1_000;
 
 /// Prints `flood_ms` of a million tasks, the median of several floods.

@@ -1,8 +1,8 @@
 //! Channels: a value there and back without a buffer, and a stream through one, between processes and at one place.
 //!
-//! Each channel is made at the place that receives from it, as the page on channels advises. Between places the partner
-//! is a task at the next one; at one place it is a task there, and so is whoever measures. The invariant: a batch ends
-//! when its last value has been received, which the partner says.
+//! Each channel is created at its receiving place, as the page on channels advises. Between places the partner is a
+//! task at the next one; at one place both sides are tasks. Invariant: a batch ends when its last value has been
+//! received, which the partner reports.
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;
@@ -12,7 +12,7 @@ use isles::prelude::*;
 /// Values that the channel of a stream holds at most; crossbeam's and Go's hold as many.
 const CAPACITY: usize = 1_024;
 
-/// Asks the receiver of a stream to say that it has received all before.
+/// Requests an acknowledgement of all previous values from the receiver of a stream.
 const LAST: u64 = 0;
 
 /// Prints `half_round_trip_us` of a rendezvous and `rate_million` of a stream, to a task at the next place.

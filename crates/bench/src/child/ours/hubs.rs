@@ -1,6 +1,6 @@
-//! A semaphore loop over hubs, beside what it consists of: switches of a local task, or messages between two places.
+//! A semaphore loop over hubs, and its components: switches of a local task, or messages between two places.
 //!
-//! Batches of both are run in turn, so that a change of the host's speed is in both. The invariant: each loop is two
+//! Batches of both are run in turn, so that a change of the host's speed is in both. Invariant: each loop is two
 //! signals and two tests.
 
 use super::{run, seconds_of_both};

@@ -1,7 +1,7 @@
 //! Messages between two members of a team, there and back: 8 bytes, and 2 MiB into memory that one has.
 //!
-//! The forms are those of `peers/mpi.c`: a send and a receive at each side, in turn. The invariant: a batch ends when
-//! its last message has come back.
+//! The forms are those of `peers/mpi.c`: a send and a receive at each side, in turn. Invariant: a batch ends when its
+//! last message has come back.
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;

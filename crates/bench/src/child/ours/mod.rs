@@ -1,7 +1,7 @@
-//! Our own side: programs of Isles, written with the façade as any user would write them.
+//! Our side: programs of Isles, written with the façade as a user would.
 //!
-//! A folder of its own because these, unlike the peers, run at several places. They use no internal.
-//! The invariant: place 0 measures; what it times has ended at all places when its clock is read.
+//! A folder of its own because these, unlike the peers, run at several places. They use no internal. Invariant: place 0
+//! measures; what it times has ended at all places when its clock is read.
 
 pub mod betweenness;
 pub mod calls;
@@ -19,7 +19,7 @@ use crate::child::timing::median;
 use isles::{Launch, RunReport};
 use std::time::Instant;
 
-/// Runs the program on the machine that the environment names. In the other places' processes it does not return.
+/// Runs the program on the machine of the environment. It does not return in the processes of the other places.
 pub(super) fn run<F>(program: impl FnOnce() -> F) -> RunReport
 where
     F: Future<Output = isles::Result<()>> + 'static,

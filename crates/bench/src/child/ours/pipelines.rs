@@ -1,7 +1,7 @@
 //! Pipelines of stages; `tasks` has tokio's channels and the plain loop beside them.
 //!
 //! The trivial stages add a number each, so what is measured is the way of an item through them. The long ones compute
-//! for some microseconds, each as long as the next. The invariant: both sides compute the same sum.
+//! for some microseconds, each as long as the next. Invariant: both sides compute the same sum.
 
 use super::run;
 use crate::child::timing::Effort;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Items that wait before a stage, on both sides.
+/// Capacity of the queue before a stage, on both sides.
 pub const QUEUE: usize = 64;
 
 /// Items that pass the trivial stages.

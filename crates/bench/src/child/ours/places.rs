@@ -2,8 +2,8 @@
 //!
 //! The first depends on how places wait, not on how they send; the forms are those of `peers/mpi.c`, section
 //! `oversubscribed`. Memory is read from the accounts of the kernel: pages resident in the process of one place, shared
-//! ones included, less those of the same program without places. The invariants: while the token travels, every other
-//! place waits; the place that is looked at does nothing else.
+//! ones included, less those of the same program without places. Invariants: while the token travels, every other place
+//! waits; the place that is looked at does nothing else.
 
 use super::{run, seconds_per_step, transfers};
 use crate::child::timing::Effort;
@@ -67,7 +67,7 @@ pub fn idle(_effort: Effort) {
     });
 }
 
-/// Hands the token on until it has made all its hops.
+/// Passes the token on until it has made all its hops.
 fn pass(left: u64) {
     if left > 0 {
         let left = left - 1;

@@ -1,6 +1,6 @@
 //! Arrays of 2 MiB that travel with a call, and the collectives of all places.
 //!
-//! The forms are those of `peers/mpi.c`, sections `large` and `collective`. The invariants: the receiver has the whole
+//! The forms are those of `peers/mpi.c`, sections `large` and `collective`. Invariants: the receiver has the whole
 //! array in memory that it may read; all places do the same collectives in the same order.
 
 use super::{run, seconds_per_step};

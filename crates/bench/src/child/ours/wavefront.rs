@@ -3,8 +3,8 @@
 //! The kernel is Synch_p2p of R. F. Van der Wijngaart and T. G. Mattson, "The Parallel Research Kernels", HPEC 2014.
 //! The values go as messages between members, or over channels as in the book's listing `wavefront`; unlike there the
 //! whole grid is kept, as in the kernel, and its first row is given and not sent. `peers/mpi.c` does the same, loop by
-//! loop. The invariants: place 0 has the last cell of all when a batch ends, so that all places have done theirs; that
-//! cell is right after each batch.
+//! loop. Invariants: place 0 has the last cell of all when a batch ends, so that all places have done theirs; that cell
+//! is right after each batch.
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;

@@ -1,8 +1,8 @@
 //! Memory that places share: accesses to the window of another place, halos of 8 KiB that two places exchange, guards
 //! of shared objects.
 //!
-//! The forms of windows are those of `peers/mpi.c`, section `windows`. The invariant: what is timed is done at its
-//! target, or over, when the clock is read.
+//! The forms of windows are those of `peers/mpi.c`, section `windows`. Invariant: what is timed is done at its target,
+//! or over, when the clock is read.
 
 use super::{run, seconds_per_step};
 use crate::child::timing::Effort;

@@ -1,8 +1,7 @@
 //! The shared-memory transport alone: no task, no finish, no serialisation.
 //!
-//! Its own file because the first row of the suite asks for the transport, not for the model on top of it.
-//! It sends through the same endpoint as every place and leaves nothing out. The invariant: both sides are
-//! busy, each process on a core of its own.
+//! It sends through the same endpoint as every place and leaves nothing out. Invariant: both sides are busy, each
+//! process on a core of its own.
 
 pub mod ring;
 
@@ -18,9 +17,9 @@ const FIRST: PlaceId = PlaceId(0);
 const SECOND: PlaceId = PlaceId(1);
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Asks for an answer.
+/// A request.
 const CALL: HandlerId = HandlerId(1);
-/// Asks for nothing.
+/// A message without an answer.
 const COUNT: HandlerId = HandlerId(2);
 /// Ends the other side.
 const END: HandlerId = HandlerId(3);

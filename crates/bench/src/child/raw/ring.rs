@@ -1,10 +1,9 @@
 //! Plain single-producer rings: the simplest queues that two cores can share.
 //!
-//! Their own file because they are the strongest peers of our smallest message. Slots are 64 bytes. In the index ring,
-//! head and tail are counters on lines of their own and each side remembers what it last saw of the other; a
-//! message costs two lines. In the marked ring each slot carries its own number, so that a message costs one. Neither
-//! has a wake-up, classes or checks: what those cost is what the comparison shows.
-//! The invariant: only the producer stores `tail` and slots, only the consumer `head`; both count since creation.
+//! Slots are 64 bytes. In the index ring, head and tail are counters on lines of their own and each side remembers what
+//! it last saw of the other; a message costs two lines. In the marked ring each slot carries its own number, so that a
+//! message costs one. Neither has a wake-up, classes or checks: what those cost is what the comparison shows.
+//! Invariant: only the producer stores `tail` and slots, only the consumer `head`; both count since creation.
 
 use crate::child::timing::Effort;
 use crate::child::timing::{pin, print_figure, seconds_per_step};

@@ -1,8 +1,8 @@
-//! A large machine: all its places start, meet at one barrier, and take in one broadcast.
+//! A large machine: all its places start, pass one barrier, and receive one broadcast.
 //!
-//! Its own file because it asks whether that many places can be made: as endpoints, whose two collectives go along
-//! a tree of the places' numbers, and as an ordinary program with the runtime, whose places are started by a loop of
-//! the first one. The invariant: everything from the chip's file to the end of the last place is timed.
+//! Its own file because it asks whether that many places can be made: as endpoints, whose two collectives go along a
+//! tree of the places' numbers, and as an ordinary program with the runtime, whose places are started by a loop of the
+//! first one. Invariant: everything from the chip's file to the end of the last place is timed.
 
 use super::{drive, send_as};
 use crate::child::timing::Effort;
@@ -26,11 +26,11 @@ const CHILDREN: u32 = 4;
 /// State of one place of the machine: the progress of its barrier and its broadcast.
 struct MachinePlace {
     endpoint: ChipEndpoint,
-    /// Children that have not come to the barrier.
+    /// Children that have not reached the barrier.
     missing: u32,
     /// Messages still to be sent to its children: the release, then the broadcast.
     unsent: Vec<(HandlerId, u32)>,
-    /// `true` as long as its parent does not know that all have come.
+    /// `true` until its parent knows that all have arrived.
     is_unreported: bool,
     done: bool,
 }
@@ -135,7 +135,7 @@ async fn take_part() -> isles::Result<()> {
     Ok(())
 }
 
-/// The most that was resident of this process.
+/// Returns the peak resident memory of this process.
 fn resident_mib_max() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells VmHWM");

@@ -1,8 +1,7 @@
-//! The model of a chip alone: places that send and take in, without a runtime; and one program with it.
+//! The model of a chip alone: places that send and receive, without a runtime; and one program with a runtime.
 //!
-//! Its own file because it asks how fast the model runs on this host, not what it predicts. What SimGrid does for the
-//! same traffic is in `peers/simgrid.cpp`. The invariant: all messages of a figure were taken in, and building the
-//! world is not timed, as building the platform is not there.
+//! What SimGrid does for the same traffic is in `peers/simgrid.cpp`. Invariant: all messages of a figure were taken in,
+//! and building the world is not timed, as building the platform is not there.
 
 mod machine;
 
@@ -28,7 +27,7 @@ const SCC_PLACES: u32 = 48;
 const TORUS_PLACES: u32 = 1_000;
 const PACKET: usize = 232;
 
-/// A place that sends its messages to others at random, one a turn, and takes in what comes.
+/// A place that sends its messages to random others, one per turn, and receives incoming ones.
 struct Player {
     endpoint: ChipEndpoint,
     random: Random,
@@ -64,10 +63,10 @@ fn send_as(endpoint: &ChipEndpoint, to: PlaceId, handler: HandlerId, bytes: usiz
 
 fn scc(places: u32) -> ChipWorld {
     let costs = Chip::find("scc").ok().as_ref().and_then(Costs::of).expect("the SCC comes with the product");
-    ChipWorld::new(places, costs, 0).expect("it has so many cores")
+    ChipWorld::new(places, costs, 0).expect("it has enough cores")
 }
 
-/// Gives turns until nothing will ever happen again; the seconds that took.
+/// Runs until no event is left; returns the seconds.
 fn drive(world: &ChipWorld, mut step: impl FnMut(PlaceId) -> TurnOutcome) -> f64 {
     let started = Instant::now();
     while let Some(place) = world.next() {
@@ -154,7 +153,7 @@ fn mesh_packets_of(bytes: u32) {
     let chip = Chip::parse("mesh.toml", include_str!("mesh.toml")).expect("the file describes a chip");
     measure(u64::from(SCC_PLACES * MESH_MESSAGES), || {
         let costs = Costs::of(&chip).expect("it carries packets");
-        let world = ChipWorld::new(SCC_PLACES, costs, 0).expect("it has so many cores");
+        let world = ChipWorld::new(SCC_PLACES, costs, 0).expect("it has enough cores");
         let seconds = random_traffic(&world, MESH_MESSAGES, bytes as usize);
         (world, seconds)
     });
@@ -179,7 +178,7 @@ pub fn mesh_traced(_effort: Effort) {
 /// Nodes of a torus of 10 x 10 x 10, one place each, at random.
 pub fn torus(_effort: Effort) {
     measure(u64::from(TORUS_PLACES * TORUS_MESSAGES), || {
-        let world = ChipWorld::new(TORUS_PLACES, torus_costs(), 0).expect("it has so many cores");
+        let world = ChipWorld::new(TORUS_PLACES, torus_costs(), 0).expect("it has enough cores");
         let seconds = random_traffic(&world, TORUS_MESSAGES, PACKET);
         (world, seconds)
     });

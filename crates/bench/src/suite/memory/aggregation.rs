@@ -1,7 +1,7 @@
-//! The suite `aggregation`: very many tiny messages to places that nobody can foretell.
+//! The suite `aggregation`: very many tiny messages to unpredictable places.
 //!
-//! Its own file because its programs are the kernels of `apps/bale`. It holds no code but the table. The invariant:
-//! what is counted is applied, and no contender of RandomAccess holds more than 1,024 updates a place that are not.
+//! It holds no code but the table. Invariant: what is counted is applied, and no contender of RandomAccess holds more
+//! than 1,024 updates a place that are not.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::mpi::{MpiLibrary, Ranks};

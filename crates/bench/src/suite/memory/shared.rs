@@ -1,8 +1,7 @@
 //! The suite `shared`: guards of shared objects, and a clustering over them; and the suite `svm`: page faults that
 //! another process serves, and Jacobi over shared pages beside an array in parts.
 //!
-//! Its own file because its peers are graph libraries. It holds no code but the table. The invariant: of a clustering
-//! time and modularity stand beside each other.
+//! It holds no code but the table. Invariant: of a clustering time and modularity stand beside each other.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::{AppTask, Program};

@@ -1,7 +1,6 @@
 //! The suite `windows`: memory of a place that another one reads and writes, and a program over it.
 //!
-//! Its own file because its peers are the one-sided calls of MPI. It holds no code but the table. The invariant: an
-//! access of a peer is done at its target when it counts, as ours is.
+//! It holds no code but the table. Invariant: an access of a peer is done at its target when it counts, as ours is.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::AppTask;

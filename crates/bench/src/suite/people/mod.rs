@@ -1,4 +1,4 @@
-//! The suites of what people do with a run: they look at it, and manage its jobs.
+//! The suites about users of a run: observing it, and managing its jobs.
 
 pub mod jobs;
 pub mod ui;

@@ -1,20 +1,19 @@
-//! The suite `ui`: what it costs a run that somebody looks.
+//! The suite `ui`: the cost of observing a run.
 //!
-//! Its own file because the peer is the same run with nobody there. It holds no code but the table. A page is the real
-//! server with a reader of its stream; both need the processors on which the places run. Invariant: who looks is
-//! started and ended outside of what is timed.
+//! The peer is the same run without observers. It holds no code but the table. A page is the real server with a reader
+//! of its stream; both need the processors of the places. Invariant: observers start and end outside of the timed part.
 
 use super::super::{figure, ours};
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::output::PROCESSORS;
 use crate::program::Program;
 
-const NOBODY: &str = "nobody looks";
+const UNOBSERVED: &str = "nobody looks";
 const PAGE: &str = "with a page";
 const RECORD: &str = "recorded";
 const TRACE: &str = "traced";
 
-/// Largest cost of a page: 2 % over the run that nobody looks at.
+/// Largest cost of a page: 2 % over the unobserved run.
 const OF_NOBODY: &[Target] = &[Target::BestPeer(1.02)];
 
 /// All groups, in the order in which they are run.
@@ -25,7 +24,7 @@ const FLOOD: Group = Group {
     setting: "10⁶ tasks between neighbours, 2 places on 2 cores, machine processes",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-flood", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-flood", 2) },
         Contender { label: PAGE, program: watched("watched-flood", "processes", 2) },
         Contender { label: RECORD, program: ours("recorded-flood", 2) },
     ],
@@ -40,7 +39,7 @@ const FLOOD_ON_CHIP: Group = Group {
     setting: "10⁶ tasks between neighbours on the 48 modelled cores of an SCC; time of the host",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: on_chip("isles-flood") },
+        Contender { label: UNOBSERVED, program: on_chip("isles-flood") },
         Contender { label: PAGE, program: watched("watched-flood", CHIP, CORES) },
         Contender { label: RECORD, program: on_chip("recorded-flood") },
     ],
@@ -55,7 +54,7 @@ const BETWEENNESS: Group = Group {
     setting: "betweenness of hep-th, 2 places on 2 cores, machine processes",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-betweenness-hep-th-often", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-betweenness-hep-th-often", 2) },
         Contender { label: PAGE, program: watched("watched-hep-th", "processes", 2) },
     ],
     rows: &[
@@ -69,7 +68,7 @@ const BETWEENNESS_ON_CHIP: Group = Group {
     setting: "betweenness of power on the 48 modelled cores of an SCC; time of the host",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: on_chip("isles-betweenness-power-often") },
+        Contender { label: UNOBSERVED, program: on_chip("isles-betweenness-power-often") },
         Contender { label: PAGE, program: watched("watched-power", CHIP, CORES) },
     ],
     rows: &[
@@ -83,7 +82,7 @@ const TRACED: Group = Group {
     setting: "10⁶ tasks once, 2 places on 2 cores, machine processes; a place keeps its first 524,288 events",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-flood-once", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-flood-once", 2) },
         Contender { label: TRACE, program: ours("traced-flood", 2) },
     ],
     rows: &[traced("trace-flood", "10⁶ tasks between 2 places, with --trace")],
@@ -94,7 +93,7 @@ const TRACED_SHORT: Group = Group {
     setting: "10⁵ tasks once, 2 places on 2 cores, machine processes; a place keeps all events",
     slow: false,
     contenders: &[
-        Contender { label: NOBODY, program: ours("isles-flood-short", 2) },
+        Contender { label: UNOBSERVED, program: ours("isles-flood-short", 2) },
         Contender { label: TRACE, program: ours("traced-short", 2) },
     ],
     rows: &[traced("trace-flood-short", "10⁵ tasks between 2 places, with --trace")],
@@ -113,7 +112,7 @@ const fn watched(child: &'static str, machine: &'static str, places: u32) -> Pro
     Program::Watched { child, machine, places }
 }
 
-/// A row of the flood with a page, beside the same with nobody there and, without a say, with a record only.
+/// A row of the flood with a page, compared with the unobserved flood and, for information, with a record only.
 const fn flood_row(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
@@ -121,14 +120,14 @@ const fn flood_row(name: &'static str, question: &'static str) -> Row {
         unit: "ms",
         better: Better::Less,
         ours: figure(PAGE, "flood_ms"),
-        peers: const { &[figure(NOBODY, "flood_ms")] },
+        peers: const { &[figure(UNOBSERVED, "flood_ms")] },
         beside: const { &[figure(RECORD, "flood_ms")] },
         targets: OF_NOBODY,
         quoted_with: None,
     }
 }
 
-/// A row of betweenness with a page, beside the same with nobody there.
+/// A row of betweenness with a page, compared with the unobserved run.
 const fn betweenness_row(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
@@ -136,15 +135,15 @@ const fn betweenness_row(name: &'static str, question: &'static str) -> Row {
         unit: "s",
         better: Better::Less,
         ours: figure(PAGE, "seconds"),
-        peers: const { &[figure(NOBODY, "seconds")] },
+        peers: const { &[figure(UNOBSERVED, "seconds")] },
         beside: &[],
         targets: OF_NOBODY,
         quoted_with: None,
     }
 }
 
-/// A row of what the programs had of the processors, from start to end, the server's part included. It only informs: a
-/// page has a cost at the start that a long run does not feel.
+/// A row of processor time from start to end, including the server. It is for information: a page has a cost at the
+/// start that is negligible in a long run.
 const fn processors_row(name: &'static str, question: &'static str) -> Row {
     Row {
         name,
@@ -152,7 +151,7 @@ const fn processors_row(name: &'static str, question: &'static str) -> Row {
         unit: "s",
         better: Better::Less,
         ours: figure(PAGE, PROCESSORS),
-        peers: const { &[figure(NOBODY, PROCESSORS)] },
+        peers: const { &[figure(UNOBSERVED, PROCESSORS)] },
         beside: &[],
         targets: &[],
         quoted_with: None,
@@ -167,7 +166,7 @@ const fn traced(name: &'static str, question: &'static str) -> Row {
         unit: "ms",
         better: Better::Less,
         ours: figure(TRACE, "flood_ms"),
-        peers: const { &[figure(NOBODY, "flood_ms")] },
+        peers: const { &[figure(UNOBSERVED, "flood_ms")] },
         beside: &[],
         targets: &[],
         quoted_with: None,

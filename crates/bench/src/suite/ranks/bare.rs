@@ -1,8 +1,7 @@
 //! The suite `bare`: programs on bare cores, beside the same programs as processes, and the device of Xipx beside RCCE.
 //!
-//! Its own file because its contenders run under QEMU, whose translator executes the bare cores' instructions. It holds
-//! no code but the table. A figure is the least of three runs, each a median of batches: a machine that loses its
-//! processor takes up to a thousand times as long.
+//! It holds no code but the table. A figure is the least of three runs, each a median of batches: a machine that loses
+//! its processor takes up to a thousand times as long.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;

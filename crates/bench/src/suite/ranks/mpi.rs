@@ -1,8 +1,8 @@
 //! The suite `mpi`: ranks of an MPI run as places, on one host and on several.
 //!
-//! Its own file because its programs are built with MPI and started by its launcher. It holds no code but the table.
-//! Invariants: ranks of one host are compared with as many places of the machine `processes`; ranks of several hosts,
-//! which are network namespaces of this one, with C over the same library on the same hosts.
+//! It holds no code but the table. Invariants: ranks of one host are compared with an equal number of places of the
+//! machine `processes`; ranks of several hosts, which are network namespaces of this one, with C over the same library
+//! on the same hosts.
 
 use crate::measure::{Better, Contender, Figure, Group, Row, Target};
 use crate::mpi::MpiLibrary::{self, Mpich, OpenMpi};

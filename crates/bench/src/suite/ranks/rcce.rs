@@ -1,7 +1,7 @@
 //! The suite `rcce`: programs of RCCE in C, beside the raw message of machine `processes` and MPI.
 //!
-//! Its own file because its contenders are programs of C by the library of RCCE. It holds no code but the table. The
-//! peer carries 8 bytes and RCCE 32, a line of its message buffers; a send of RCCE ends when it has been received.
+//! It holds no code but the table. The peer carries 8 bytes and RCCE 32, a line of its message buffers; a send of RCCE
+//! ends when it has been received.
 
 use crate::measure::{Better, Contender, Group, Row, Target};
 use crate::program::Program;

@@ -255,7 +255,7 @@ fn pending(packets: &Packets, place: PlaceId, class: Class, other: PlaceId) -> u
 
 /// Packets of the window of `place` in a class, wherever they are.
 fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
-    let of_desk = |place_state: &PlaceState| -> u32 {
+    let of_place = |place_state: &PlaceState| -> u32 {
         let waiting = place_state.inbox.queue().filter(|it| it.source == place);
         let waiting = waiting.filter(|it| it.lane == class as u32).map(|it| it.cost.asked);
         let owed = place_state.owed.iter().filter(|it| it.source == place && it.lane == class as u32);
@@ -265,7 +265,7 @@ fn window(packets: &Packets, place: PlaceId, class: Class) -> u32 {
     let returned =
         place_state.acknowledgements.iter().filter(|it| it.lane == class as u32).map(|it| it.packets);
     let unacknowledged = place_state.unacknowledged[class as usize].sum();
-    let others = packets.place_states.iter().map(of_desk).sum::<u32>();
+    let others = packets.place_states.iter().map(of_place).sum::<u32>();
     place_state.free[class as usize] + unacknowledged + returned.sum::<u32>() + others
 }
 

@@ -118,7 +118,7 @@ fn sentences(paragraph: &str) -> Vec<usize> {
 fn ends_sentence(word: &str, next: Option<&str>) -> bool {
     let Some(next) = next else { return true };
     let ends = word.trim_end_matches([')', '*', '_', '"', ']']).ends_with(['.', '!', '?', '…']);
-    let begins = next.chars().find(|letter| letter.is_alphanumeric());
+    let begins = next.chars().find(|character| character.is_alphanumeric());
     ends && !begins.is_some_and(char::is_lowercase)
 }
 
