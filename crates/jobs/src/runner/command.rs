@@ -79,8 +79,8 @@ pub(crate) async fn run(
                 drop(command);
                 send_event(events, order.id, JobEventKind::Saved(image.to_state())).await?;
                 // Only the job server knows whether that is written, and what the command is to do then.
-                let told = wanted.when(|command| command.number > number, |command| command.control).await;
-                command = match told {
+                let control = wanted.when(|command| command.number > number, |command| command.control).await;
+                command = match control {
                     Control::Leave => return Ok(None),
                     Control::Kill => return Ok(Some(JobEventKind::Killed)),
                     Control::Run | Control::Pause | Control::Save => match restore(&image, order).await {

@@ -1,7 +1,7 @@
-//! Choice of the place that one which has run out of tasks asks next.
+//! Choice of the place that an idle place asks next for tasks.
 //!
-//! Apart from the balancer because it knows no tasks: only whom to ask, in which order, and who has been asked. First
-//! some victims at random, then each lifeline that does not remember this place already, then nobody. Invariant: a
+//! Separate from the balancer because it knows no tasks, only which places to ask, in which order, and which were asked:
+//! first some victims at random, then each lifeline that does not remember this place already, then none. Invariant: a
 //! lifeline is asked at most once until it has given.
 
 use super::lifelines::lifelines;

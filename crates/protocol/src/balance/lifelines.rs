@@ -1,7 +1,7 @@
 //! Lifelines: the places that a place asks when random steals have found nothing.
 //!
 //! Apart from the rest because it is arithmetic. It is the cyclic hypercube of Saraswat et al., "Lifeline-based global
-//! load balancing" (PPoPP 2011), section 4. Invariant: with as many lifelines as [`dimensions`] says, every member is
+//! load balancing" (PPoPP 2011), section 4. Invariant: with the number of lifelines that [`dimensions`] returns, every member is
 //! reached from every other.
 
 /// The least number of digits that number `members` members in base `base`: X10's z.

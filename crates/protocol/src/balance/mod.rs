@@ -2,8 +2,8 @@
 //!
 //! It is told what happens at the place (tasks or a request have come, the worker has run out) and says what is to be
 //! done; the façade's `glb` does it. It holds no task, reads no clock and sends nothing. The protocol, and why it ends,
-//! is in `docs/design/glb.md`. Invariant: tasks that were put have a worker, or the method that was told of them has
-//! returned that one is to be started.
+//! is in `docs/design/glb.md`. Invariant: tasks that were put have a worker, or the method that took them has
+//! returned that one must be started.
 
 mod asking;
 pub mod backup;

@@ -87,7 +87,7 @@ pub enum WantOutcome<V> {
 pub enum Cancelled<V> {
     /// It no longer waits; its value, if it had one.
     Now(Option<V>),
-    /// Room that was granted to it is free again. It was told of that room, and is told nothing more.
+    /// Room that was granted to it is free again. The grant was reported to it; nothing more will be.
     Granted,
     /// Its answer is on the way, or will be when its value, which is lent, has been taken or not.
     Later,
@@ -642,7 +642,7 @@ impl<V> ChannelHome<V> {
         slots
     }
 
-    /// Takes room: what is kept for others goes first; then those who have slots are asked for them, so that they do
+    /// Takes room: what is kept for others goes first; then places that have slots are asked for them, so that they do
     /// not stand beside the capacity for long.
     fn take_room(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.spare() == 0 && self.credits.take_idle() == 0 {

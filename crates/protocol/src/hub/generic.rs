@@ -20,7 +20,7 @@ pub struct Hub {
     is_deferred: bool,
     /// Number of times it was locked.
     grants: u64,
-    /// The priority of the owner without inheritance, and what it was last told of who waits.
+    /// The priority of the owner without inheritance, and the priority of its waiters last reported to it.
     owner_base: u8,
     reported_priority: Option<u8>,
 }

@@ -13,7 +13,7 @@ pub struct CoreLoad {
     pub is_dead: bool,
 }
 
-/// Rule by which a core is chosen; the one with the least score is.
+/// Rule that chooses a core: the one with the least score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// ManyMan's (004:1602 of the paper's text): use of processor and memory weigh the same, and each job counts one.

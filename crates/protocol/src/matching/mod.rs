@@ -16,7 +16,7 @@ pub use credit::{Acknowledgement, UNACKNOWLEDGED_MAX};
 use crate::PlaceId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Properties by which a message is matched.
+/// Properties that decide which receive a message matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Envelope {
     /// The team.

@@ -50,8 +50,8 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// Returns the value by which a pipeline with this many cores is ranked for the worst-off; the same for all if only
-    /// the sum counts.
+    /// Returns the rank of a pipeline with this many cores among the worst-off; the same for all if only the sum
+    /// counts.
     fn worst(self, demand: &Demand, cores: usize) -> f64 {
         match self {
             Objective::Throughput => 1.0,

@@ -1,4 +1,4 @@
-//! The home's side of an object: who has a token, who waits for one, and whose copy is old.
+//! The home's side of an object: which places have a token, wait for one, or have an old copy.
 //!
 //! Invariants: the holders are one place with `Write`, or places with `Read`. Requests are granted in the order in
 //! which they came, so nobody waits for ever. The home's own place is asked and recalled as every other one.

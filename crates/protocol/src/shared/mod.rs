@@ -58,7 +58,7 @@ impl Token {
     }
 }
 
-/// Protocol by which places learn that their copies are stale.
+/// Protocol that tells places that their copies are stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Controller {
     /// All others are flagged when a write ends that has changed something.
@@ -78,7 +78,7 @@ pub enum MemoryKind {
     /// In both caches of a core. A write stays in a line that the core has until the line goes or is flushed.
     #[default]
     Cached,
-    /// In the first cache only, with a tag by which all such lines are forgotten at once. Writes gather in a buffer of
-    /// one line, which goes to memory when it is written to its end, when another line is, or when it is drained.
+    /// In the first cache only, with a tag, so that all such lines can be forgotten at once. Writes gather in a buffer
+    /// of one line, which goes to memory when it is written to its end, when another line is, or when it is drained.
     Through,
 }

@@ -180,7 +180,7 @@ pub enum ReductionStep {
     },
 }
 
-/// The tree by which values are reduced: the one bracketing of the ranks that all reductions of a team use.
+/// The tree of a reduction: the one bracketing of the ranks that all reductions of a team use.
 ///
 /// The first `pairs` pairs of neighbours are folded first, which leaves `width` values, a power of two; those
 /// are folded as a perfect binary tree. Neighbours only are put together, the lower ranks to the left, so the
