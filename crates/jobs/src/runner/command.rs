@@ -95,10 +95,10 @@ pub(crate) async fn run(
     }
 }
 
-/// Dumps a command, which has ended then.
+/// Dumps a command, which ends it.
 ///
 /// # Errors
-/// Why it cannot; the command is as it was.
+/// The reason; the command runs on.
 async fn dump(command: &mut RunningCommand, order: &StartOrder) -> Result<CommandImage, String> {
     let image =
         CommandImage { process: command.process, mark: command.mark.clone(), folder: order.images.clone() };
@@ -107,13 +107,13 @@ async fn dump(command: &mut RunningCommand, order: &StartOrder) -> Result<Comman
         match dumping.try_wait() {
             Ok(Some(status)) if status.success() => break,
             Ok(Some(_)) => return Err(format!("criu dump: {}", image.dump_fault())),
-            Ok(None) => isles::sleep(LOOK_EVERY).await,
+            Ok(None) => isles::sleep(POLL_INTERVAL).await,
             Err(fault) => return Err(format!("cannot wait for criu dump: {fault}")),
         }
     }
     // Its number is free for the restored process when nobody can ask for its end any more.
     while matches!(command.child.try_wait(), Ok(None)) {
-        isles::sleep(BEGIN_LOOK_EVERY).await;
+        isles::sleep(START_POLL_INTERVAL).await;
     }
     Ok(image)
 }
@@ -126,7 +126,7 @@ async fn restore(image: &CommandImage, order: &StartOrder) -> Result<RunningComm
     command.mark.clone_from(&image.mark);
     while !image.is_restored() {
         match command.child.try_wait() {
-            Ok(None) => isles::sleep(BEGIN_LOOK_EVERY).await,
+            Ok(None) => isles::sleep(START_POLL_INTERVAL).await,
             Ok(Some(_)) => return Err(format!("criu restore: {}", image.restore_fault())),
             Err(fault) => return Err(format!("cannot wait for criu restore: {fault}")),
         }

@@ -1,8 +1,8 @@
 //! Choice of the place that an idle place asks next for tasks.
 //!
-//! Separate from the balancer because it knows no tasks, only which places to ask, in which order, and which were asked:
-//! first some victims at random, then each lifeline that does not remember this place already, then none. Invariant: a
-//! lifeline is asked at most once until it has given.
+//! Separate from the balancer because it knows no tasks, only which places to ask, in which order, and which it asked.
+//! The order is: some victims at random, then each lifeline that does not remember this place already, then none.
+//! Invariant: a lifeline is asked at most once until it has given.
 
 use super::lifelines::lifelines;
 use super::parameters::Parameters;
