@@ -28,7 +28,7 @@ fn the_answer_has_the_same_bits_on_every_machine_with_any_number_of_places_and_a
     assert_eq!(one["run"]["units"], 81);
     for machine in ["threads", "processes", "loopback", "chip:scc"] {
         for places in ["1", "2", "3", "5"] {
-            for balance in ["static", "dynamic", "glb"] {
+            for balance in ["static", "dynamic", "single", "glb"] {
                 let arguments =
                     ["--basis", "3-21g", "--places", places, "--machine", machine, "--balance", balance];
                 let other = document(&arguments);

@@ -43,7 +43,7 @@ pub enum Mode {
     Direct,
     /// Updates go along the dimensions of a virtual torus of places
     Routed,
-    /// Updates go along a torus of nodes of four places: the first generates them, the last applies them
+    /// Updates go along a torus of nodes of several places: the first generates them, the last ones apply them
     Roles,
     /// A message for each update
     Messages,
@@ -76,6 +76,14 @@ pub struct Gups {
     /// The torus, such as 4x4x2 [default: three dimensions as even as they can be]
     #[arg(long, value_name = "SHAPE")]
     shape: Option<Torus>,
+
+    /// Places of a node that send updates along dimensions, with --mode roles [default: one for each dimension]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=15))]
+    routers: Option<u32>,
+
+    /// Places of a node that apply updates, each its own, with --mode roles [default: 1]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=64))]
+    appliers: Option<u32>,
 
     /// Locks of the table with --mode locks, 1 to 1024 [default: 32]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
@@ -142,6 +150,10 @@ pub struct GupsInput {
     bits: u32,
     mode: Mode,
     locks: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routers: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    appliers: Option<u32>,
     shape: Option<String>,
     lookahead: u64,
     bucket: Option<u64>,
@@ -163,8 +175,10 @@ struct GupsPlan {
     blocks: Blocks,
     /// Number of places that have a part of the table.
     owners: u64,
-    /// Consecutive places of which the first makes updates and the last has a part of the table.
+    /// Consecutive places of which the first makes updates and the last ones have parts of the table.
     group: u64,
+    /// Number of places of a group that have a part.
+    appliers: u64,
     updates: u64,
     /// Position of the first update in the stream.
     begin: u64,
@@ -197,13 +211,46 @@ impl Gups {
         self.shape.clone().unwrap_or_else(|| Torus::of_nodes(nodes, 3))
     }
 
+    /// Returns the numbers of places of a group that route updates and that apply them: 0 and 1 without roles.
+    fn roles(&self) -> (u32, u32) {
+        let dimensions = self.shape.as_ref().map_or(3, |shape| shape.extents().len() as u32);
+        match self.mode {
+            Mode::Roles => (self.routers.unwrap_or(dimensions), self.appliers.unwrap_or(1)),
+            _ => (0, 1),
+        }
+    }
+
     /// Returns the route of updates among `places` places.
     fn route(&self, places: u32) -> ItemRoute {
         match self.mode {
             Mode::Direct | Mode::Messages | Mode::Atomic | Mode::Unlocked | Mode::Locks => ItemRoute::Direct,
             Mode::Routed => ItemRoute::Torus(self.shape(places)),
-            Mode::Roles => ItemRoute::Roles(self.shape(places / 4)),
+            Mode::Roles => {
+                let (routers, appliers) = self.roles();
+                ItemRoute::SharedRoles { shape: self.shape(places / (routers + appliers)), routers, appliers }
+            }
         }
+    }
+}
+
+impl Gups {
+    /// Checks the numbers of places of a node.
+    ///
+    /// # Errors
+    /// There are no roles, or more places that route than dimensions.
+    fn check_roles(&self, routers: u32) -> Result<(), Failure> {
+        let given = [("--routers", self.routers), ("--appliers", self.appliers)];
+        let given = given.into_iter().find_map(|(flag, number)| Some((flag, number?)));
+        if let (Some((flag, number)), true) = (given, self.mode != Mode::Roles) {
+            return Err(Failure::Usage(format!("{flag} is {number}; allowed only with --mode roles")));
+        }
+        let dimensions = self.shape.as_ref().map_or(3, |shape| shape.extents().len() as u32);
+        if routers > dimensions {
+            let text =
+                format!("--routers is {routers}; allowed: at most {dimensions}, one for each dimension");
+            return Err(Failure::Usage(text));
+        }
+        Ok(())
     }
 }
 
@@ -221,12 +268,14 @@ impl Application for Gups {
     type Found = GupsFound;
 
     fn open(&self, places: u32) -> Result<GupsInput, Failure> {
-        let group = if self.mode == Mode::Roles { 4 } else { 1 };
+        let (routers, appliers) = self.roles();
+        let group = routers + appliers;
         if !places.is_multiple_of(group) {
-            let text = format!("--places is {places}; allowed with --mode roles: groups of 4");
+            let text = format!("--places is {places}; allowed with --mode roles: groups of {group}");
             return Err(Failure::Usage(text));
         }
-        let owners = places / group;
+        self.check_roles(routers)?;
+        let (nodes, owners) = (places / group, places / group * appliers);
         check_room(&format!("--bits {}", self.bits), 8 << self.bits)?;
         let blocks = Blocks::new(1 << self.bits, owners.into()).ok_or_else(|| {
             let text =
@@ -242,13 +291,13 @@ impl Application for Gups {
             return Err(Failure::Usage(format!("--locks is {locks}; allowed only with --mode locks")));
         }
         let shape = match &route {
-            ItemRoute::Torus(shape) | ItemRoute::Roles(shape)
-                if u64::from(shape.nodes()) != u64::from(owners) =>
-            {
-                let text = format!("--shape is {shape}; allowed: one of {owners} nodes");
-                return Err(Failure::Usage(text));
+            ItemRoute::Torus(shape) | ItemRoute::Roles(shape) | ItemRoute::SharedRoles { shape, .. } => {
+                if shape.nodes() != nodes {
+                    let text = format!("--shape is {shape}; allowed: one of {nodes} nodes");
+                    return Err(Failure::Usage(text));
+                }
+                Some(shape.to_string())
             }
-            ItemRoute::Torus(shape) | ItemRoute::Roles(shape) => Some(shape.to_string()),
             ItemRoute::Direct => None,
         };
         let updates = self.updates.unwrap_or(UPDATES_PER_ENTRY * blocks.size());
@@ -262,16 +311,20 @@ impl Application for Gups {
             blocks,
             owners: u64::from(owners),
             group: u64::from(group),
+            appliers: u64::from(appliers),
             updates,
             begin,
             division: self.division,
             costs: self.costs,
         };
         let &Gups { bits, mode, locks, lookahead, bucket, in_flight, division, no_check, costs, .. } = self;
+        let &Gups { routers, appliers, .. } = self;
         Ok(GupsInput {
             bits,
             mode,
             locks,
+            routers,
+            appliers,
             shape,
             lookahead,
             bucket,
@@ -290,7 +343,13 @@ impl Application for Gups {
         let mode = match input.mode {
             Mode::Direct => "direct".to_owned(),
             Mode::Routed => "routed".to_owned(),
-            Mode::Roles => "roles".to_owned(),
+            Mode::Roles => match (input.routers, input.appliers) {
+                (None, None) => "roles".to_owned(),
+                _ => {
+                    let (routers, appliers) = self.roles();
+                    format!("roles, {routers} that route and {appliers} that apply a node")
+                }
+            },
             Mode::Messages => "messages".to_owned(),
             Mode::Atomic => "atomic".to_owned(),
             Mode::Unlocked => "unlocked".to_owned(),
@@ -375,11 +434,11 @@ impl GupsPlan {
     /// Returns the plan of the part of `place`.
     fn part(&self, place: Place) -> PartPlan {
         let index = place.index() as u64;
-        let is_owner = index % self.group == self.group - 1;
+        let applier = (index % self.group).checked_sub(self.group - self.appliers);
         let own = self.updates / self.owners;
         PartPlan {
             plan: *self,
-            owner: is_owner.then_some(index / self.group),
+            owner: applier.map(|applier| index / self.group * self.appliers + applier),
             marks: STEADY.map(|tenths| own * tenths / 10),
         }
     }
@@ -392,16 +451,19 @@ impl GupsPlan {
         } else {
             self.blocks.owner(index)
         };
-        Place::new((owner * self.group + self.group - 1) as usize).expect("each owner is a place")
+        let (node, applier) = (owner / self.appliers, owner % self.appliers);
+        let place = node * self.group + self.group - self.appliers + applier;
+        Place::new(place as usize).expect("each owner is a place")
     }
 
-    /// The updates that `owner`'s group makes: as many of all as it has entries of all.
-    fn own_updates(&self, owner: u64) -> std::ops::Range<u64> {
+    /// The updates that a group makes: as many of all as it has entries of all.
+    fn own_updates(&self, group: u64) -> std::ops::Range<u64> {
         let share = |entry: u64| {
             (u128::from(self.updates) * u128::from(entry) / u128::from(self.blocks.size())) as u64
         };
-        let entries = self.blocks.range(owner);
-        share(entries.start)..share(entries.end)
+        let first = self.blocks.range(group * self.appliers);
+        let last = self.blocks.range((group + 1) * self.appliers - 1);
+        share(first.start)..share(last.end)
     }
 
     /// Makes all updates, and waits until they are applied.

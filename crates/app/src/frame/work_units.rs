@@ -27,6 +27,8 @@ pub enum Balance {
     Static,
     /// Every place takes the next unit from a shared counter.
     Dynamic,
+    /// As dynamic, but a place asks for one unit and waits for it before it computes.
+    Single,
     /// Places that run out steal units from others, by `isles::glb`.
     Glb,
 }
@@ -150,6 +152,7 @@ impl UnitQueue<'_> {
                 self.units.next.take_below(self.units.count).await
             }
             Balance::Dynamic => self.next_requested().await,
+            Balance::Single => self.units.next.take_below(self.units.count).await,
             Balance::Static => {
                 let unit = self.next;
                 self.next += place_count() as u64;

@@ -132,8 +132,8 @@ fn an_experiment_with_a_library_says_what_its_instructions_cost_and_what_another
     assert!(of("V3   alone ").ends_with("in   calibrated  002:207"), "{ended:?}");
     assert!(of("     alone, iRCCE's instructions ").ends_with("OUT  predicted   002:207"), "{ended:?}");
     let [.., out, bases] = &lines[..] else { panic!("{ended:?}") };
-    assert!(out.starts_with("2 of 6 ") && out.ends_with("of the 3 that must be in them, 0."), "{ended:?}");
-    assert_eq!(*bases, "By basis: 3 calibrated (1 OUT), 2 derived (0 OUT), 1 predicted (1 OUT).");
+    assert!(out.starts_with("3 of 8 ") && out.ends_with("of the 3 that must be in them, 0."), "{ended:?}");
+    assert_eq!(*bases, "By basis: 3 calibrated (1 OUT), 4 derived (1 OUT), 1 predicted (1 OUT).");
     let flush = repro(&["flush"]).stdout;
     assert!(!flush.contains("instructions"), "it has none");
     assert!(!flush.contains("Left out"), "it was asked for alone");

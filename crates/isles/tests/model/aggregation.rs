@@ -76,6 +76,21 @@ async fn with_roles_the_first_of_a_group_sends_and_the_last_applies() -> Result<
     Ok(())
 }
 
+#[isles::test(places = 8)]
+async fn one_place_routes_two_dimensions_and_two_apply() -> Result<()> {
+    let all: Vec<Place> = places().collect();
+    let shape = Torus::new(&[2, 1]).unwrap();
+    let route = ItemRoute::SharedRoles { shape, routers: 1, appliers: 3 };
+    let options = AggregatorOptions::default().route(route);
+    let (first, last) = (vec![all[0], all[4]], [&all[1..4], &all[5..8]].concat());
+    let counts = push_all(options, 200, first, last).await?;
+    for (place, counts) in counts.iter().enumerate() {
+        let expected = if place % 4 == 0 { 0 } else { 2 };
+        assert!(counts.iter().all(|count| *count == expected), "place {place}: {counts:?}");
+    }
+    Ok(())
+}
+
 #[isles::test(places = 3)]
 async fn items_of_nested_finishes_are_counted_apart() -> Result<()> {
     let counts = PlaceLocal::new(|| 0_u64).await?;

@@ -288,6 +288,37 @@ pub fn rows(chip: &Chip) -> Vec<Row> {
     rows.extend(over_cores(chip, flat, "broadcast", Form::ParallelGet, |_| 1.0));
     let log = |cores: u32| f64::from(cores.next_power_of_two().trailing_zeros());
     rows.extend(over_cores(chip, by_log, "reduction", Form::Logarithmic, log));
+    rows.extend(without_contention(chip, factor, flat));
+    rows
+}
+
+/// Changes of the constants that decide how much readers of one buffer hinder each other, and how the row says them.
+const CONTENTION: [(&str, &str); 3] = [
+    ("links that recover at once", "links.recovery=0"),
+    ("links that recover for 6 cycles", "links.recovery=6"),
+    ("a port for 48 readers", "buffer.readers_free=48"),
+];
+
+/// The broadcast as the slides have it if its readers hindered each other less: which constant the factor depends on.
+fn without_contention(chip: &Chip, factor: Family, flat: Family) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (what, change) in CONTENTION {
+        let freed = chip.clone().with_constants(change, None);
+        let freed = freed.unwrap_or_else(|fault| panic!("a constant of the chip: {fault:?}"));
+        let get = |cores| took(&freed, Form::ParallelGet, Collective { cores, lines: SCALED });
+        let put = took(&freed, Form::NaivePut, Collective { cores: CORES, lines: SCALED });
+        let title = |text: &str| Title::from("broadcast").over(Quantity::lines(SCALED)).and(text.to_owned());
+        rows.push(factor.row(
+            title(&format!("as the slides, {what}, against the naive one")),
+            22.0,
+            put / get(CORES),
+        ));
+        rows.push(flat.row(
+            title(&format!("{CORES} cores against 2, {what}")),
+            1.0,
+            get(CORES) / get(SCALE[0]),
+        ));
+    }
     rows
 }
 

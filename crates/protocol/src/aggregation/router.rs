@@ -19,6 +19,63 @@ pub enum ItemRoute {
     /// The first of a group makes items and sends them along the first dimension, the next along the second, and so on;
     /// the last applies them (Aggarwal, Sabharwal, Garg, Heidelberger 2009, section 4.3).
     Roles(Torus),
+    /// The same with groups of another size: consecutive dimensions are divided among the first `routers` places of a
+    /// group, and the last `appliers` apply items, each its own (section 6 of that paper).
+    SharedRoles {
+        /// The torus.
+        shape: Torus,
+        /// Number of places of a group that send items along, at most one for each dimension.
+        routers: u32,
+        /// Number of places of a group that apply items.
+        appliers: u32,
+    },
+}
+
+/// Division of a group of places among dimensions and items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RoleSplit {
+    dimensions: u32,
+    routers: u32,
+    appliers: u32,
+}
+
+impl RoleSplit {
+    fn of(route: &ItemRoute) -> Option<(&Torus, RoleSplit)> {
+        let dimensions = |shape: &Torus| shape.extents().len() as u32;
+        match route {
+            ItemRoute::Direct | ItemRoute::Torus(_) => None,
+            ItemRoute::Roles(shape) => {
+                let dimensions = dimensions(shape);
+                Some((shape, RoleSplit { dimensions, routers: dimensions, appliers: 1 }))
+            }
+            ItemRoute::SharedRoles { shape, routers, appliers } => {
+                let split =
+                    RoleSplit { dimensions: dimensions(shape), routers: *routers, appliers: *appliers };
+                Some((shape, split))
+            }
+        }
+    }
+
+    /// Number of places of a group.
+    fn group(self) -> u32 {
+        self.routers + self.appliers
+    }
+
+    /// The role that sends along `dimension`.
+    fn router_of(self, dimension: usize) -> u32 {
+        // Each has at least the dimensions that an even division gives it.
+        (dimension as u32 * self.routers) / self.dimensions
+    }
+
+    fn is_last(self, dimension: usize) -> bool {
+        dimension + 1 == self.dimensions as usize
+    }
+
+    /// The first dimension of a role; the number of dimensions if it applies items.
+    fn first_dimension(self, role: u32) -> usize {
+        let dimensions = self.dimensions as usize;
+        (0..dimensions).find(|dimension| self.router_of(*dimension) >= role).unwrap_or(dimensions)
+    }
 }
 
 /// A route that a run cannot have.
@@ -37,6 +94,15 @@ pub enum RouteFault {
         /// Number of places there are.
         places: u32,
     },
+    /// No router, more routers than dimensions, or nobody who applies items.
+    Roles {
+        /// Number of dimensions.
+        dimensions: u32,
+        /// Number of routers.
+        routers: u32,
+        /// Number of places that apply items.
+        appliers: u32,
+    },
 }
 
 impl std::fmt::Display for RouteFault {
@@ -54,6 +120,11 @@ impl std::fmt::Display for RouteFault {
             RouteFault::Places { shape, needed, places } => {
                 write!(f, "the shape {shape} is for {needed} places, but the run has {places}")
             }
+            RouteFault::Roles { dimensions, routers, appliers } => write!(
+                f,
+                "{routers} places of a group route {dimensions} dimensions and {appliers} apply items; \
+                 allowed: 1 to {dimensions} that route, and one that applies or more"
+            ),
         }
     }
 }
@@ -75,6 +146,8 @@ pub struct Router {
     here: u32,
     places: u32,
     route: ItemRoute,
+    /// With roles, the division of a group.
+    split: RoleSplit,
     /// Along a torus, the first lane of each dimension; the last is behind all.
     first_lanes: Vec<usize>,
 }
@@ -85,20 +158,30 @@ impl Router {
     /// # Errors
     /// [`RouteFault::Places`]: the shape is one of another number of places.
     pub fn new(route: ItemRoute, here: PlaceId, places: u32) -> Result<Router, RouteFault> {
+        let split = RoleSplit::of(&route).map(|(_, split)| split);
+        let split = split.unwrap_or(RoleSplit { dimensions: 1, routers: 1, appliers: 1 });
         let (shape, group) = match &route {
-            ItemRoute::Direct => return Ok(Router { here: here.0, places, route, first_lanes: Vec::new() }),
+            ItemRoute::Direct => {
+                return Ok(Router { here: here.0, places, route, split, first_lanes: Vec::new() });
+            }
             ItemRoute::Torus(shape) => (shape, 1),
-            ItemRoute::Roles(shape) => (shape, shape.extents().len() as u64 + 1),
+            ItemRoute::Roles(shape) | ItemRoute::SharedRoles { shape, .. } => (shape, split.group()),
         };
-        let needed = u64::from(shape.nodes()) * group;
+        let RoleSplit { dimensions, routers, appliers } = split;
+        if !(1..=dimensions).contains(&routers) || appliers == 0 {
+            return Err(RouteFault::Roles { dimensions, routers, appliers });
+        }
+        let needed = u64::from(shape.nodes()) * u64::from(group);
         if needed != u64::from(places) {
             return Err(RouteFault::Places { shape: shape.clone(), needed, places });
         }
         let mut first_lanes = vec![0];
-        for extent in shape.extents() {
-            first_lanes.push(first_lanes.last().copied().unwrap_or(0) + *extent as usize);
+        for (dimension, extent) in shape.extents().iter().enumerate() {
+            // Along the last dimension each place that applies items has lanes of its own.
+            let each = if split.is_last(dimension) { appliers as usize } else { 1 };
+            first_lanes.push(first_lanes.last().copied().unwrap_or(0) + *extent as usize * each);
         }
-        Ok(Router { here: here.0, places, route, first_lanes })
+        Ok(Router { here: here.0, places, route, split, first_lanes })
     }
 
     /// The place itself.
@@ -112,7 +195,9 @@ impl Router {
             ItemRoute::Direct => self.places as usize,
             // Behind the lanes of the dimensions stand those within the group, the place's own among them.
             ItemRoute::Torus(_) => self.lanes_past_dimensions() + 1,
-            ItemRoute::Roles(shape) => self.lanes_past_dimensions() + shape.extents().len() + 1,
+            ItemRoute::Roles(_) | ItemRoute::SharedRoles { .. } => {
+                self.lanes_past_dimensions() + self.split.group() as usize
+            }
         }
     }
 
@@ -121,10 +206,18 @@ impl Router {
         match &self.route {
             ItemRoute::Direct => self.places as usize - 1,
             ItemRoute::Torus(shape) => shape.extents().iter().map(|extent| *extent as usize - 1).sum(),
-            ItemRoute::Roles(shape) => {
-                let role = self.role();
-                let along = shape.extents().get(role).map_or(0, |extent| *extent as usize - 1);
-                along + shape.extents().len() - role
+            ItemRoute::Roles(shape) | ItemRoute::SharedRoles { shape, .. } => {
+                let (role, RoleSplit { routers, appliers, .. }) = (self.role(), self.split);
+                if role >= routers {
+                    return 0;
+                }
+                let along = |(dimension, extent): (usize, &u32)| {
+                    let each = if self.split.is_last(dimension) { appliers as usize } else { 1 };
+                    (*extent as usize - 1) * each
+                };
+                let own = shape.extents().iter().enumerate();
+                let own = own.filter(|(dimension, _)| self.split.router_of(*dimension) == role).map(along);
+                own.sum::<usize>() + (self.split.group() - role - 1) as usize
             }
         }
     }
@@ -134,11 +227,12 @@ impl Router {
         match &self.route {
             ItemRoute::Direct => true,
             ItemRoute::Torus(shape) => lane >= self.first_lanes[shape.extents().len() - 1],
-            ItemRoute::Roles(shape) => {
-                let last = shape.extents().len();
-                // Along the last dimension, or within the group to the one that applies.
-                (self.role() + 1 == last && lane < self.lanes_past_dimensions())
-                    || lane == self.lanes_past_dimensions() + last
+            ItemRoute::Roles(_) | ItemRoute::SharedRoles { .. } => {
+                let (past, split) = (self.lanes_past_dimensions(), self.split);
+                // Along the last dimension, or within the group to one that applies.
+                let last = self.first_lanes[split.dimensions as usize - 1]..past;
+                (self.role() + 1 == split.routers && last.contains(&lane))
+                    || lane >= past + split.routers as usize
             }
         }
     }
@@ -151,7 +245,7 @@ impl Router {
             ItemRoute::Direct => (to.0 < self.places).then(|| Hop { lane: to.index(), peer: to }),
             _ if to.0 >= self.places => None,
             ItemRoute::Torus(shape) => Some(self.hop_in_torus(shape, to)),
-            ItemRoute::Roles(shape) => self.hop_by_role(shape, to),
+            ItemRoute::Roles(shape) | ItemRoute::SharedRoles { shape, .. } => self.hop_by_role(shape, to),
         }
     }
 
@@ -166,26 +260,46 @@ impl Router {
     }
 
     fn hop_by_role(&self, shape: &Torus, to: PlaceId) -> Option<Hop> {
-        let dimensions = shape.extents().len();
-        let (group, role) = (dimensions as u32 + 1, self.role());
+        let (split, role) = (self.split, self.role());
+        let (group, routers) = (split.group(), split.routers);
         let (node, target) = (self.here / group, to.0 / group);
-        let within = |role: usize| Hop {
-            lane: self.lanes_past_dimensions() + role,
-            peer: PlaceId(node * group + role as u32),
+        let within = |role: u32| Hop {
+            lane: self.lanes_past_dimensions() + role as usize,
+            peer: PlaceId(node * group + role),
         };
-        if to.0 % group != group - 1 || (role == dimensions && node != target) {
-            return None;
+        let applier = (to.0 % group).checked_sub(routers)?;
+        if role >= routers {
+            return (to.0 == self.here).then(|| within(role));
         }
-        Some(match shape.first_difference(node, target, role) {
-            None => within(dimensions),
-            Some((dimension, coordinate)) if dimension == role => Hop {
-                lane: self.first_lanes[dimension] + coordinate as usize,
+        Some(match shape.first_difference(node, target, split.first_dimension(role)) {
+            None => within(routers + applier),
+            Some((dimension, coordinate)) if split.router_of(dimension) == role => Hop {
+                lane: self.lane_along(dimension, coordinate, applier),
                 peer: PlaceId(
-                    shape.with_coordinate(node, dimension, coordinate) * group + dimension as u32 + 1,
+                    shape.with_coordinate(node, dimension, coordinate) * group
+                        + self.receiver(dimension, applier),
                 ),
             },
-            Some((dimension, _)) => within(dimension),
+            Some((dimension, _)) => within(split.router_of(dimension)),
         })
+    }
+
+    /// The lane that leads along `dimension` to a coordinate; along the last one, to the place there that applies the
+    /// items of number `applier`.
+    fn lane_along(&self, dimension: usize, coordinate: u32, applier: u32) -> usize {
+        let first = self.first_lanes[dimension];
+        match self.split.is_last(dimension) {
+            true => first + (coordinate * self.split.appliers + applier) as usize,
+            false => first + coordinate as usize,
+        }
+    }
+
+    /// The role that receives what comes along `dimension`: that of the next dimension, or one that applies.
+    fn receiver(&self, dimension: usize, applier: u32) -> u32 {
+        match self.split.is_last(dimension) {
+            true => self.split.routers + applier,
+            false => self.split.router_of(dimension + 1),
+        }
     }
 
     /// Returns the place to which a lane leads, if any.
@@ -199,16 +313,21 @@ impl Router {
                 let coordinate = (lane - self.first_lanes[dimension]) as u32;
                 Some(PlaceId(shape.with_coordinate(self.here, dimension, coordinate)))
             }
-            ItemRoute::Roles(shape) => {
-                let group = shape.extents().len() as u32 + 1;
+            ItemRoute::Roles(shape) | ItemRoute::SharedRoles { shape, .. } => {
+                let group = self.split.group();
                 let node = self.here / group;
                 if let Some(role) = lane.checked_sub(self.lanes_past_dimensions()) {
                     return ((role as u32) < group).then(|| PlaceId(node * group + role as u32));
                 }
                 let dimension = dimension_of(lane)?;
-                let coordinate = (lane - self.first_lanes[dimension]) as u32;
+                let along = (lane - self.first_lanes[dimension]) as u32;
+                let (coordinate, applier) = match self.split.is_last(dimension) {
+                    true => (along / self.split.appliers, along % self.split.appliers),
+                    false => (along, 0),
+                };
                 let next = shape.with_coordinate(node, dimension, coordinate);
-                (dimension == self.role()).then(|| PlaceId(next * group + dimension as u32 + 1))
+                let is_own = self.role() == self.split.router_of(dimension);
+                is_own.then(|| PlaceId(next * group + self.receiver(dimension, applier)))
             }
         }
     }
@@ -222,26 +341,27 @@ impl Router {
                 let hop = self.hop_in_torus(shape, peer);
                 (hop.peer == peer).then_some(hop.lane)
             }
-            ItemRoute::Roles(shape) => {
-                let group = shape.extents().len() as u32 + 1;
-                let (node, role) = (peer.0 / group, (peer.0 % group) as usize);
-                if node == self.here / group {
-                    return (role >= self.role()).then(|| self.lanes_past_dimensions() + role);
+            ItemRoute::Roles(shape) | ItemRoute::SharedRoles { shape, .. } => {
+                let group = self.split.group();
+                let (own, node, role) = (self.here / group, peer.0 / group, peer.0 % group);
+                if node == own {
+                    return (role >= self.role()).then(|| self.lanes_past_dimensions() + role as usize);
                 }
-                let (dimension, coordinate) = shape.first_difference(self.here / group, node, 0)?;
-                let is_next = dimension == self.role()
-                    && role == dimension + 1
-                    && shape.with_coordinate(self.here / group, dimension, coordinate) == node;
-                is_next.then(|| self.first_lanes[dimension] + shape.coordinate(node, dimension) as usize)
+                let (dimension, coordinate) = shape.first_difference(own, node, 0)?;
+                let applier = role.saturating_sub(self.split.routers);
+                let is_next = self.split.router_of(dimension) == self.role()
+                    && role == self.receiver(dimension, applier)
+                    && shape.with_coordinate(own, dimension, coordinate) == node;
+                is_next.then(|| self.lane_along(dimension, coordinate, applier))
             }
         }
     }
 
-    /// Returns the role of this place in its group, along the dimensions of the shape: the last one applies.
-    fn role(&self) -> usize {
+    /// Returns the role of this place in its group: those that route come first, in the order of their dimensions.
+    fn role(&self) -> u32 {
         match &self.route {
-            ItemRoute::Roles(shape) => (self.here % (shape.extents().len() as u32 + 1)) as usize,
-            _ => 0,
+            ItemRoute::Roles(_) | ItemRoute::SharedRoles { .. } => self.here % self.split.group(),
+            ItemRoute::Direct | ItemRoute::Torus(_) => 0,
         }
     }
 

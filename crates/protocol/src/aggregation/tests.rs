@@ -1,6 +1,6 @@
 //! Places that only aggregate, with batches and acknowledgements in any order.
 
-use super::{BucketLimits, Buckets, ItemRoute, OutgoingBucket, Router, Torus};
+use super::{BucketLimits, Buckets, ItemRoute, OutgoingBucket, RouteFault, Router, Torus};
 use crate::PlaceId;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -111,9 +111,14 @@ fn routes() -> impl Strategy<Value = (ItemRoute, u32)> {
     prop_oneof![
         (1_u32..9).prop_map(|places| (ItemRoute::Direct, places)),
         shape.clone().prop_map(|shape| (ItemRoute::Torus(shape.clone()), shape.nodes())),
-        shape.prop_map(|shape| {
+        shape.clone().prop_map(|shape| {
             let places = shape.nodes() * (shape.extents().len() as u32 + 1);
             (ItemRoute::Roles(shape), places)
+        }),
+        (shape, 1_u32..4, 1_u32..4).prop_map(|(shape, routers, appliers)| {
+            let routers = routers.min(shape.extents().len() as u32);
+            let places = shape.nodes() * (routers + appliers);
+            (ItemRoute::SharedRoles { shape, routers, appliers }, places)
         }),
     ]
 }
@@ -127,12 +132,16 @@ proptest! {
         in_flight in 1_u32..4,
         items in prop::collection::vec((any::<u32>(), any::<u32>(), 0_u8..3, any::<usize>()), 0..120),
     ) {
-        let group = match &route { ItemRoute::Roles(shape) => shape.extents().len() as u32 + 1, _ => 1 };
+        let (group, appliers) = match &route {
+            ItemRoute::Roles(shape) => (shape.extents().len() as u32 + 1, 1),
+            ItemRoute::SharedRoles { routers, appliers, .. } => (routers + appliers, *appliers),
+            _ => (1, 1),
+        };
         let mut world = World::new(&route, places, BucketLimits { capacity, in_flight });
         let mut sent = Vec::new();
         for (number, (from, to, key, choice)) in items.into_iter().enumerate() {
             let from = PlaceId(from % places / group * group);
-            let item = (number, PlaceId(to % places / group * group + group - 1));
+            let item = (number, PlaceId(to % places / group * group + group - 1 - key as u32 % appliers));
             while !world.store(from, key, item) {
                 prop_assert!(world.step(choice), "what has no room waits for something under way");
             }
@@ -173,6 +182,29 @@ fn a_place_holds_no_more_than_its_lookahead() {
         assert_eq!(most.capacity, 1);
         assert!(((1 + most.in_flight as usize) * router.peers() + 1) <= 1 << 20);
         assert!(((2 + most.in_flight as usize) * router.peers() + 1) > 1 << 20);
+    }
+}
+
+#[test]
+fn roles_that_a_group_cannot_have_are_refused() {
+    let shape = Torus::new(&[2, 2]).unwrap();
+    for (routers, appliers) in [(0, 1), (3, 1), (1, 0), (0, 0)] {
+        let route = ItemRoute::SharedRoles { shape: shape.clone(), routers, appliers };
+        let places = 4 * (routers + appliers);
+        let fault = Router::new(route, PlaceId(0), places).unwrap_err();
+        assert_eq!(fault, RouteFault::Roles { dimensions: 2, routers, appliers });
+    }
+    // The division of a dimension for each router, and one that applies, is that of the paper.
+    let places = 4 * 3;
+    let (plain, shared) =
+        (ItemRoute::Roles(shape.clone()), ItemRoute::SharedRoles { shape, routers: 2, appliers: 1 });
+    for here in (0..places).map(PlaceId) {
+        let [plain, shared] =
+            [&plain, &shared].map(|route| Router::new(route.clone(), here, places).unwrap());
+        assert_eq!((plain.lanes(), plain.peers()), (shared.lanes(), shared.peers()));
+        for to in (0..places).map(PlaceId) {
+            assert_eq!(plain.hop(to), shared.hop(to));
+        }
     }
 }
 

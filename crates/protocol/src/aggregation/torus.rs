@@ -68,12 +68,6 @@ impl Torus {
         let ours = node / stride % self.0[dimension];
         node - ours * stride + coordinate * stride
     }
-
-    /// The coordinate of `node` in `dimension`.
-    pub(super) fn coordinate(&self, node: u32, dimension: usize) -> u32 {
-        let stride: u32 = self.0[..dimension].iter().product();
-        node / stride % self.0[dimension]
-    }
 }
 
 impl std::fmt::Display for Torus {

@@ -232,7 +232,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Held for LocalAggregator<T> {
 /// An item that nothing takes where it goes.
 fn no_route(here: PlaceId, to: PlaceId) -> Error {
     let text = format!(
-        "an item at {here} for {to}: with roles, items go from the first place of a group to the last one of a group"
+        "an item at {here} for {to}: with roles, items go from the first place of a group to the last ones of a group"
     );
     Error::new(ErrorKind::Misused, text)
 }

@@ -34,13 +34,28 @@ const HALF: u32 = ROW / 2;
 
 fn bisection(chip: &Chip) -> Vec<Row> {
     // The bare copy was chosen with the message alone in view, iRCCE's was not.
-    let mut rows = played(chip, "V3", "", LibraryCosts::BARE, Basis::Calibrated);
+    let mut rows = Vec::from(played(chip, "V3", "", LibraryCosts::BARE, Basis::Calibrated));
     rows.extend(played(chip, "", ", iRCCE's instructions", LibraryCosts::IRCCE, Basis::Predicted));
+    rows.extend(RECOVERIES.map(|(what, change)| recovering(chip, what, change)));
     rows
 }
 
+/// Other times that a link recovers, which the slides' broadcast asks for.
+const RECOVERIES: [(&str, &str); 2] = [
+    ("links that recover at once", "links.recovery=0"),
+    ("links that recover for 6 cycles", "links.recovery=6"),
+];
+
+/// The ratio with another constant of the links.
+fn recovering(chip: &Chip, what: &str, change: &str) -> Row {
+    let chip = chip.clone().with_constants(change, None);
+    let chip = chip.unwrap_or_else(|fault| panic!("a constant of the chip: {fault:?}"));
+    let [_, _, ratio] = played(&chip, "", &format!(", {what}"), LibraryCosts::BARE, Basis::Predicted);
+    ratio
+}
+
 /// The three figures with the instructions of a library, and whether the message alone is evidence.
-fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> Vec<Row> {
+fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, basis: Basis) -> [Row; 3] {
     let [alone, loaded] = [false, true].map(|is_loaded| message(chip, library, is_loaded));
     let family = Family { deck, unit: "µs", band: Band::Within(5.0), basis, source: "002:207", reading: "" };
     // The recovery time of links after a packet was fitted to the ratio, and this load chosen with it in view.
@@ -48,7 +63,7 @@ fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, ba
     let ratio =
         Family { unit: "", band: Band::Within(2.0), basis: Basis::Derived, source: "002:201-207", ..fitted };
     let ratio = ratio.reading("19.93 / 19.2: “19.93 microseconds”, “19.2 microseconds”");
-    vec![
+    [
         family.row(format!("alone{with}"), 19.2, alone),
         fitted.row(format!("with a loaded bisection{with}"), 19.93, loaded),
         ratio.row(format!("loaded against alone{with}"), 19.93 / 19.2, loaded / alone),

@@ -35,6 +35,12 @@ const NODES_MAX: u32 = 2048;
 /// Numbers of nodes whose rows tell the gain if handing on were free.
 const FREE: [u32; 2] = [64, 512];
 
+/// Other divisions of a node's four cores: how many route, and how many apply (section 6 of the paper).
+const DIVISIONS: [(u32, u32); 2] = [(2, 2), (1, 3)];
+
+/// Numbers of nodes whose rows have other divisions.
+const DIVIDED: [u32; 2] = [64, 512];
+
 /// Updates of a node.
 const UPDATES: u32 = 6144;
 
@@ -64,6 +70,11 @@ impl GupsRun {
 
     fn free(self) -> GupsRun {
         GupsRun { route: 0, ..self }
+    }
+
+    /// Returns the run with `routers` cores of a node that route and `appliers` that apply.
+    fn divided(self, (routers, appliers): (u32, u32)) -> GupsRun {
+        GupsRun { more: format!(" --routers {routers} --appliers {appliers}"), ..self }
     }
 
     /// Returns the run with owners found by a division, on each core that hands on.
@@ -116,6 +127,8 @@ impl Rates {
         wanted.extend(
             shapes().filter(|shape| FREE.contains(&nodes(*shape))).map(|shape| GupsRun::roles(shape).free()),
         );
+        let divided = shapes().filter(|shape| DIVIDED.contains(&nodes(*shape)));
+        wanted.extend(divided.flat_map(|shape| DIVISIONS.map(|split| GupsRun::roles(shape).divided(split))));
         wanted.extend(TABLE_3.map(|(shape, ..)| GupsRun::roles(shape)));
         wanted.extend(TABLE_3.map(|(shape, ..)| GupsRun::roles(shape).by_division()));
         wanted.sort_by_key(|run| std::cmp::Reverse(run.words().len()));
@@ -161,6 +174,15 @@ fn by_nodes(rates: &Rates) -> Vec<Row> {
         let free = Family { band: Band::Unpublished, ..RUN };
         let ours = rates.of(&GupsRun::roles(*shape).free());
         rows.push(free.row(title("roles of four cores, handing on free", *shape), f64::NAN, ours));
+    }
+    for (routers, appliers) in DIVISIONS {
+        for (shape, ..) in TABLE_4.iter().filter(|(shape, ..)| DIVIDED.contains(&nodes(*shape))) {
+            let family = Family { band: Band::Unpublished, ..RUN };
+            let ours = rates.of(&GupsRun::roles(*shape).divided((routers, appliers)));
+            let verb = if routers == 1 { "routes" } else { "route" };
+            let text = format!("roles of four cores, {routers} that {verb} and {appliers} that apply");
+            rows.push(family.row(title(&text, *shape), f64::NAN, ours));
+        }
     }
     let smallest = TABLE_4[0].0;
     let free = f64::from(nodes(smallest)) * CLOCK / rates.of(&GupsRun::one_core(smallest).free());
