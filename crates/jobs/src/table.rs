@@ -264,8 +264,7 @@ impl JobTable {
             Err(error) => Err(Refusal::of(
                 RefusalKind::NotKept,
                 format!(
-                    "nothing was started or created, because the table of jobs cannot be written: \
-                     {error}"
+                    "nothing was started or created, because the table of jobs cannot be written: {error}"
                 ),
             )),
         });

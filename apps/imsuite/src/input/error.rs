@@ -126,8 +126,7 @@ impl fmt::Display for Expected {
             }
             Expected::BothWays { one, other } => write!(
                 f,
-                "node {one} has an edge to {other}, but {other} has none to {one}; allowed: a symmetric \
-                 matrix"
+                "node {one} has an edge to {other}, but {other} has none to {one}; allowed: a symmetric matrix"
             ),
             Expected::Connected { kernel, from, node } => write!(
                 f,
@@ -136,8 +135,7 @@ impl fmt::Display for Expected {
             Expected::Tree { nodes, edges } => {
                 write!(
                     f,
-                    "{nodes} nodes with {edges} edges; allowed for VC: a tree, with one edge fewer than \
-                     nodes"
+                    "{nodes} nodes with {edges} edges; allowed for VC: a tree, with one edge fewer than nodes"
                 )
             }
             Expected::Parent { node, parent, found } => write!(
