@@ -1,7 +1,7 @@
 //! Errors in the input of a kernel.
 //!
 //! One structure for files and generators, because their caller does the same with each fault: it prints one line and
-//! stops. Invariant: each message names the source, the line if there is one, what stands there and what is allowed.
+//! stops. Invariant: each message names the source, the line if there is one, the text found and the allowed text.
 
 use super::super::kernel::KernelName;
 use isles_app::input::ReadFault;

@@ -1,7 +1,7 @@
-//! The list of what was over a limit when that limit came: an entry may only shrink.
+//! The list of exceptions from before a limit existed: an entry may only shrink.
 //!
-//! The list is `crates/xtask/ratchet.toml`. An entry that is greater than what it stands for is refused as
-//! well, so the list follows each improvement and ends empty.
+//! The list is `crates/xtask/ratchet.toml`. An entry that exceeds the actual number is refused as well, so the list
+//! follows each improvement and ends empty.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
