@@ -77,7 +77,7 @@ impl Follower {
             Instruction::Search(vertices) => {
                 Ok(self.search(&vertices, Some(levels), meter).await?.unwrap_or_default())
             }
-            Instruction::Use(_) | Instruction::End => unreachable!("it is what was told"),
+            Instruction::Use(_) | Instruction::End => unreachable!("the broadcast returns what was sent"),
         }
     }
 

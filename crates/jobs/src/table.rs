@@ -278,7 +278,7 @@ impl JobTable {
     /// Records the arrival of a moving job at `place`.
     pub(crate) fn begin(&mut self, id: u64, place: usize) -> StartId {
         self.is_changed = true;
-        let job = self.jobs.get_mut(&id).expect("who starts a job has it");
+        let job = self.jobs.get_mut(&id).expect("the caller has checked the job");
         job.starts += 1;
         job.place = Some(place);
         job.target = None;

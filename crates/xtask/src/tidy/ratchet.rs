@@ -78,7 +78,7 @@ impl Ratchet {
             .map(|(name, number)| unit.read(&number).map(|steps| (name.clone(), steps)).ok_or(name));
         let tolerated = entries
             .collect::<Result<_, String>>()
-            .map_err(|name| Finding::new(PATH, 0, format!("`{name}` wants a number of {}", unit.name)))?;
+            .map_err(|name| Finding::new(PATH, 0, format!("`{name}` needs a number of {}", unit.name)))?;
         Ok(Ratchet { section, unit, tolerated })
     }
 
