@@ -1,9 +1,9 @@
 //! Halo exchange of the first and the last row of a strip with its neighbours: one-sided, two-sided, queued or served.
 //!
-//! Rows go before the inner ones are computed, and are waited for after. One-sided and queued, a place writes into the
-//! window of its neighbour, which has room for two steps: a neighbour that is a step ahead has heard from here already,
-//! so it is never two ahead. Queued is what RCKMPI made of a put: lock, data and unlock, each waited for. Served, every
-//! second place has a strip, and the place after it takes in what its neighbours put.
+//! Rows are sent before the inner ones are computed, and received after. One-sided and queued, a place writes into the
+//! window of its neighbour, which has room for two steps: a neighbour that is one step ahead has received this place's
+//! rows, so it is never two ahead. Queued imitates a put of RCKMPI: lock, data and unlock, each waited for. Served,
+//! every second place has a strip, and the place after it performs the puts of its neighbours.
 
 use crate::strip::Strip;
 use clap::ValueEnum;
@@ -67,11 +67,11 @@ pub struct Links {
 const UP: u32 = 0;
 const DOWN: u32 = 1;
 
-/// A send or a receive under way.
+/// A send or a receive in progress.
 type Transfer<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 impl Links {
-    /// Makes the links of the members of `team`, from one of them.
+    /// Creates the links of the members of `team`; called by one of them.
     pub async fn new(team: &Team, exchange: Exchange, columns: usize) -> Result<Links> {
         let options = match exchange {
             Exchange::Queued => WindowOptions::queued(),
@@ -92,7 +92,7 @@ impl Links {
         &self.team
     }
 
-    /// Does step `step` of the strip of this place; the rows between its edges by `compute`.
+    /// Computes step `step` of the strip of this place; `compute` computes the rows between its edges.
     pub async fn step(
         &self,
         step: u64,
@@ -173,7 +173,7 @@ impl Links {
     }
 }
 
-/// Lets the transfers begin, and does not wait for them.
+/// Starts the transfers without waiting.
 async fn begin(transfers: &mut Vec<Transfer<'_>>) -> Result<()> {
     poll_fn(|context| match poll_all(transfers, context) {
         Poll::Ready(result) => Poll::Ready(result),

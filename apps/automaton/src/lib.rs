@@ -2,7 +2,7 @@
 //!
 //! [`rule`] has the rules of cells, [`pattern`] the initial contents of the field, both without places. [`strip`] is
 //! the part of one place and its steps, `halo` the exchange of edges, `run` the application, `picture` the field as an
-//! image. Invariant: the generations are those of one processor, for any number of places and any exchange.
+//! image. Invariant: the generations are those of a sequential run, for any number of places and any exchange.
 
 #![forbid(unsafe_code)]
 

@@ -30,7 +30,7 @@ pub struct Pattern {
     pub runs: Vec<(u32, u32, u32)>,
 }
 
-/// A fault of a pattern: where, what stands there, what is allowed.
+/// A fault of a pattern: its position, the text there, and the allowed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternFault {
     /// From 1.
@@ -116,7 +116,7 @@ impl PatternReader {
                 self.read_head(number, line)?;
                 return Ok(false);
             }
-            // Another form must not be taken for a pattern: a `!` begins a comment in plain text.
+            // Another format must not be read as a pattern: in plain text, `!` begins a comment.
             let is_run = |character: char| {
                 character.is_ascii_digit() || character.is_whitespace() || "bo$!".contains(character)
             };

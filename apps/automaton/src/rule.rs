@@ -1,4 +1,4 @@
-//! Rules like that of Life: a cell is born, or goes on, by how many of its eight neighbours live.
+//! Rules like that of Life: birth and survival by the number of living neighbours.
 //!
 //! They are read as Golly reads them: `B3/S23`, `b3s23`, `S23/B3`, `23/3` (survivals first), and `Life`.
 
@@ -50,7 +50,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A text is no rule.
+/// A text is not a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRule;
 
@@ -62,7 +62,7 @@ impl fmt::Display for NoRule {
 
 impl std::error::Error for NoRule {}
 
-/// The numbers of neighbours that digits name.
+/// Parses numbers of neighbours, one digit each.
 fn counts(digits: &str) -> Result<[bool; 9], NoRule> {
     let mut counts = [false; 9];
     for digit in digits.chars() {
@@ -82,7 +82,7 @@ impl FromStr for Rule {
         }
         let (one, other) = match text.split_once('/') {
             Some(both) => both,
-            // Without a slash the second letter parts them.
+            // Without a slash, the second letter separates them.
             None => {
                 text.split_at(text.char_indices().skip(1).find(|(_, c)| "bs".contains(*c)).ok_or(NoRule)?.0)
             }

@@ -1,7 +1,7 @@
 //! The application `automaton`: the field, the run over all places, and its check against one processor.
 //!
-//! Each place has a strip of rows, dealt as evenly as they can be. Invariant: what is found depends on the field and
-//! the number of generations only.
+//! Each place has a strip of rows, dealt as evenly as they can be. Invariant: the result depends on the field and the
+//! number of generations only.
 
 use crate::halo::{Exchange, Links};
 use crate::pattern::{self, BUILT_IN, Pattern};
@@ -198,8 +198,7 @@ impl Automaton {
         }
         if rows * columns > CELLS_MAX {
             let text = format!(
-                "--rows is {rows} and --columns {columns}; allowed: at most {CELLS_MAX} cells in \
-                     total"
+                "--rows is {rows} and --columns {columns}; allowed: at most {CELLS_MAX} cells in total"
             );
             return Err(Failure::Usage(text));
         }
@@ -242,7 +241,7 @@ fn rows_of(rows: usize, rank: usize, size: usize) -> Range<usize> {
     rank * rows / size..(rank + 1) * rows / size
 }
 
-/// Does all steps of one strip; `step` does one.
+/// Runs all steps of one strip; `step` runs one.
 async fn run_strip(
     mut strip: Strip,
     generations: u64,
@@ -290,7 +289,7 @@ async fn run_place(
     .await
 }
 
-/// The same on one processor, without places.
+/// The same run sequentially, without places.
 fn sequential(field: &Field, generations: u64) -> Vec<Sums> {
     let mut strip = Strip::new(field, 0..field.rows);
     let mut sums = vec![strip.sums()];

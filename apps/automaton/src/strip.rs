@@ -53,7 +53,7 @@ impl Sums {
 /// Cells for which sums are made at once: they stay in the first cache.
 const BLOCK: usize = 1024;
 
-/// See the file header. Rows are counted from 1; row 0 and the last one are those of the neighbours.
+/// The rows of one place. Own rows count from 1; row 0 and the last one are those of the neighbours.
 pub struct Strip {
     columns: usize,
     /// The first row in the field.
@@ -119,7 +119,7 @@ impl Strip {
         &self.cells[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns row `row`, to be changed.
+    /// Returns row `row`, mutable.
     pub fn row_mut(&mut self, row: usize) -> &mut [u8] {
         &mut self.cells[row * self.columns..(row + 1) * self.columns]
     }

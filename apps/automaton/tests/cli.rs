@@ -114,8 +114,7 @@ fn what_cannot_run_is_refused_in_a_line_that_says_what_is_allowed() {
     for (line, expected) in [
         (
             "--pattern gosper",
-            "--pattern is \"gosper\"; allowed: glider, gosper-gun, breeder, random; for an RLE file use \
-             --file",
+            "--pattern is \"gosper\"; allowed: glider, gosper-gun, breeder, random; for an RLE file use --file",
         ),
         (
             "--pattern ./gun.rle",

@@ -1,6 +1,6 @@
-//! The application `histogram`: each place counts into random entries of a table that lies on all places.
+//! The application `histogram`: each place increments random entries of a table distributed over all places.
 //!
-//! It is `histo` of the bale suite. Invariant: the counts are those of the streams of all places, whoever counted.
+//! It is `histo` of the bale suite. Invariant: the counts are those of the streams of all places.
 
 use crate::{Stream, check_room};
 use clap::{Args, value_parser};
@@ -36,7 +36,7 @@ pub struct HistogramFound {
     counts: u64,
     /// Entries whose count is not that of the streams.
     wrong: u64,
-    /// The most that was counted into one entry.
+    /// The largest count of an entry.
     most: u64,
     #[serde(skip)]
     entries: u64,

@@ -1,4 +1,4 @@
-//! The application `index-gather`: each place reads random entries of a table that lies on all places.
+//! The application `index-gather`: each place reads random entries of a table distributed over all places.
 //!
 //! It is `ig` of the bale suite. Invariant: each value that was read is that of its entry.
 
@@ -12,7 +12,7 @@ use isles_app::frame::{
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Reads between two that tell of progress.
+/// Reads between two progress reports.
 const ROUND: u64 = 1 << 16;
 
 /// The arguments of `isles run index-gather`.
@@ -32,7 +32,7 @@ pub struct IndexGather {
 pub struct GatherFound {
     /// Reads in all.
     reads: u64,
-    /// Reads that were not the value of their entry.
+    /// Wrong reads.
     wrong: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Kernels of very many tiny messages: `gups` (HPCC RandomAccess), `histogram` and `index-gather` of the bale suite.
 //!
-//! Each has a table that lies on all places, and touches random entries of it by an aggregator or in a window.
+//! Each has a table distributed over all places, and accesses random entries through an aggregator or a window.
 //! Invariant: every kernel checks its whole result in each run.
 
 #![forbid(unsafe_code)]
@@ -39,7 +39,7 @@ impl Stream {
     /// Draws a random entry of a table of which each place has `entries`: its place, and its index there.
     #[inline]
     fn entry(&mut self, places: usize, entries: u64) -> (usize, u32) {
-        // The high half of the product says the place, the low half where it is there.
+        // The high half of the product is the place, the low half determines the index.
         let wide = u128::from(self.next()) * places as u128;
         let at = (u128::from(wide as u64) * u128::from(entries)) >> 64;
         ((wide >> 64) as usize, at as u32)

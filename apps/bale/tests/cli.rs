@@ -152,7 +152,7 @@ fn what_cannot_be_is_refused_in_a_line_before_anything_is_allocated() {
         (PROGRAM, "--bits 48", "--bits 48 takes 2097152.0 GiB; allowed: at most"),
         (PROGRAM, "--bits 2 --places 7", "--bits is 2; allowed with 7 owners: an entry for each, or more"),
         (PROGRAM, "--mode routed --shape 3x2 --places 4", "--shape is 3x2; allowed: one of 4 nodes"),
-        (PROGRAM, "--mode routed --shape 3y2", "\"3y2\" is not a shape"),
+        (PROGRAM, "--mode routed --shape 4by4", "\"4by4\" is not a shape"),
         (PROGRAM, "--shape 2x1 --places 2", "--shape is 2x1; allowed only with --mode routed and roles"),
         (PROGRAM, "--mode roles --places 6", "--places is 6; allowed with --mode roles: groups of 4"),
         (PROGRAM, "--locks 16", "--locks is 16; allowed only with --mode locks"),

@@ -1,7 +1,7 @@
 //! The side of this project in the comparison with networkx (`tests/oracle.py`).
 //!
-//! Reads lines `FILE directed|undirected weighted|unweighted` and answers each with the scores of all
-//! vertices in one line. Not meant for people.
+//! Reads lines `FILE directed|undirected weighted|unweighted` and answers each with the scores of all vertices in one
+//! line. For this comparison only.
 
 use isles_bc::Scores;
 use isles_graph::{Graph, ReadOptions, Weights};

@@ -1,11 +1,11 @@
 //! Efforts of the sources of a graph on a core, kept in a file between runs on a modelled chip.
 //!
-//! They depend on the graph alone, and nearly all of a run's time on this host is the computing of sources. So a run
-//! that is given the name of a file that does not exist computes all sources before its places start, and writes the
-//! effort of each. This run and every later one charge these efforts instead of computing. Their places send what those
-//! of a plain run send, except that in the final fold of the scores each place has an equal part instead of its own, so
-//! these messages are a few percent longer or shorter. Invariants: a run without such a file never sees one; a file
-//! that is read is of the graph of the run.
+//! They depend on the graph alone, and the computation of sources takes nearly all of a run's time on this host. So a
+//! run with the name of a missing file computes all sources before its places start, and writes their efforts. This run
+//! and later ones charge these efforts instead of computing. Their places send the messages of a plain run, except that
+//! in the final reduction of the scores each place has an equal part instead of its own, so these messages are a few
+//! percent longer or shorter. Invariants: a run without the flag uses no file; a file in use matches the graph of the
+//! run.
 
 use super::effort::Effort;
 use super::scores::Scores;
@@ -22,7 +22,7 @@ use std::{fs, io};
 /// The flag that names the file.
 pub(super) const FLAG: &str = "--known-efforts";
 
-/// The form of the file.
+/// The format of the file.
 const SCHEMA: &str = "isles.efforts.1";
 
 /// The efforts of the run of this process, all of whose places live in it.
@@ -100,7 +100,7 @@ impl CachedEfforts {
 
     /// Lets all places of this process use them.
     pub(super) fn use_in_this_process(self) {
-        // The frame has one run in a process.
+        // The frame has one run per process.
         let _ = KNOWN.set(self);
     }
 }

@@ -1,9 +1,9 @@
 //! Effort of one source, counted, and its cost on a core: operations by class, and the memory that they touch.
 //!
 //! The kernels count their operations; the sum is charged once for each pass over a source, so a real machine does not
-//! notice. The numbers of operations of an edge, a vertex or an entry of the heap were counted in the kernels by eye,
-//! as a compiler for a core with 32-bit registers would do it; nobody has measured them there, so the shape over places
-//! is worth more than the seconds. The chip decides the cost of an operation, and which lines are in which cache.
+//! notice. The numbers of operations of an edge, a vertex or an entry of the heap were counted in the kernels by hand,
+//! as a compiler for a core with 32-bit registers would generate them; they are not measured, so relative times over
+//! places are more reliable than seconds. The chip determines the cost of an operation, and the contents of caches.
 //! Invariant: memory that a pass walks through in order is a stream, in pieces if it goes from row to row; the rest is
 //! a table.
 
@@ -24,15 +24,15 @@ const ENTRY: u64 = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Effort {
-    /// Adjacency entries looked at on the way forward.
+    /// Adjacency entries read in the forward pass.
     pub(super) edges: u64,
     /// Vertices reached, the source included.
     pub(super) vertices: u64,
-    /// Edges on shortest paths, which the way back of the breadth-first kernel takes; it takes all otherwise.
+    /// Edges on shortest paths, which the backward pass of the breadth-first kernel reads; the other kernel reads all.
     pub(super) successors: u64,
     /// Entries taken out of the queue, which is a heap if edges have lengths.
     pub(super) removals: u64,
-    /// The most entries that it has had.
+    /// Largest length of the queue.
     pub(super) queue: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Betweenness over all places: the graph once at each, the sources assigned, the scores folded together.
+//! Betweenness over all places: the graph is replicated, sources are distributed, scores are reduced.
 
 use super::cached_efforts::{self, CachedEfforts};
 use super::{Scores, verify};
@@ -63,13 +63,13 @@ pub struct Betweenness {
     known_efforts: Option<PathBuf>,
 }
 
-/// Reads a number of vertices.
+/// Parses a number of vertices.
 fn top(text: &str) -> Result<usize, &'static str> {
     text.parse().map_err(|_| "a whole number from 0 up")
 }
 
 impl Betweenness {
-    /// The graph, by a name that `--graph` takes.
+    /// Opens the graph with a name of `--graph`.
     fn graph_name(&self) -> Result<String, Failure> {
         let Some(rmat) = &self.rmat else { return Ok(self.graph.clone()) };
         if rmat == FORMER_MEDIUM {
@@ -105,7 +105,7 @@ impl Betweenness {
         Ok(graph)
     }
 
-    /// The same graph with the lengths that are asked for.
+    /// Returns the same graph with the requested lengths.
     fn with_lengths(&self, graph: Graph) -> Result<Graph, Failure> {
         match self.weights {
             Lengths::Unit => {
@@ -116,7 +116,7 @@ impl Betweenness {
     }
 }
 
-/// Name in `--rmat` of the medium workload before it had the name of its paper.
+/// Former name in `--rmat` of the medium workload.
 const FORMER_MEDIUM: &str = "steep";
 
 /// The graph, and how its sources are assigned.

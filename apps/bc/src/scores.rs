@@ -1,12 +1,11 @@
 //! Scores: the sum of dependencies at each vertex, exact under any distribution of the sources.
 //!
-//! Floating-point sums depend on their order, and with it on which place took which source. So each
-//! dependency (which one source computes alone, always in the same order) is rounded once to fixed point, and
-//! fixed-point numbers are added as 128-bit integers, which is exact: any partition and any order of merging
-//! give the same bits. Error: each addend is off by at most half a unit of `2^-b`, where a graph of `n`
-//! vertices has `b = 61 - ceil(log2 n)` fraction bits; for the 4,941 sources of the power grid that is less
-//! than 1e-11 in all. Cost: a multiplication, a conversion and a 128-bit addition for each vertex and source.
-//! Invariant: nothing here adds floats.
+//! Floating-point sums depend on their order, and so on the distribution of sources. Therefore each dependency (which
+//! one source computes alone, always in the same order) is rounded once to fixed point, and fixed-point numbers are
+//! added as 128-bit integers, which is exact: any partition and any order of merging give the same bits. Error: each
+//! addend is off by at most half a unit of `2^-b`, where a graph of `n` vertices has `b = 61 - ceil(log2 n)` fraction
+//! bits; for the 4,941 sources of the power grid that is less than 1e-11 in all. Cost: a multiplication, a conversion
+//! and a 128-bit addition for each vertex and source. Invariant: nothing here adds floats.
 
 use super::count::WideFloat;
 use super::effort::{Effort, Skew};
@@ -26,7 +25,7 @@ pub struct Scores {
     sums: Vec<u128>,
     /// Sources added.
     sources: u64,
-    /// Adjacency entries looked at, each counted once a source (the backward pass looks again).
+    /// Adjacency entries read, each counted once per source (the backward pass reads them again).
     edges_traversed: u64,
     #[serde(skip)]
     space: Workspace,
@@ -64,7 +63,7 @@ impl ScoresShape {
     }
 }
 
-/// Working memory of the kernels; made when first needed, never sent.
+/// Working memory of the kernels, created on first use, never sent.
 #[derive(Clone, Debug, Default)]
 struct Workspace {
     bfs: bfs::Workspace<f64>,
@@ -75,7 +74,7 @@ struct Workspace {
 }
 
 impl Scores {
-    /// Scores of no graph yet: the first source gives them their size.
+    /// Returns empty scores: the first source determines their size.
     pub fn zero() -> Scores {
         Scores::default()
     }

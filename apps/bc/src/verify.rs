@@ -1,8 +1,8 @@
-//! Scores against their definition: the share of all shortest paths that lead over a vertex, summed over all pairs.
+//! Checks scores against their definition: the share of shortest paths through a vertex, summed over all pairs.
 //!
 //! The kernels sum dependencies from the farthest vertex back (Brandes). Here paths are only counted forwards: all of
-//! them, and of each vertex under test those that lead over it. Both agree on which paths are equally long: those whose
-//! lengths, summed from the source in `f64`, are equal to the last bit. Invariant: nothing of a kernel is used.
+//! them, and those through each tested vertex. Both agree on which paths are equally long: those whose lengths, summed
+//! from the source in `f64`, are equal to the last bit. Invariant: it shares no code with the kernels.
 
 use super::Scores;
 use isles_app::frame::Verification;

@@ -26,7 +26,7 @@ impl Drop for Folder {
     }
 }
 
-/// A run of the program with words that are divided by blanks.
+/// Runs the program with blank-separated words.
 fn bc(words: &str, known: Option<&Path>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isles-bc"));
     let is_ours = |name: &str| name.starts_with("ISLES_");

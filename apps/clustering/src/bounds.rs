@@ -1,9 +1,9 @@
-//! The best move of a place's vertices by bounds of their gains, so that few vertices are searched.
+//! Finds the best move of a place's vertices with bounds on their gains, so that few vertices are searched.
 //!
 //! A move from cluster A to cluster B changes little: only vertices of B, neighbours of A's vertices and neighbours of
-//! what moved can gain more than before, and by how much at most is known. So each vertex has a bound, in a
-//! tournament; that with the highest is evaluated until the highest is exact. Invariant: no vertex gains more than its
-//! bound, so the best move is that of a search of all vertices, ties included.
+//! the moved vertex can gain more than before, by a known maximum. So each vertex has a bound, in a tournament; that
+//! with the highest is evaluated until the highest is exact. Invariant: no vertex gains more than its bound, so the
+//! best move is that of a search of all vertices, ties included.
 
 use crate::search::{Clustered, SearchEffort, Searcher};
 use crate::state::{Change, Move};
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Largest excess of a gain over its bound by rounding, as a share of all weights.
 const SLACK: f64 = 1e-13;
 
-/// See the file header.
+/// The bounds of a place's vertices; see the module.
 pub struct Bounds {
     /// The vertices of this place.
     own: Range<u32>,
@@ -77,7 +77,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the best move, or [`Move::NONE`] if none is good.
+    /// Returns the best move, or [`Move::NONE`] if none has a gain.
     pub fn best(
         &mut self,
         data: &impl Clustered,
@@ -102,7 +102,7 @@ impl Bounds {
         }
     }
 
-    /// Raises the bounds that a move has made too low; `data` has the move already.
+    /// Raises the bounds that a move has made too low; `data` already includes the move.
     pub fn moved(
         &mut self,
         data: &impl Clustered,
@@ -122,13 +122,13 @@ impl Bounds {
         }
         let slack = searcher.total() * SLACK;
         let share = data.degree(vertex) / searcher.total();
-        // What is in the cluster that grew loses less by leaving it.
+        // Vertices in the grown cluster lose less by leaving it.
         let joined = std::mem::take(&mut self.members[to as usize]);
         joined.iter().for_each(|member| self.raise(*member, share, slack, effort));
         self.members[to as usize] = joined;
         self.positions[vertex as usize] = self.members[to as usize].len() as u32;
         self.members[to as usize].push(vertex);
-        // What leads to the cluster that shrank gains more by joining it.
+        // Neighbours of the shrunk cluster gain more by joining it.
         let left = std::mem::take(&mut self.members[from as usize]);
         for member in &left {
             let (targets, _) = self.read(data, *member);

@@ -1,7 +1,7 @@
-//! Undirected weighted graphs: from what the graph crate reads, from lists of named vertices, and stand-ins.
+//! Undirected weighted graphs: from the graph crate, from lists of named vertices, and stand-ins.
 //!
-//! Edges of one pair add up, whichever way they lead. A stand-in is a random graph in place of one that may not be
-//! distributed. It has the same numbers of vertices and edges.
+//! Edges of one pair add up, in either direction. A stand-in is a random graph with the numbers of vertices and edges
+//! of one that may not be redistributed.
 
 use isles::Random;
 use isles_graph::Graph;
@@ -150,7 +150,7 @@ fn trade() -> WeightedGraph {
     const COUNTRIES: u32 = 66;
     let centres = [(0.0, 0.0), (9.0, 1.0), (4.0, 8.0), (-6.0, 7.0)];
     let mut random = Random::new(1999);
-    // Only operations that every processor rounds alike.
+    // Only operations with identical rounding on every processor.
     let countries: Vec<(f64, f64, f64)> = (0..COUNTRIES)
         .map(|country| {
             let (x, y) = centres[country as usize % centres.len()];

@@ -1,7 +1,7 @@
-//! The multilevel method over places: each batch is searched by all of them, over objects that they share.
+//! The multilevel method over places: all search each batch, over shared objects.
 //!
-//! The first place has the levels; it tells a batch to all places, collects what they found, applies it, and changes
-//! the objects. Batches that take less time than that, it searches alone. Invariant: the moves are those of
+//! The first place has the levels; it sends a batch to all places, collects and applies their moves, and updates the
+//! objects. Small batches it searches alone, if that is faster. Invariant: the moves are those of
 //! [`multilevel::sequential`](crate::multilevel::sequential), whatever the number of places.
 
 use crate::graph::WeightedGraph;
@@ -14,10 +14,10 @@ use isles_app::frame::RunMeter;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Vertices of a batch that a place with coherent memory searches sooner alone.
+/// Largest batch that a place with coherent memory searches faster alone.
 const ALONE_MAX: usize = 256;
 
-/// Vertices after which a search lets others have their turn; see `TURN_ON_CHIP` of the greedy method.
+/// Vertices after which a search yields; see `TURN_ON_CHIP` of the greedy method.
 const TURN_ON_CHIP: usize = 1;
 const TURN_ON_HOST: usize = 512;
 
@@ -59,14 +59,14 @@ impl Follower {
         }
     }
 
-    /// Has all places use these objects from now on. Called at the first place.
+    /// Makes all places use these objects from now on. Called at the first place.
     async fn publish(&mut self, objects: SharedClusters) -> isles::Result<()> {
         self.team.broadcast(0, Some(Instruction::Use(objects.clone()))).await?;
         self.objects = Some(objects);
         Ok(())
     }
 
-    /// Has all places search these vertices; returns what each of them found. Called at the first place.
+    /// Makes all places search these vertices; returns their moves. Called at the first place.
     async fn lead_search(
         &mut self,
         vertices: Vec<u32>,
@@ -77,7 +77,7 @@ impl Follower {
             Instruction::Search(vertices) => {
                 Ok(self.search(&vertices, Some(levels), meter).await?.unwrap_or_default())
             }
-            Instruction::Use(_) | Instruction::End => unreachable!("it is what was told"),
+            Instruction::Use(_) | Instruction::End => unreachable!("the broadcast returns what was sent"),
         }
     }
 
@@ -137,7 +137,7 @@ struct LevelObjects {
 }
 
 impl LevelObjects {
-    /// Brings the objects of the present level up to date; returns them if all places are to be told.
+    /// Updates the objects of the current level; returns them if all places must be informed.
     async fn update(&mut self, levels: &Multilevel<'_>) -> isles::Result<Option<SharedClusters>> {
         self.levels.resize(levels.level() + 1, None);
         let own = &mut self.levels[levels.level()];
@@ -171,7 +171,7 @@ pub async fn lead(
 ) -> isles::Result<(Clustering, Vec<Move>, u64)> {
     let mut levels = Multilevel::new(graph);
     let mut first = Follower::new(graph.vertices(), graph.total);
-    // On a modelled chip the memory of all searches is to be charged.
+    // On a modelled chip the memory accesses of all searches are charged.
     let is_incoherent = objects.are_incoherent();
     let alone_max = if first.team.size() > 1 { ALONE_MAX } else { usize::MAX };
     first.publish(objects.clone()).await?;

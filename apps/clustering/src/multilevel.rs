@@ -1,10 +1,10 @@
 //! Clusters by several levels: vertices move locally, clusters become the vertices of a coarser graph, and so on; then
 //! the clusters are refined on each graph on the way back.
 //!
-//! [`Multilevel`] says which vertices are to be searched next, and applies what was found; who searches is none of its
-//! business. A batch is searched against one state, so its moves do not depend on how many search it. When they are
-//! applied, in order, each is computed again, because moves before it may have spoilt it. Invariant: the modularity
-//! grows with each move by more than rounding, so the moves come to an end.
+//! [`Multilevel`] returns the next vertices to search, and applies the moves. A batch is searched against one state, so
+//! its moves do not depend on the number of searchers. When they are applied, in order, each gain is recomputed,
+//! because previous moves may have changed it. Invariant: the modularity grows with each move by more than rounding, so
+//! the moves come to an end.
 
 use crate::graph::WeightedGraph;
 use crate::search::{Clustered, SearchEffort, Searcher};
@@ -39,7 +39,7 @@ struct Sweeps {
 }
 
 impl Sweeps {
-    /// All vertices, the lightest first: where they belong is clear soonest.
+    /// All vertices, the lightest first, because their clusters settle soonest.
     fn new(graph: &WeightedGraph) -> Sweeps {
         let vertices = graph.vertices();
         let mut present: Vec<u32> = (0..vertices as u32).collect();
@@ -69,7 +69,7 @@ impl Sweeps {
     }
 }
 
-/// See the file header.
+/// The multilevel method; see the module.
 pub struct Multilevel<'g> {
     levels: Vec<LevelGraph<'g>>,
     is_refining: bool,
@@ -94,7 +94,7 @@ impl<'g> Multilevel<'g> {
         }
     }
 
-    /// The vertices to search next; none at the end. Goes to another level if none is left on this one.
+    /// Returns the vertices to search next; none at the end. Changes the level if none is left on this one.
     pub fn next_batch(&mut self) -> Option<Vec<u32>> {
         loop {
             if let Some(batch) = self.sweeps.next_batch() {

@@ -50,12 +50,12 @@ impl MemoryChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerChoice {
-    /// All are told when a write ends.
+    /// All places are notified when a write ends.
     #[default]
     Broadcast,
-    /// All are told when a write begins.
+    /// All places are notified when a write begins.
     Overlapped,
-    /// Each compares a count with the last that it saw.
+    /// Each place compares a version count with the last one it saw.
     Timestamp,
 }
 
@@ -110,7 +110,7 @@ impl SharedClusters {
         choices: ObjectChoices,
     ) -> isles::Result<SharedClusters> {
         let ObjectChoices { memory, controller } = choices;
-        // Moves and searches follow each other, so no guards exclude each other.
+        // Moves and searches alternate, so guards never conflict.
         let options = SharedOptions::default().controller(controller.controller()).exclusive_by_program();
         let fixed = options.memory(memory.of_graph());
         let moving = options.memory(memory.of_clusters());

@@ -38,8 +38,8 @@ const NEIGHBOUR_CYCLES: u64 = 12;
 const CLUSTER_CYCLES: u64 = 60;
 const VERTEX_CYCLES: u64 = 40;
 
-/// Neighbours after which a search lets others have their turn. On a modelled chip few, because places that use one
-/// memory are to take turns at it about as they would; elsewhere only messages wait for it.
+/// Neighbours after which a search yields. On a modelled chip few, so that places interleave at a shared memory as on
+/// the chip; elsewhere only messages wait.
 const TURN_ON_CHIP: u64 = 8;
 const TURN_ON_HOST: u64 = 4096;
 
@@ -60,7 +60,7 @@ enum WeightChoice {
     File,
 }
 
-/// Search for the best move of a step.
+/// Method of finding the best move of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum SearchChoice {
@@ -245,7 +245,7 @@ async fn search(searcher: &mut Searcher, reading: &Reading<'_>, vertices: Range<
 }
 
 impl SearchEffort {
-    /// Charges a core of a modelled chip the search of `vertices` vertices, but for its accesses to shared memory.
+    /// Charges a core of a modelled chip for the search of `vertices` vertices, without its accesses to shared memory.
     pub(crate) fn charge(self, vertices: usize) {
         let loops = vertices as u64 * VERTEX_CYCLES;
         work(Cycles(loops + self.neighbours * NEIGHBOUR_CYCLES + self.clusters * CLUSTER_CYCLES));
@@ -323,7 +323,7 @@ impl RunPlan {
     }
 }
 
-/// The best move of this place's vertices, in the way that was chosen.
+/// Finds the best move of this place's vertices, with the chosen method.
 enum StepSearch {
     All { own: Range<u32>, turn: u64 },
     Bounds { bounds: Option<Box<Bounds>>, own: Range<u32>, moved: Option<Change> },
@@ -357,7 +357,7 @@ impl StepSearch {
         }
     }
 
-    /// Tells all places of the change of this step, if there is one; returns whether there is.
+    /// Sends the change of this step, if any, to all places; returns `true` if there is one.
     async fn broadcast_change(&mut self, team: &Team, change: Option<Change>) -> isles::Result<bool> {
         let is_first = team.rank() == 0;
         match self {
@@ -431,7 +431,7 @@ async fn measured(
     Ok(fastest.map_or(MemoryChoice::default(), |(_, memory)| memory))
 }
 
-/// The name of a choice at the command line.
+/// Returns the name of a choice on the command line.
 fn named(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

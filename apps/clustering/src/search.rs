@@ -1,4 +1,4 @@
-//! The best move of one vertex, whether the data are own arrays or shared objects.
+//! Finds the best move of one vertex, over local arrays or shared objects.
 
 use crate::graph::WeightedGraph;
 use crate::state::{Clustering, Move, NEW};

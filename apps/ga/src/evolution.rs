@@ -3,7 +3,7 @@
 //! The task and its figures (a C program of 71 characters, the sum of squared differences, 1,280 individuals, two
 //! migrants every ten generations along a line) are those of A. Prell and T. Rauber, "Go's Concurrency Constructs on
 //! the SCC", 6th MARC symposium (2012), paper 1; [`HELLO`] is their text. The size of a tournament, the share of
-//! mutations and that the best individual goes on unchanged are ours, and so is that an island sends two migrants to
+//! mutations and that the best individual survives unchanged are ours, and so is that an island sends two migrants to
 //! each neighbour. Invariant: each island of an evolution has more individuals than can immigrate at once.
 
 use clap::{Args, value_parser};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The text that is looked for if no other is said: a C program of 71 characters.
+/// The default text: a C program of 71 characters.
 pub const HELLO: &str = r#"#include <stdio.h> int main(void) { printf("Hello SCC!\n"); return 0; }"#;
 
 /// The characters of a text: the printable ones of ASCII.
@@ -77,7 +77,7 @@ pub struct EvolutionArguments {
     migration_interval: u32,
 }
 
-/// Reads the text that is to be found.
+/// Parses the text to search for.
 fn text(text: &str) -> Result<String, String> {
     let is_sound =
         text.bytes().all(|byte| CHARACTERS.contains(&byte)) && (2..=TEXT_MAX).contains(&text.len());
@@ -113,7 +113,7 @@ pub struct Evolution {
 pub struct FewIndividuals {
     population: u32,
     islands: u32,
-    /// The least population that is allowed.
+    /// The least allowed population.
     least: u64,
 }
 
@@ -177,7 +177,7 @@ impl Evolution {
         (bound(number + 1) - bound(number)) as usize
     }
 
-    /// The generation after which the islands next meet: migrants are exchanged, or all is over.
+    /// Returns the generation after which the islands next synchronise: for an exchange of migrants, or the end.
     pub fn next_exchange(&self, generation: u32) -> u32 {
         let next = (generation / self.migration_interval + 1).saturating_mul(self.migration_interval);
         next.min(self.generations_max)

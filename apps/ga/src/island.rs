@@ -1,16 +1,16 @@
-//! One island: its individuals, a generation of them, and what a generation takes of a core.
+//! One island: its individuals, a generation of them, and the cost of a generation on a core.
 //!
-//! A generation is made anew: the best individual goes on unchanged, all others are children. Invariant: the same
-//! island that was given the same immigrants has the same individuals, because its random numbers are its own.
+//! In each generation, the best individual survives unchanged, and all others are children. Invariant: the same island
+//! that was given the same immigrants has the same individuals, because its random numbers are its own.
 
 use super::evolution::{Evolution, Individual, random_character};
 use isles::{Random, Work};
 use serde::{Deserialize, Serialize};
 
-/// The best that an island had, and since when.
+/// The best individual of an island, and its first generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Best {
-    /// The one.
+    /// The individual.
     pub individual: Individual,
     /// The generation that had it first.
     pub generation: u32,
@@ -47,8 +47,8 @@ impl IslandRecord {
         IslandRecord { best, history }
     }
 
-    /// Returns the record up to the generation that found the text, if one did: other islands computed on until they
-    /// heard of it.
+    /// Returns the record up to the generation that found the text, if one did: other islands continued until they
+    /// learned of it.
     pub fn until_found(mut self) -> IslandRecord {
         if self.best.individual.fitness == 0 {
             self.history.truncate(self.best.generation as usize + 1);
@@ -63,7 +63,7 @@ pub struct Island {
     evolution: Evolution,
     random: Random,
     individuals: Vec<Individual>,
-    /// Individuals of the generation before, whose memory the next one takes.
+    /// Individuals of the previous generation, whose memory is reused.
     former: Vec<Individual>,
     generation: u32,
     record: IslandRecord,
@@ -147,7 +147,7 @@ impl Island {
         best.map(|index| self.individuals[index].clone()).collect()
     }
 
-    /// Takes individuals in, in place of the worst ones.
+    /// Replaces the worst individuals by immigrants.
     pub fn immigrate(&mut self, immigrants: impl IntoIterator<Item = Individual>) {
         let worst = self.ranked().into_iter().rev();
         for (index, immigrant) in worst.zip(immigrants) {

@@ -1,9 +1,9 @@
 //! A genetic algorithm on islands that exchange their best individuals over channels.
 //!
-//! A population that looks for a given text is split over islands, which evolve apart and send migrants to their
-//! neighbours in a line now and then. [`evolution`] has the rules and knows no places, [`island`] is one island,
-//! `links` are the channels between islands. Invariant: the generation that finds the text, and all individuals
-//! before it, depend on the arguments only, not on the places or the order in which tasks run.
+//! A population that searches for a given text is split over islands, which evolve separately and regularly send
+//! migrants to their neighbours in a line. [`evolution`] has the rules and knows no places, [`island`] is one island,
+//! `links` are the channels between islands. Invariant: the generation that finds the text, and all individuals before
+//! it, depend on the arguments only, not on the places or the order in which tasks run.
 
 #![forbid(unsafe_code)]
 

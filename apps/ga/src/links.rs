@@ -1,8 +1,8 @@
-//! The channels between islands: a line for migrants, a tree for the news that the text was found.
+//! The channels between islands: a line for migrants, a tree for the reduction that detects the end.
 //!
-//! All channels have no buffer: a send ends when its value has been taken. Each is made at the place of the island that
-//! receives from it. Invariant: an island that ends has received all that was sent to it, so nothing is under way at
-//! the end and nobody waits for one that has ended.
+//! All channels are unbuffered: a send ends when its value has been received. Each is created at the place of its
+//! receiver. Invariant: an ended island has received all its messages, so nothing is in flight at the end and no island
+//! waits for an ended one.
 
 use super::evolution::Individual;
 use isles::prelude::*;

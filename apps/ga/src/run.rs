@@ -1,8 +1,8 @@
-//! The application `ga`: the run over all places, its end, and what it tells.
+//! The application `ga`: the run over all places, its end, and its output.
 //!
-//! Islands are tasks; those of one place take turns by generations. They meet every few generations: first a reduction
-//! tells all whether any has found the text, and if none has, migrants are exchanged. So all end at the same exchange,
-//! whoever was faster. An island that has found the text computes no further. Invariant: what is found depends on the
+//! Islands are tasks; those of one place take turns by generations. They synchronise every few generations: a reduction
+//! determines whether any has found the text, and if none has, migrants are exchanged. So all end at the same exchange,
+//! independent of their speed. An island that has found the text stops computing. Invariant: the result depends on the
 //! evolution only.
 
 use super::evolution::{Evolution, EvolutionArguments};
@@ -190,7 +190,7 @@ fn merge(records: &mut Option<IslandRecord>, record: IslandRecord) {
     });
 }
 
-/// Lets an island evolve to the end.
+/// Evolves an island to the end.
 async fn evolve(
     mut island: Island,
     evolution: &Evolution,
@@ -206,7 +206,7 @@ async fn evolve(
             work(island.work_of_generation());
             isles::yield_now().await; // the other islands of this place, and the news of a death, have waited
         }
-        // Nobody needs to hear of the last exchange, which all know.
+        // The last exchange needs no reduction, because all know it.
         if exchange == evolution.generations_max || links.any_found(island.has_found()).await? {
             return Ok(island.record());
         }

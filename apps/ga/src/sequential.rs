@@ -1,4 +1,4 @@
-//! The same evolution without places, tasks and channels: what a run is checked against.
+//! The same evolution without places, tasks and channels: the reference of a run.
 //!
 //! Islands are advanced one after the other, and exchange by assignment. Invariant: it shares the rules of an island
 //! with the run, and nothing of how islands meet.

@@ -1,4 +1,4 @@
-//! The application `hello`: each place says its number, as the first program to run on a machine.
+//! The application `hello`: each place reports its number; the first program to run on a machine.
 //!
 //! The greetings are collected at the first place, which also checks that each place has sent its own.
 

@@ -1,7 +1,7 @@
 //! The side of this project in the comparison with PySCF (`tests/integrals.py`).
 //!
 //! `integral_elements MOLECULE BASIS spherical|cartesian` prints the atoms in bohr, then every integral over the
-//! functions: a line each with its kind, its functions from 0, and its value. Not meant for people.
+//! functions: a line each with its kind, its functions from 0, and its value. For this comparison only.
 
 use isles_hf::integrals::one_electron::{attraction, functions, moments};
 use isles_hf::integrals::{PRIMITIVES_MIN, Repulsion, pairs};

@@ -24,7 +24,7 @@ pub enum InputError {
         /// Allowed names.
         allowed: String,
     },
-    /// Something else stands where one of the allowed forms must stand.
+    /// The text does not match any of the allowed forms.
     Malformed {
         /// The file, or the built-in name.
         source: String,
@@ -62,7 +62,7 @@ pub enum InputError {
     Electrons {
         /// The molecule.
         molecule: String,
-        /// The charge that was asked for.
+        /// The requested charge.
         charge: i32,
         /// Electrons that the charge leaves: an odd number, zero or below.
         electrons: i64,
@@ -87,7 +87,7 @@ pub enum InputError {
     TooLarge {
         /// The file or the name.
         source: String,
-        /// Too many things of a kind.
+        /// Name of the items that are too many.
         items: &'static str,
         /// Number found.
         found: usize,

@@ -22,7 +22,7 @@ impl Matrix {
         Matrix { size, values: vec![0.0; size * size] }
     }
 
-    /// A matrix of what `value` gives for each row and column.
+    /// A matrix with the elements `value(row, column)`.
     pub fn of(size: usize, mut value: impl FnMut(usize, usize) -> f64) -> Matrix {
         let places = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
         Matrix { size, values: places.map(|(row, column)| value(row, column)).collect() }
@@ -72,7 +72,7 @@ impl Matrix {
         product
     }
 
-    /// Rows become columns.
+    /// Returns the transpose.
     pub fn transposed(&self) -> Matrix {
         Matrix::of(self.size, |row, column| self.get(column, row))
     }
@@ -82,7 +82,7 @@ impl Matrix {
         self.values.iter().zip(&other.values).map(|(one, other)| one * other).sum()
     }
 
-    /// The largest element, without its sign.
+    /// Returns the largest absolute value of the elements.
     pub fn largest(&self) -> f64 {
         self.values.iter().fold(0.0, |largest, value| value.abs().max(largest))
     }
@@ -98,7 +98,7 @@ impl Matrix {
         );
         let mut vectors = self.clone();
         let (mut diagonal, mut beside) = vectors.tridiagonal();
-        // Rotations go over columns; as rows of the transposed they are stretches of memory.
+        // Rotations go over columns, which are contiguous as rows of the transpose.
         let mut rows = vectors.transposed();
         rows.iterate(&mut diagonal, &mut beside);
         let mut order: Vec<usize> = (0..self.size).collect();
@@ -107,7 +107,8 @@ impl Matrix {
         (order.iter().map(|index| diagonal[*index]).collect(), vectors)
     }
 
-    /// Becomes the transformation to a tridiagonal matrix, whose diagonal and subdiagonal are returned (TRED2).
+    /// Replaces itself by the transformation to a tridiagonal matrix; returns that matrix's diagonal and subdiagonal
+    /// (TRED2).
     fn tridiagonal(&mut self) -> (Vec<f64>, Vec<f64>) {
         let size = self.size;
         let (mut diagonal, mut beside) = (vec![0.0; size], vec![0.0; size]);

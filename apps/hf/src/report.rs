@@ -43,7 +43,8 @@ pub struct HfFound {
 }
 
 impl HfFound {
-    /// Returns a message if the energy of `what` did not converge, or not to a stable solution although one is wanted.
+    /// Returns a message if the energy of `method` did not converge, or not to a stable solution although one is
+    /// wanted.
     pub(super) fn unconverged(&self, method: &str) -> Option<String> {
         if self.iterations.last().is_some_and(|last| last.is_converged(self.convergence)) {
             let unstable = self.stability.filter(|known| known.is_stable != Some(true));
@@ -65,7 +66,7 @@ impl HfFound {
         ))
     }
 
-    /// The result for people.
+    /// Returns the result as text.
     pub(super) fn text(&self) -> String {
         let HfFound { properties, imbalance, stability, unchecked, .. } = self;
         let mut text = format!("{:>9}  {:>18}  {:>11}  {:>8}\n", "iteration", "energy", "change", "gradient");

@@ -1,4 +1,4 @@
-//! The application `hf`: arguments, the run over all places, and what it tells.
+//! The application `hf`: arguments, the run over all places, and its output.
 //!
 //! Errors in a molecule or a basis set are found before anything runs. The first place keeps the matrices and decides
 //! when the field is self-consistent; all places build. A run goes through named phases ([`HfPhase`]). Invariant: a
@@ -21,16 +21,16 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Most iterations that can be asked for.
+/// Largest accepted number of iterations.
 const ITERATIONS_MAX: u32 = 10_000;
 
 /// Default maximum number of iterations.
 const ITERATIONS: u32 = 100;
 
-/// Maximum number of unstable solutions that are left for a lower one.
+/// Most unstable solutions that are replaced by a lower one.
 const FOLLOWED_MAX: usize = 10;
 
-/// Most two-electron parts that are built to know whether a solution is stable: if that is asked for, and else.
+/// Most two-electron parts that are built to examine the stability of a solution: on request, and by default.
 const BUILDS_MAX: (usize, usize) = (200, 30);
 
 /// A phase of a run.
@@ -107,7 +107,7 @@ pub struct HartreeFock {
     convergence: f64,
 }
 
-/// Reads a limit of convergence.
+/// Parses a threshold of convergence.
 fn convergence(text: &str) -> Result<f64, &'static str> {
     let number = text.parse::<f64>().ok().filter(|number| (1e-11..=1e-2).contains(number));
     number.ok_or("a number from 1e-11 to 0.01")
@@ -175,7 +175,7 @@ impl Application for HartreeFock {
             is_converged = iterate(&mut input, &mut build, &distributor).await?;
         }
         let done = build.done(started).await?;
-        // On a chip the check would be part of the prediction; on a host it is no part of the time that is told.
+        // On a chip the check would be part of the prediction; on a host it is excluded from the reported time.
         let unchecked = match done.shares.is_empty() {
             _ if input.stable => None,
             _ if input.no_stability => Some("--no-stability"),
@@ -211,7 +211,7 @@ impl RunResult for HartreeFock {
         format!("{:.2} iterations a second", found.iterations.len() as f64 / seconds)
     }
 
-    /// A field that is not self-consistent has no energy to check: that is a failure of the run.
+    /// A field that is not self-consistent has no energy to check, so the run fails.
     fn verify(&self, found: &HfFound, _: bool) -> Result<Option<Verification>, Failure> {
         if let Some(text) = found.unconverged(&format!("{} in {}", self.molecule, self.basis)) {
             return Err(Failure::Ended(text));

@@ -1,8 +1,8 @@
-//! One Fock build over all places: the density to each, units to each, the sums to the first.
+//! A Fock build over all places: broadcast of the density, units for each place, reduction of the sums.
 //!
-//! Every place has the functions and a density of its own. The density goes out by a broadcast, the sums come back by
-//! a reduction of whole numbers; between them places need each other only to take the next unit from a counter.
-//! Invariant: the sums are the same whatever the number of places, the balance and the machine.
+//! Every place has the functions and a density of its own. The density is broadcast, and the sums are reduced as whole
+//! numbers; in between, places only share a counter of units. Invariant: the sums are the same whatever the number of
+//! places, the balance and the machine.
 
 use super::fock::{ActiveUnit, FockBuilder, Functions, WorkUnit, units};
 use super::integrals::one_electron;
@@ -63,7 +63,7 @@ impl BuildState {
     }
 }
 
-/// Adds a unit to the sums of this place, with turns for others in between.
+/// Adds a unit to the sums of this place, and yields in between.
 async fn add_unit(states: &PlaceLocal<BuildState>, unit: u64) {
     let mut active_unit = states.lock().begin_unit(unit);
     while states.lock().advance_unit(&mut active_unit) {

@@ -1,4 +1,4 @@
-//! Energies that other programs give, for the check of a result.
+//! Energies of other programs, for the check of a result.
 //!
 //! All are of PySCF 2.14 with its built-in basis sets, which are those of this program, converged to 1e-12 hartree;
 //! MPQC 2.3.1 gives benzene and aspirin in 3-21G and benzene in STO-3G the same to all its ten decimals. Invariant: a

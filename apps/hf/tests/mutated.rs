@@ -27,7 +27,7 @@ const GAUSSIAN: &str = "****\nH 0\nS 2 1.00\n0.6 0.4\n0.2 0.7\n****\nLi 0\nSP 2 
 /// The forms of molecules and of basis sets, with the endings of their names.
 const FORMS: [(&str, &str); 4] = [("a.xyz", XYZ), ("a.inp", INP), ("a.nw", NWCHEM), ("a.gbs", GAUSSIAN)];
 
-/// The same file, said otherwise.
+/// Returns an equivalent file in another notation.
 fn reworded(name: &str, text: &str, dice: &mut Dice) -> String {
     let numbers = |text: &str| text.replace("0.5 0.9", "5.0D-01 +.9").replace(" 1.6", " 16.0d-1");
     let mut text = if dice.below(2) == 0 { numbers(text) } else { text.to_owned() };

@@ -1,9 +1,9 @@
-//! The nodes of one place, with the messages that have come for them.
+//! The nodes of one place, with their received messages.
 //!
 //! Nodes are distributed by blocks: each place has a run of neighbouring nodes, none longer than another by more than
-//! one. Messages of a round lie apart from those of the next, because a place may begin a round while another has not
-//! yet taken what the last one brought. Invariant: a node gets the messages of a round all at once and in the order
-//! of their senders.
+//! one. Messages of a round are kept separate from those of the next, because a place may begin a round before another
+//! has taken the messages of the last one. Invariant: a node gets all messages of a round at once, in the order of
+//! their senders.
 
 use super::input::Input;
 use super::kernel::Kernel;
@@ -34,7 +34,7 @@ pub struct NodeBlock<K: Kernel> {
     pub nodes: Vec<K::Node>,
     /// The neighbours of each, ascending.
     pub neighbours: Vec<Vec<u32>>,
-    /// Messages that have come for each node: of even rounds, and of odd ones.
+    /// Received messages for each node: of even rounds, and of odd ones.
     inbox: [Vec<NodeInbox<K>>; 2],
     /// Counts of rounds, messages and calls.
     pub counts: CallCounts,
@@ -74,7 +74,7 @@ impl<K: Kernel> NodeBlock<K> {
         &self.nodes[(node - self.first) as usize]
     }
 
-    /// Puts a message aside for its node, to be taken in an odd round, or in an even one.
+    /// Stores a message for its node, for an odd round or an even one.
     pub fn receive(&mut self, is_odd: bool, from: u32, to: u32, message: K::Message) {
         self.inbox[usize::from(is_odd)][(to - self.first) as usize].push((from, message));
     }

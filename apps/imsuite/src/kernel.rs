@@ -1,8 +1,8 @@
 //! Kernels: the state of a node, the messages of the nodes, and the rounds that a place goes through.
 //!
-//! A kernel says nothing of places: it names nodes, and `place_task` knows where they are. Invariant: what a
-//! node does in a round depends on its state and on the messages of the round before, in the order of their senders; so
-//! the answer does not depend on how many places there are or on the order in which messages arrive.
+//! A kernel refers to nodes, not places; `place_task` knows the places of nodes. Invariant: a step of a node depends on
+//! its state and on the messages of the previous round, in the order of their senders; so the answer does not depend on
+//! the number of places or on the order of arrival.
 
 use super::input::Input;
 use super::place_task::PlaceTask;
@@ -88,7 +88,7 @@ pub trait Kernel: Sized + 'static {
     /// Returns the answer of `node` to a question.
     fn reply(node: &Self::Node) -> Self::Reply;
 
-    /// Goes through all rounds with the nodes of one place. All places go through the same ones.
+    /// Runs all rounds with the nodes of one place. All places run the same ones.
     ///
     /// # Errors
     /// A place has died.

@@ -4,7 +4,7 @@
 //! which nodes that know their neighbours only send each other messages in rounds. Here nodes are distributed over
 //! places by blocks, rounds are phases of a phaser, and messages are calls to the place of the node. [`kernel`] defines
 //! a kernel, `place_task` the work of a place in one, [`input`] has the networks, and [`ship`] the data that calls
-//! carry: the suite was used to measure those. Invariant: the result depends on the input only, not on the places.
+//! carry, which the suite was used to measure. Invariant: the result depends on the input only, not on the places.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,9 @@
 //! Work of one place in a kernel: rounds with its nodes, messages to other nodes, questions, votes.
 //!
-//! One task a place goes through all rounds. In a round it lets each of its nodes act, sends what they say to the
-//! places of the nodes that it is for, one call a message as in the suite, and waits until all of it has arrived;
-//! then a [`Phaser`] lets all places begin the next round, where X10 has a clock. What a call takes along beside its
-//! message is [`ReachableClosure`]'s business. Invariant: a message that was sent in a round is there in the next
-//! one.
+//! One task per place runs all rounds. In a round it runs each of its nodes, sends their messages to the places of the
+//! receivers, one call per message as in the suite, and waits until all have arrived; then a [`Phaser`] (a clock in
+//! X10) starts the next round at all places. [`ReachableClosure`] adds the other data of a call. Invariant: a message
+//! sent in a round is available in the next one.
 
 use super::block::{CallCounts, NodeBlock, home};
 use super::input::{Input, InputFacts};
@@ -15,13 +14,13 @@ use isles_app::frame::{RunMeter, WorkDone};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Bytes that a place sends before others there have their turn: half the capacity of a ring.
+/// Bytes that a place sends before it yields: half the capacity of a ring.
 const TURN_BYTES: usize = 256 << 10;
 
 /// Cycles of a node's part of a round on a modelled core, an estimate: a call, a loop over its messages and the test of
 /// its state.
 const STEP: u64 = 60;
-/// Cycles of a message there beside its transport, an estimate: it is compared, sorted in and looked at.
+/// Cycles of a message at its node besides its transport, an estimate: it is compared, sorted in and read.
 const MESSAGE: u64 = 40;
 
 /// A node's part of a round.
@@ -38,7 +37,7 @@ pub struct NodeContext<'a, K: Kernel> {
 }
 
 impl<K: Kernel> NodeContext<'_, K> {
-    /// Sends a message; it is there in the next round.
+    /// Sends a message, available in the next round.
     pub fn send(&mut self, to: u32, message: K::Message) {
         self.outgoing.push((self.index, to, message));
     }
@@ -78,12 +77,12 @@ impl<K: Kernel> PlaceTask<K> {
         self.shared.facts
     }
 
-    /// Tells the observers of the run that at most this many rounds will follow.
+    /// Reports to observers that at most this many rounds follow.
     pub fn expect(&self, rounds: u32) {
         isles::progress::add_total(u64::from(rounds), "rounds");
     }
 
-    /// Lets each node of this place do something that needs no message: between two rounds.
+    /// Runs `step` for each node of this place between two rounds, without messages.
     pub fn each(&mut self, act: impl FnMut(&mut K::Node)) {
         let mut block = self.shared.nodes.lock();
         work(Cycles(STEP * block.nodes.len() as u64));

@@ -1,8 +1,7 @@
-//! The application `imsuite`: arguments, the run over all places, and what it tells.
+//! The application `imsuite`: arguments, the run over all places, and its output.
 //!
 //! The input is read or generated, and checked, before any place starts. Every answer is verified. Invariant: the
-//! result says what was found and what was said between nodes; how much of that crossed places is no part of the
-//! answer.
+//! result has the answers and the messages between nodes; the number that crossed places is not part of the answer.
 
 use super::input::generate::{self, Recipe};
 use super::input::{Input, InputFault, InputSource, REACHABLE_NODES_MAX, read};
@@ -70,7 +69,7 @@ impl ImSuite {
     }
 }
 
-/// Most members of a committee if nothing is said: as in the suite's files of 128 nodes.
+/// Default maximum size of a committee: as in the suite's files of 128 nodes.
 const COMMITTEE: u32 = 3;
 
 /// A network with the task for it.

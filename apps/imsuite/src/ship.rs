@@ -3,8 +3,8 @@
 //! A body of X10's `at` that names a field of the kernel captures the kernel, and with it everything that is reachable
 //! from there: the adjacency matrix, the lists of the input, the distribution. AT-Opt (Thangamani and Nandivada, PACT
 //! 2018) removes this data, and [`Ship::Reachable`] puts it back, so that both can be measured with one body. The
-//! fields of a kernel while it is timed are taken from the suite's X10 sources. Invariant: the data shipped has no
-//! influence on an answer.
+//! fields of a kernel while it is timed are taken from the suite's X10 sources. Invariant: the shipped data does not
+//! affect an answer.
 
 use super::input::Input;
 use super::kernel::KernelName;

@@ -1,4 +1,4 @@
-//! The application `jacobi`: arguments, the run over all places, what it tells.
+//! The application `jacobi`: arguments, the run over all places, output.
 
 use super::sweeps::{self, digest_alone};
 use clap::{Args, ValueEnum, value_parser};
@@ -132,10 +132,7 @@ impl Application for Jacobi {
         }
         let order = self.order as usize;
         if order < places as usize {
-            let text = format!(
-                "--order is {order}; allowed with {places} places: at least one row for \
-                 each"
-            );
+            let text = format!("--order is {order}; allowed with {places} places: at least one row for each");
             return Err(Failure::Usage(text));
         }
         check_memory::<f64>(&[2, order, order])

@@ -32,8 +32,8 @@ pub(super) fn relax(above: &[f64], line: &[f64], below: &[f64], target: &mut [f6
     }
 }
 
-/// Returns a number that depends on every bit of a row and on where it lies (FNV-1a by words). The digest of a grid is
-/// the sum of those of its rows, whoever has them.
+/// Returns a hash of a row and its position (FNV-1a by words). The digest of a grid is the sum of those of its rows,
+/// independent of their distribution.
 pub(super) fn row_digest(row: usize, values: &[f64]) -> u64 {
     let start = 0xCBF2_9CE4_8422_2325_u64 ^ row as u64;
     values.iter().fold(start, |hash, value| (hash ^ value.to_bits()).wrapping_mul(0x0100_0000_01B3))

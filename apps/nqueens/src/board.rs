@@ -1,4 +1,4 @@
-//! Positions with squares that have not been tried, as a bag that is balanced over places.
+//! Positions with untried squares, as a bag that is balanced over places.
 //!
 //! Columns and diagonals are bits (M. Richards, "Backtracking algorithms in MCPL using bit patterns and recursion",
 //! University of Cambridge, 1997). Invariant: each square of each row is tried once, in one bag.
@@ -33,7 +33,7 @@ pub struct QueensCount {
     pub placed: u64,
 }
 
-/// Part of a board that is left to try, and the counts so far.
+/// The untried part of a board, and the counts so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct QueensBag {
     /// All columns.
@@ -55,7 +55,7 @@ impl QueensBag {
 impl Bag for QueensBag {
     type Result = QueensCount;
 
-    // The row under way and the stack are variables of the loop: through `self` each queen would write them back.
+    // The current row and the stack are local variables: through `self`, each queen would store them.
     fn process(&mut self, count: usize) -> usize {
         let (board, mut rows) = (self.board, std::mem::take(&mut self.rows));
         let mut placed = 0;
@@ -118,7 +118,7 @@ impl Bag for QueensBag {
     }
 }
 
-/// The count for `queens` queens by a recursion that knows nothing of bags.
+/// Returns the count for `queens` queens by a plain recursion.
 pub fn sequential(queens: u32) -> QueensCount {
     fn place(board: u32, columns: u32, rising: u32, falling: u32, count: &mut QueensCount) {
         let mut untried = board & !(columns | rising | falling);

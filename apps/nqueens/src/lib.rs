@@ -1,8 +1,8 @@
-//! The application `nqueens`: in how many ways n queens stand on a board of n by n so that none attacks another.
+//! The application `nqueens`: the number of placements of n queens on an n by n board so that none attacks another.
 //!
-//! A task places one queen in the next row; how many follow is known only then. `board` makes positions a bag of
-//! `isles::glb`, here are the arguments, the run, and the known counts (OEIS A000170). Invariant: a count is that of
-//! the board, whoever places which queen.
+//! A task places one queen in the next row, which creates an unpredictable number of tasks. `board` makes positions a
+//! bag of `isles::glb`; this module has the arguments, the run, and the known counts (OEIS A000170). Invariant: a count
+//! does not depend on the distribution.
 
 #![forbid(unsafe_code)]
 

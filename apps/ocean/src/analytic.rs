@@ -1,4 +1,4 @@
-//! Solutions in closed form, and how far a computed field is from them.
+//! Closed-form solutions, and the errors of computed fields.
 
 use crate::setup::{AMPLITUDE, Case, SOLITON, Setup, Stepping};
 
@@ -45,7 +45,7 @@ pub struct Surfaces<'a> {
 }
 
 impl Surfaces<'_> {
-    /// Compares with the solution of the case; nothing if it has none, or the run was too short.
+    /// Compares with the solution of the case; returns nothing if it has none, or the run was too short.
     pub fn compare(&self) -> Vec<Comparison> {
         if !self.setup.bathymetry.is_empty() {
             return Vec::new();

@@ -1,8 +1,8 @@
-//! Depths of real seas, out of a netCDF file such as the etopo ones of Debian's ferret-datasets.
+//! Reads depths of real seas from a netCDF file, such as the etopo files of Debian's ferret-datasets.
 //!
 //! The file has a variable over latitude and longitude, in this order, metres above the sea. Each cell takes the sample
-//! nearest to its middle; a sample that is missing is land. Invariant: water that is accepted is at least
-//! [`SHALLOWEST`] and at most [`DEEPEST`] deep.
+//! nearest to its middle; a missing sample is land. Invariant: accepted water is between [`SHALLOWEST`] and [`DEEPEST`]
+//! deep.
 
 use crate::setup::{Grid, Setup};
 use isles_app::{Failure, input};
@@ -11,7 +11,7 @@ use isles_netcdf::{NetcdfFault, NetcdfFile};
 /// Metres of water below which a cell is land.
 const SHALLOWEST: f64 = 20.0;
 
-/// Metres of water that no sea has: the Mariana Trench is 10,935 m deep.
+/// Largest accepted depth in metres: the Mariana Trench is 10,935 m deep.
 const DEEPEST: f64 = 12_000.0;
 
 /// Most bytes of a file.

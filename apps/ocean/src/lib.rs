@@ -2,10 +2,10 @@
 //!
 //! A fast external mode carries the free surface in many short steps, a slow internal mode the velocities and the
 //! tracer of the levels in a long one (Shchepetkin and McWilliams, The regional oceanic modeling system, 2005), on an
-//! Arakawa C-grid with a halo of 2. [`setup`] says what is computed, `scheme` computes it within a tile, `model` has
-//! the arrays of all places and their exchanges, `records` what is kept of a run. `analytic` has the solutions to
-//! compare with, `run` is the application, `netcdf` and `picture` write what was found. Invariant: a field has the
-//! same bits at every tiling, as each value is computed from the same ones.
+//! Arakawa C-grid with a halo of 2. [`setup`] defines the case, `scheme` computes within a tile, `model` has the arrays
+//! of all places and their exchanges, `records` the records of a run. `analytic` has the reference solutions, `run` is
+//! the application, `netcdf` and `picture` write the results. Invariant: a field has the same bits at every tiling, as
+//! each value is computed from the same inputs.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The model over all places: its arrays, the order of a step, and what is recorded of it.
+//! The model over all places: its arrays, the order of a step, and its records.
 //!
 //! Each place has a tile of every array. A long step is: tendencies of the levels; their means to the neighbours; the
 //! short steps of the external mode, one exchange each; new velocities of the levels, which go to the neighbours; the
@@ -324,7 +324,7 @@ impl<'a> TileState<'a> {
         8 * (self.tile.plane() * (9 * self.tile.levels + 24)) as u64
     }
 
-    /// Collects the model after `step` steps; at the member of rank 0, else nothing.
+    /// Collects the model after `step` steps at the member of rank 0; `None` at others.
     async fn record(&self, step: u64, recording: Recording) -> isles::Result<Option<Snapshot>> {
         self.sum_columns(step);
         let fast = self.fields.fast.gather(0).await?;
@@ -399,7 +399,7 @@ pub async fn run_part(
         }
     };
     part.record(0, recording).await?.into_iter().for_each(&mut keep);
-    // So that nobody is in the region of the steps while the first record is collected.
+    // So that no place is in the region of the steps while the first record is collected.
     Team::world().barrier().await?;
     for step in 0..steps {
         let started = Instant::now();

@@ -1,7 +1,7 @@
 //! Records of a run: snapshots of the model, and sums over the grid.
 //!
-//! Sums are taken over a whole snapshot in one order, with the rounding of each addition carried along, so not all
-//! snapshots need to be kept. Invariant: a sum depends on the snapshot only.
+//! Sums are taken over a whole snapshot in one order, with compensated rounding, so not all snapshots need to be kept.
+//! Invariant: a sum depends on the snapshot only.
 
 use crate::setup::Setup;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct Snapshot {
     pub tracer: Vec<f64>,
     /// A hash of all values of the levels of a column.
     pub hashes: Vec<u64>,
-    /// Velocities of all levels; empty unless they were asked for.
+    /// Velocities of all levels; empty unless requested.
     pub levels_east: Vec<f64>,
     pub levels_north: Vec<f64>,
 }
@@ -82,7 +82,7 @@ impl Totals {
     }
 }
 
-/// The sum of numbers with the rounding of each addition carried along (Neumaier).
+/// Returns the sum of numbers with compensated rounding (Neumaier).
 pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
     let (mut total, mut rest) = (0.0_f64, 0.0);
     for number in numbers {

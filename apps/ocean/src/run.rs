@@ -1,6 +1,6 @@
-//! The application `ocean`: its arguments, the run over all places, its checks and what it writes.
+//! The application `ocean`: its arguments, the run over all places, its checks and output.
 //!
-//! Invariant: what is found depends on the setup only; sums over the grid are taken at the first place, in one order.
+//! Invariant: the result depends on the setup only; sums over the grid are taken at the first place, in one order.
 
 use crate::analytic::Surfaces;
 use crate::bathymetry::{self, GeoRegion};
@@ -28,7 +28,7 @@ const STEPS_MAX: u64 = 10_000_000;
 /// The default number of records of a run.
 const RECORDS: u64 = 20;
 
-/// Most bytes of the snapshots that are kept, while results are written; two snapshots are always kept.
+/// Most bytes of the kept snapshots, while results are written; two snapshots are always kept.
 const SNAPSHOT_BYTES_MAX: u64 = 4 << 30;
 
 /// The largest relative change of the water and of the tracer that counts as rounding.

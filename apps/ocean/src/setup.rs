@@ -95,7 +95,7 @@ pub struct Setup {
     pub bathymetry: Vec<f64>,
 }
 
-/// Water over a plain ground with nothing in it, from which the cases differ.
+/// Water at rest over a plain ground, the base of all cases.
 const STILL: Physics = Physics {
     gravity: 9.81,
     coriolis: 0.0,

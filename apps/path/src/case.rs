@@ -1,6 +1,6 @@
-//! The missions that can be planned, and the arguments that say one.
+//! The missions that can be planned, and their arguments.
 //!
-//! Invariant: what is accepted can be planned: start and goal are waypoints in water.
+//! Invariant: an accepted mission can be planned: start and goal are waypoints in water.
 
 use crate::current::{Current, Jet, Velocity};
 use crate::file::{CurrentsFault, read_currents};
@@ -36,7 +36,7 @@ pub enum Case {
     Jet,
 }
 
-/// The arguments that say what is planned.
+/// The arguments of a mission.
 #[derive(Args, Clone, Debug)]
 pub struct PlanArguments {
     /// The currents
@@ -106,7 +106,7 @@ pub struct Mission {
 }
 
 impl PlanArguments {
-    /// The mission that they say.
+    /// Returns the mission.
     ///
     /// # Errors
     /// [`Failure::Usage`]: it cannot be planned.
@@ -133,7 +133,7 @@ impl PlanArguments {
         }
         let middle = sea.rows / 2 * sea.columns;
         let (west, east) = (middle + sea.columns / 12, middle + sea.columns - 1 - sea.columns / 12);
-        // Against the jet, where dives to still water below it are worth their way.
+        // Against the jet, so that dives to the still water below it pay off.
         let (start, goal) = if matches!(sea.current, Current::Jet(_)) { (east, west) } else { (west, east) };
         let start = self.end("--from", self.from.as_deref(), Waypoint(start), &sea)?;
         let goal = self.end("--to", self.to.as_deref(), Waypoint(goal), &sea)?;
@@ -215,7 +215,7 @@ impl PlanArguments {
         })
     }
 
-    /// The waypoint that a flag says, which must be in water.
+    /// Parses the waypoint of a flag, which must be in water.
     fn end(
         &self,
         flag: &str,
@@ -277,7 +277,7 @@ fn ship(width: f64, height: f64) -> Obstacle {
     Obstacle { middle, radius: 0.08 * height, velocity: Velocity { east: 0.0, north: -0.3 } }
 }
 
-/// The obstacle that `said` describes.
+/// Parses the obstacle `value`.
 fn obstacle(value: &str) -> Result<Obstacle, Failure> {
     let allowed = "X,Y,R in kilometres, with R above 0, and if it moves also U,V in m/s";
     let (middle, radius, velocity) = match numbers(value).as_deref() {

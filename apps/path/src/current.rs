@@ -16,7 +16,7 @@ pub struct Velocity {
     pub north: f64,
 }
 
-/// Position and time at which a velocity is asked for.
+/// Position and time of a velocity.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// Metres east of the first waypoint.

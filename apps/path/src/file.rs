@@ -1,4 +1,4 @@
-//! Currents out of a netCDF file of the classic format.
+//! Reads currents from a netCDF file of the classic format.
 //!
 //! The file has `u` and `v` over four dimensions: time, depth, north and east, in this order. Each dimension has a
 //! variable of its name: seconds, metres below the surface, and metres or degrees (if their units say so). A missing
@@ -24,7 +24,7 @@ pub enum CurrentsFault {
     Read(input::ReadFault),
     /// The file is not netCDF of the classic format, or a variable cannot be read.
     Netcdf(NetcdfFault),
-    /// The velocities have other dimensions than each other, or than their axes.
+    /// The dimensions of the velocities differ, or do not match their axes.
     Mismatch(&'static str),
     /// A variable has another number of dimensions.
     Dimensions { name: &'static str, found: usize },
@@ -66,7 +66,7 @@ pub struct Currents {
 /// Reads the currents of a file.
 ///
 /// # Errors
-/// [`CurrentsFault`]: it has none.
+/// [`CurrentsFault`].
 pub fn read_currents(path: &str) -> Result<Currents, CurrentsFault> {
     let bytes = input::bytes(path, FILE_BYTES_MAX).map_err(CurrentsFault::Read)?;
     let mut file = NetcdfFile::parse(bytes)?;

@@ -1,10 +1,10 @@
 //! The time of a glider along an edge: a saw-tooth dive through water that moves.
 //!
 //! A glider of [`SPEED`] through the water holds the course of its edge against the current across it. A dive profile
-//! says how deep the saw tooth goes. The edge is cut into pieces, time into slots; in a piece and a slot the current is
-//! that of their middles, so the way is integrated exactly. Where the glider makes no way, or an obstacle is over it,
-//! it lies on the sea floor until that has changed. Invariant: speeds along an edge are a function of position and time
-//! that is never negative, so who departs later does not arrive earlier (first in, first out), which Dijkstra needs.
+//! defines the depth of the saw tooth. The edge is cut into pieces, time into slots; in a piece and a slot the current
+//! is that of their middles, so the way is integrated exactly. If the glider makes no way, or an obstacle is over it,
+//! it waits on the sea floor. Invariant: the speed along an edge is a non-negative function of position and time, so a
+//! later departure never arrives earlier (first in, first out), as Dijkstra's algorithm requires.
 
 use crate::current::Moment;
 use crate::sea::{Position, Sea, Waypoint};
@@ -34,7 +34,7 @@ pub struct Resolution {
     pub slot: f64,
     /// Unit of arrivals, which are whole multiples of it, in seconds.
     pub quantum: u32,
-    /// Seconds after which a glider that has not arrived never will.
+    /// Time limit of an arrival, in seconds.
     pub horizon: u32,
 }
 
@@ -51,7 +51,7 @@ pub struct Dive {
     pub profile: u32,
 }
 
-/// The time at which nobody arrives.
+/// The arrival time of an impossible edge.
 pub const NEVER: u32 = u32::MAX;
 
 /// The result of a dive.
@@ -68,7 +68,7 @@ pub fn reached(profile: u32, profiles: u32) -> f64 {
     DEEPEST * f64::from(profile + 1) / f64::from(profiles)
 }
 
-/// Lets a glider dive along an edge.
+/// Computes a dive along an edge.
 pub fn glide(sea: &Sea, resolution: &Resolution, dive: Dive) -> DiveResult {
     let bottom = reached(dive.profile, resolution.profiles);
     if bottom > sea.floor {

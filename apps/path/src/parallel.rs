@@ -1,10 +1,9 @@
 //! The search over all places: the first one is the master, the others dive.
 //!
 //! For each edge the master sends one dive profile to each worker, round by round, and receives an arrival of each.
-//! With one place it dives itself. A worker that waits blocks; or, until its first dive, it sleeps: an asynchronous
-//! receive is looked at between sleeps. So the first dive finds it late, and so does the end if it never got one, but a
-//! core that sleeps draws little. Invariant: the search asks for the same edges in the same order with any number of
-//! workers.
+//! With one place it dives itself. A waiting worker blocks; or, until its first dive, it polls an asynchronous receive
+//! between sleeps. So it gets its first dive late, or the end if it had none, but a sleeping core draws little power.
+//! Invariant: the search examines the same edges in the same order with any number of workers.
 
 use crate::case::Mission;
 use crate::glide::{Dive, DiveResult, glide, work_of};
@@ -18,7 +17,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// The state of a worker that has not been given a dive yet.
+/// The waiting of a worker before its first dive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
@@ -51,7 +50,7 @@ pub struct Searched<'p> {
     pub evaluations: u64,
 }
 
-/// Cost of the search itself for an edge on a modelled core: its heap, and the look for land.
+/// Cost of the search for an edge on a modelled core: its heap, and the check for land.
 const SEARCH_OF_EDGE: Work = Work::new().integers(400).floats(60).branches(60);
 
 /// Plans on one processor, without places; the cost is passed to `charge`.
@@ -94,7 +93,7 @@ pub async fn plan_route<'p>(
     .await
 }
 
-/// The master: asks the workers for the arrivals of all edges, then ends them.
+/// The master: requests the arrivals of all edges from the workers, then ends them.
 async fn lead<'p>(plan: &'p Mission, meter: &RunMeter) -> isles::Result<Searched<'p>> {
     let team = Team::world();
     let workers = team.size() - 1;
@@ -139,7 +138,7 @@ async fn serve(plan: &Mission, waiting: IdleWait, meter: &RunMeter) -> isles::Re
     Ok(())
 }
 
-/// Awaits `receive` by looking at it between sleeps of `nap`.
+/// Awaits `receive` by polling it between sleeps of `nap`.
 async fn poll_between_sleeps<T>(mut receive: Pin<&mut impl Future<Output = T>>, nap: Duration) -> T {
     loop {
         let looked = std::future::poll_fn(|context| {

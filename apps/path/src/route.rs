@@ -1,4 +1,4 @@
-//! A route that was found, and its form as GeoJSON (RFC 7946).
+//! A route, and its GeoJSON form (RFC 7946).
 
 use crate::case::Mission;
 use crate::glide::{Dive, NEVER, glide, reached};

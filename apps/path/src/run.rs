@@ -1,7 +1,7 @@
-//! The application `path`: its arguments, the run over all places, its checks and what it writes.
+//! The application `path`: its arguments, the run over all places, its checks and output.
 //!
 //! With one place the search runs alone (S-TVE of the paper), with more the first place deals dives out (P-TVE).
-//! Invariant: what is found depends on the mission only.
+//! Invariant: the route depends on the mission only.
 
 use crate::case::{Case, Mission, PlanArguments};
 use crate::current::{Current, Velocity};
@@ -45,7 +45,7 @@ pub struct PathPlanner {
     geojson: Option<String>,
 }
 
-/// The plan that is asked for.
+/// The requested plan.
 #[derive(Clone, Serialize)]
 pub struct PathInput {
     mission: String,
@@ -67,7 +67,7 @@ pub struct PathInput {
 /// A route, and the effort to find it.
 #[derive(Serialize)]
 pub struct PathFound {
-    /// Seconds after which the glider is at the goal; nothing if no way leads there, or nothing was planned.
+    /// Arrival at the goal in seconds; `None` if it is unreachable, or nothing was planned.
     arrival: Option<u32>,
     /// Metres.
     length: f64,
@@ -94,7 +94,7 @@ impl PathFound {
         }
     }
 
-    /// The analytic optimum in seconds, if the case has one and nothing is in its way.
+    /// The analytic optimum in seconds, if the case has one and no obstacle is in its way.
     fn optimum(&self) -> Option<f64> {
         let PathInput { plan, case, .. } = &self.input;
         let is_free = plan.sea.obstacles.is_empty() && plan.sea.islands.is_empty();

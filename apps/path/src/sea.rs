@@ -23,7 +23,7 @@ impl Position {
     }
 }
 
-/// A disc that nobody may enter; it may move.
+/// A forbidden disc, which may move.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Obstacle {
     /// Middle at the start of the mission.
@@ -78,7 +78,7 @@ pub struct Sea {
     pub origin: [f64; 2],
 }
 
-/// Metres along an edge between two looks for land.
+/// Spacing in metres of the checks for land along an edge.
 const SAMPLE_SPACING: f64 = 100.0;
 
 /// Metres of a degree of latitude, on a sphere of 6,371 km.

@@ -1,9 +1,9 @@
-//! Dijkstra's algorithm where the length of an edge depends on when one departs: TVE.
+//! Dijkstra's algorithm for edges whose length depends on the departure: TVE.
 //!
-//! The search is a state machine: it names the next edge, and is told when the glider would arrive with the best dive
-//! profile. So the same search runs alone and with workers, and both examine the same edges in the same order. It is
-//! exact because edges are first in, first out (see [`crate::glide`]). Invariant: a waypoint is settled once, at its
-//! earliest arrival; of equal ones the lower number first.
+//! The search is a state machine: it returns the next edge, and receives the arrival with the best dive profile. So the
+//! same search runs alone and with workers, and both examine the same edges in the same order. It is exact because
+//! edges are first in, first out (see [`crate::glide`]). Invariant: a waypoint is settled once, at its earliest
+//! arrival; of equal ones the lower number first.
 
 use crate::glide::NEVER;
 use crate::sea::{Sea, Waypoint};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// An edge whose arrival the search wants to know.
+/// An edge whose arrival the search requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// Start of the edge.
@@ -33,7 +33,7 @@ pub struct Reached {
     pub profile: u32,
 }
 
-/// A search under way.
+/// A search in progress.
 pub struct RouteSearch<'s> {
     sea: &'s Sea,
     goal: Waypoint,
@@ -88,7 +88,7 @@ impl<'s> RouteSearch<'s> {
         }
     }
 
-    /// Tells when the glider arrives along `edge` with its best dive profile.
+    /// Records the arrival along `edge` with its best dive profile.
     pub fn answer(&mut self, edge: Edge, (arrival, profile): (u32, u32)) {
         let known = &mut self.reached[edge.to.0 as usize];
         if arrival != NEVER && known.is_none_or(|known| arrival < known.arrival) {

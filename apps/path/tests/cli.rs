@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_isles-path");
 
-/// A small sea, which takes a moment.
+/// A small sea, which is planned quickly.
 const SMALL: &str = "--columns 9 --rows 7 --spacing 4 --piece 100";
 
 /// Returns the JSON output of `isles run path` with these arguments.

@@ -1,9 +1,9 @@
 //! The application `pi`: π from random points in a square, as the smallest example of the suite, or from a series.
 //!
 //! Batches of points are taken from a counter; each has random numbers of its own, so the number of hits depends on the
-//! seed only. Of terms of the series each batch has a sum, which is added to the others as a whole number, so in any
-//! order. The result is compared with π: it may be off by a few standard deviations of the number of points, or by the
-//! first term that is left out.
+//! seed only. The sum of each batch of terms of the series is added as a whole number, so the order does not matter.
+//! The result is compared with π: it may be off by a few standard deviations of the number of points, or by the first
+//! term that is left out.
 
 #![forbid(unsafe_code)]
 
@@ -83,7 +83,7 @@ impl Estimate {
 
     fn of_series(sum: i128, terms: u64) -> Estimate {
         let pi = sum as f64 / SUM_UNIT;
-        // The term that follows; a fifth of it is left to what is rounded.
+        // The following term; a fifth of it is allowed for rounding.
         let expected_error = 0.25 / terms as f64 + 1e-15;
         let operations = TERM_OPERATIONS * terms;
         Estimate { hits: 0, operations, pi, error: (pi - PI).abs(), expected_error }

@@ -1,4 +1,4 @@
-//! A pipeline whose stages only take time: of a modelled chip, as many cycles as somebody says.
+//! A pipeline whose stages only take time: given numbers of cycles on a modelled chip.
 //!
 //! For published pipelines of which only the costs of stages matter. An item is its number; the stage `background` and
 //! the last one have a state of [`STATE_BYTES`].

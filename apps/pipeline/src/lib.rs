@@ -1,10 +1,10 @@
-//! Objects tracked in the images of two stereo cameras: 18 stages on cores that come and go.
+//! Object tracking with two stereo cameras: 18 stages on a changing number of cores.
 //!
 //! After the case study of J. Jahn et al., "Malleable Software Pipelines for Efficient Many-core System Utilization"
 //! (MARC Symposium 2012), section V: two pairs of cameras, read one after the other, enhancement and transformation of
-//! the images, a depth map, objects detected and tracked. `scene` has the images, `stereo` and `objects` what the
-//! stages compute, `vision` the pipeline, `sequential` the same in a plain loop. Invariant: what is tracked depends on
-//! the scene only, not on places, cores, resizes or the clock. `calibrated` has stages that only take time.
+//! the images, a depth map, objects detected and tracked. `scene` has the images, `stereo` and `objects` the
+//! computations of the stages, `vision` the pipeline, `sequential` the same in a plain loop. Invariant: tracking
+//! depends on the scene only, not on places, cores, resizes or the clock. `calibrated` has stages that only take time.
 
 #![forbid(unsafe_code)]
 

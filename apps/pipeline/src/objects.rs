@@ -1,4 +1,4 @@
-//! From disparities to tracked objects: what is nearer than the background, in connected cells, followed over frames.
+//! From disparities to tracked objects: connected cells nearer than the background, tracked over frames.
 
 use crate::image::Image;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ const CELLS_MIN: usize = 4;
 /// The longest way of an object between two frames, in pixels.
 const STEP_MAX: i32 = 24;
 
-/// Frames after which an object that is not seen any more is forgotten.
+/// Frames after which an unseen object is dropped.
 const UNSEEN_MAX: u32 = 8;
 
 /// The background: the disparity of each cell in sixteenths.

@@ -1,4 +1,4 @@
-//! The application `pipeline`: its arguments, the run with its resizes, and what it tells.
+//! The application `pipeline`: its arguments, the run with its resizes, and its output.
 //!
 //! Invariant: what is found depends on the scene only. How the pipeline ran (groups, pauses, costs) is told beside it.
 
@@ -42,7 +42,7 @@ const FRAMES: u64 = 60;
 /// The most frames of a run.
 const FRAMES_MAX: u64 = 1_000_000;
 
-/// Frames behind the last resize, if nothing else is said.
+/// Default number of frames after the last resize.
 const FRAMES_BEHIND_RESIZE: u64 = 20;
 
 /// The fewest frames of a run with two pipelines.
@@ -487,7 +487,7 @@ async fn process<P: Pipeline<Input = u64>>(
     .await
 }
 
-/// Sends all frames, and resizes before those that were said.
+/// Sends all frames, and resizes before the given ones.
 async fn send<P: Pipeline<Input = u64>>(
     flow: &RunningPipeline<P>,
     input: &PipelineInput,

@@ -1,4 +1,4 @@
-//! The same frames in a plain loop, without places and pipeline: what results are checked against.
+//! The same frames in a plain loop, without places and pipeline: the reference of results.
 
 use crate::image::Image;
 use crate::objects::{BackgroundModel, Tracker, detected, foreground, tracked};

@@ -1,8 +1,8 @@
-//! Two pipelines that share the places: a second one comes while the first runs, and goes again.
+//! Two pipelines that share the places: a second one runs for part of the time of the first.
 //!
-//! When it comes, both say what speed-up they have with how many places, as the costs of the first's stages predict;
-//! the objective divides the places. The first gives up those it loses before the second starts, and gets them back
-//! when it has ended. Invariant: what each finds is what it would find alone.
+//! At its start, both report their speed-ups by number of places, predicted from the stage costs of the first; the
+//! objective divides the places. The first releases its lost places before the second starts, and gets them back at its
+//! end. Invariant: each has the result that it would have alone.
 
 use crate::run::{FoundFrame, Goal, PipelineInput};
 use crate::scene::Scene;
@@ -33,7 +33,7 @@ pub fn second_frames(frames: u64) -> u64 {
     frames / 3
 }
 
-/// Runs both; returns the results of the first, how it ran, and what became of the second.
+/// Runs both; returns the results and statistics of the first, and the outcome of the second.
 pub async fn run(
     input: PipelineInput,
     meter: &RunMeter,

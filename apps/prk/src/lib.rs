@@ -1,5 +1,4 @@
-//! The application `prk`: the Parallel Research Kernels over arrays that lie on the places; the stencil also over pages
-//! that places share.
+//! The application `prk`: the Parallel Research Kernels over distributed arrays; the stencil also over shared pages.
 //!
 //! The kernels, their sizes, checks and lines of output are those of R. F. Van der Wijngaart and T. G. Mattson, "The
 //! Parallel Research Kernels", HPEC 2014, in the form for MPI; the code is our own. Each kernel is a module. The first
@@ -29,7 +28,7 @@ use std::time::Duration;
 /// Default number of iterations beside the warm-up.
 const ITERATIONS: u64 = 10;
 
-/// Greatest error that counts as none, as the kernels have it.
+/// Largest accepted error, as in the kernels.
 const EPSILON: f64 = 1e-8;
 
 /// A kernel.
@@ -154,7 +153,7 @@ pub struct PrkFound {
     kernel_rate: f64,
     /// Unit of the rate: `MFlops/s`, `MB/s` or `GUPS/s`.
     unit: &'static str,
-    /// Operations, bytes or updates in the time that is told.
+    /// Operations, bytes or updates in the reported time.
     operations: f64,
     /// Seconds of an iteration; of random, of all.
     seconds_each: f64,
@@ -192,7 +191,7 @@ impl KernelOutcome {
 }
 
 impl Prk {
-    /// The arguments that are of some kernels only, with their names, whether they were said, and of which.
+    /// The arguments of some kernels only: their names, whether they are given, and their kernels.
     fn own(&self) -> [(&'static str, bool, &'static [Kernel]); 10] {
         use Kernel::{Nstream, P2p, Random, Stencil, Transpose};
         [
@@ -341,7 +340,7 @@ impl RunResult for Prk {
     }
 }
 
-/// Times what follows at this place, when all places are there.
+/// Starts the time at this place, after a barrier.
 async fn begin(team: &Team) -> isles::Result<Duration> {
     team.barrier().await?;
     Ok(now())

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Terms one behind the other.
+/// Terms stored consecutively.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermList {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ impl TermList {
         self.ends.len() as u32 - 1
     }
 
-    /// Appends terms that `bytes` has one behind the other, of these lengths; returns the position of the first.
+    /// Appends terms of these lengths, stored consecutively in `bytes`; returns the position of the first.
     pub fn append(&mut self, bytes: &[u8], lengths: &[u32]) -> u32 {
         let first = self.ends.len() as u32;
         let mut end = self.bytes.len() as u64;
@@ -122,7 +122,7 @@ impl Answer {
         }
     }
 
-    /// Gives solutions without an order one, so that they are the same on any number of places.
+    /// Sorts unordered solutions, so that they are the same on any number of places.
     pub fn sort(&mut self) {
         if let Answer::Solutions(solutions) = self {
             solutions.sort();

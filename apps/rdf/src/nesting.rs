@@ -1,22 +1,22 @@
-//! A bound of the depth of a query, by its text alone.
+//! A bound on the depth of a query, computed from its text.
 //!
 //! The parser and the evaluation of SPARQL recurse over a query, so a text of some thousand brackets or operators would
-//! exhaust the stack of a place. The depth of the tree is at most the brackets and operators on a way into the text:
-//! those of a group add up, because blocks and terms side by side become a chain. Elements with commas between do not,
-//! nor do the rows of `VALUES`. Invariant: a text that is accepted has at most [`DEPTH_MAX`] of them on each way.
+//! exhaust the stack of a place. The depth of the tree is at most the number of brackets and operators on a path into
+//! the text: those of a group add up, because adjacent blocks and terms become a chain. Elements separated by commas do
+//! not, nor do the rows of `VALUES`. Invariant: an accepted text has at most [`DEPTH_MAX`] of them on each path.
 
 use std::fmt;
 
 /// Most open brackets.
 const NESTED_MAX: usize = 256;
 
-/// Most brackets and operators on a way into a query.
+/// Most brackets and operators on a path into a query.
 const DEPTH_MAX: usize = 1_000;
 
 /// The reason why a text is too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooDeep {
-    /// Lines and columns from 1 on, of the bracket or operator that is one too many.
+    /// Line and column, from 1, of the first bracket or operator beyond the limit.
     line: usize,
     column: usize,
     is_nested: bool,
@@ -48,7 +48,7 @@ struct BracketGroup {
 /// Checks that a query is not too deep to be parsed and evaluated.
 ///
 /// # Errors
-/// The place of the first bracket or operator that is one too many.
+/// The position of the first bracket or operator beyond the limit.
 pub fn check(text: &str) -> Result<(), TooDeep> {
     let mut scan =
         Scan { text: text.as_bytes(), at: 0, groups: vec![BracketGroup::default()], is_values: false };
@@ -81,7 +81,7 @@ impl Scan<'_> {
         self.groups.last_mut().expect("the text itself is a group")
     }
 
-    /// Goes over one token; returns `true` if it made the group deeper.
+    /// Skips one token; returns `true` if it made the group deeper.
     fn step(&mut self, byte: u8) -> bool {
         self.at += 1;
         match byte {

@@ -1,8 +1,8 @@
 //! Exchange among the places of a query: rows by the owner of a term, rows for all, terms by number, numbers by term.
 //!
-//! The rest of the executor is the same on one place and on many. A place that evaluates by itself has no team, and
-//! nothing here then moves. It knows no query. Invariant: all members call the same operations in the same order, also
-//! those that have nothing to give.
+//! The rest of the executor is the same on one place and on many. A place that evaluates alone has no team, and then
+//! nothing is exchanged. Invariant: all members call the same operations in the same order, also those that have
+//! nothing to give.
 
 use crate::answer::Solutions;
 use crate::query::table::{Table, VariableId};
@@ -31,13 +31,12 @@ pub struct Terms {
 }
 
 impl Peers {
-    /// A place that has all terms itself.
+    /// A place that has all terms.
     pub fn alone(dictionary: Dictionary) -> Peers {
         Peers::with(None, dictionary)
     }
 
-    /// A member of `team` that owns no terms yet. `is_by_hash` says whether the hash of each term decides the place
-    /// that owns it.
+    /// A member of `team` that owns no terms yet. `is_by_hash` is `true` if the hash of each term decides its owner.
     pub fn member(team: Team, is_by_hash: bool) -> Peers {
         Peers { is_by_hash, ..Peers::with(Some(team), Dictionary::default()) }
     }
@@ -85,7 +84,7 @@ impl Peers {
         self.dictionary.borrow()
     }
 
-    /// Takes back the numbers that queries have given from `len` on.
+    /// Revokes the numbers that queries have assigned from `len` on.
     pub fn discard_terms(&self, len: usize) {
         self.dictionary.borrow_mut().truncate(len);
     }
@@ -114,7 +113,7 @@ impl Peers {
         let places = self.size();
         let mut numbers =
             if self.is_by_hash { vec![UNBOUND; terms.len()] } else { self.find_terms(terms).await? };
-        // What has no number yet is owned by the place that its hash decides.
+        // A new term is owned by the place given by its hash.
         let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
         let mut owners = Vec::new();
         for (term, _) in terms.iter().zip(&numbers).filter(|(_, number)| **number == UNBOUND) {
@@ -159,7 +158,7 @@ impl Peers {
         let counts: Vec<usize> = rows.iter().map(|row| terms_of(row).count()).collect();
         let asked = self.all_to_all_bytes(rows).await?;
         let given = self.all_to_all(self.interned(&asked)).await?;
-        // All places hear of one that has no number left, so all end.
+        // All places learn of one that is out of numbers, so all end.
         if given.iter().zip(counts).any(|(numbers, count)| numbers.len() > count) {
             return Err(isles::Error::message("more than 2^32 terms"));
         }

@@ -44,8 +44,8 @@ pub const LARGE: [(&str, &str); 3] = [
 /// Query sets that `--queries` accepts beside folders.
 const BUILT_IN: [(&str, &[(&str, &str)]); 2] = [("lubm", &LUBM), ("lubm-large", &LARGE)];
 
-/// The dataset of a query that whoever asks it names (SPARQL 1.1 Protocol, section 2.1.4). One that names no graph is
-/// the dataset of the query itself.
+/// The dataset that a client specifies for a query (SPARQL 1.1 Protocol, section 2.1.4). One that names no graph is the
+/// dataset of the query itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedDataset {
     /// IRIs of the graphs whose merge is the default graph.
@@ -74,7 +74,7 @@ impl NamedDataset {
     }
 }
 
-/// A query that can be read.
+/// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedQuery {
     /// Name of the query: its file without folder and extension.

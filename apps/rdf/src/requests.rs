@@ -1,8 +1,8 @@
-//! Queries that a program sends while places run: over the socket that is standard input, one after the other.
+//! Queries from a client program, over the socket at standard input, one at a time.
 //!
-//! A request is a line of JSON; a reply a line of JSON and the bytes that it announces. A thread of its own reads and
-//! writes; a place only takes the next request and gives its reply away. It evaluates nothing. Invariants: a reply
-//! follows each request before the next is read; when the socket ends, so do the requests.
+//! A request is a line of JSON; a reply a line of JSON and the bytes that it announces. A separate thread reads and
+//! writes; a place only takes the next request and hands over its reply. Invariants: a reply follows each request
+//! before the next is read; when the socket ends, so do the requests.
 
 use crate::queries::NamedDataset;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct QueryRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// The request is no line of JSON that can be read.
+    /// The request is not a valid line of JSON.
     Request,
     /// The query cannot be parsed, or asks for an unsupported feature.
     Query,
@@ -80,7 +80,7 @@ impl Reply {
 
 #[derive(Debug, Default)]
 struct RequestInboxState {
-    /// The request that waits, and who gets its reply.
+    /// The waiting request, and the channel of its reply.
     waiting: Option<(QueryRequest, Sender<Reply>)>,
     waker: Option<Waker>,
     is_closed: bool,
@@ -127,7 +127,7 @@ impl Requests {
         Ok(Requests(inbox))
     }
 
-    /// The next request, and who gets the reply; none if no more come.
+    /// Returns the next request and the channel of its reply; `None` at the end.
     pub async fn next(&self) -> Option<(QueryRequest, Sender<Reply>)> {
         poll_fn(|context| {
             let mut state = self.0.lock();

@@ -1,4 +1,4 @@
-//! Answers in the formats of SPARQL and RDF, and as a table for people.
+//! Answers in the formats of SPARQL and RDF, and as a text table.
 //!
 //! `sparesults` and `oxrdfio` write; here it is decided what goes into them. It evaluates nothing. Invariant: what is
 //! written depends on the answer only.
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResultForm {
-    /// A table for people.
+    /// A text table.
     Table,
     /// SPARQL 1.1 Query Results JSON.
     Json,

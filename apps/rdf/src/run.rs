@@ -1,4 +1,4 @@
-//! The application `rdf`: arguments, what is told, and the check of answers against an evaluator of others.
+//! The application `rdf`: arguments, output, and the check of answers against another evaluator.
 //!
 //! Errors in arguments and queries are found before anything runs; errors in data are found when places have read it,
 //! and then nothing is answered. Invariant: answers do not depend on the number of places and the machine.
@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Rows of an answer that are told.
+/// Rows of an answer that are printed.
 const SHOWN_ROWS: usize = 20;
 
 /// The arguments of `isles run rdf`.
@@ -93,7 +93,7 @@ pub struct Rdf {
     timeout: Option<f64>,
 }
 
-/// Reads a limit of time.
+/// Parses a time limit.
 fn seconds(text: &str) -> Result<f64, &'static str> {
     let number = text.parse::<f64>().ok().filter(|number| (1e-6..=1e9).contains(number));
     number.ok_or("seconds from 0.000001 to 1000000000")

@@ -1,7 +1,7 @@
-//! Answering requests over all places, one after the other.
+//! Answers requests over all places, one at a time.
 //!
-//! It reads no request. Invariant: all places answer the same queries in the same order; a query
-//! that is wrong, or takes too much, ends itself alone.
+//! It reads no request. Invariant: all places answer the same queries in the same order; a faulty or too expensive
+//! query ends only itself.
 
 use crate::answer::Answer;
 use crate::load::Loaded;
@@ -57,7 +57,7 @@ fn reply(answer: &Answer, request: &QueryRequest) -> Reply {
 }
 
 impl Session {
-    /// Answers what comes on the standard input of the first place; all places call it.
+    /// Answers requests from the standard input of the first place; all places call it.
     ///
     /// # Errors
     /// Standard input is no socket, or a place has died.

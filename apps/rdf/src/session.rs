@@ -1,4 +1,4 @@
-//! Work of the places of a run: load, then answer queries together, or each some of them by itself.
+//! The run of a place: load, then answer queries together with the others, or some of them alone.
 //!
 //! In the mode `data` a triple lies at one place, and all places evaluate each query together. In the mode `task` each
 //! place has all triples, and takes the next query when it has answered one, as algorithm 1 of 004:423. It reads no
@@ -95,7 +95,7 @@ pub struct SessionFound {
 /// An answer of a place in the mode `task`, with the position of its query.
 type TaskAnswer = (u64, QueryFound, Option<Answer>);
 
-/// Returns the data that this place has loaded, or the fault of any place: all give the load up if one does.
+/// Returns the data that this place has loaded, or the fault of any place: all abort the load if one does.
 async fn agreed(team: &Team, loaded: Result<Loaded, LoadFault>) -> isles::Result<Result<Loaded, LoadFault>> {
     let fault = match &loaded {
         Err(LoadFault::Source(fault)) => Some(fault.clone()),
@@ -108,7 +108,7 @@ async fn agreed(team: &Team, loaded: Result<Loaded, LoadFault>) -> isles::Result
 /// Lets the allocator keep freed blocks of up to 32 MiB, which the tables of the next query take again.
 ///
 /// The allocator of glibc maps blocks that are longer than any that was freed so far, at first 128 KiB, and gives them
-/// back to the system (mallopt(3), `M_MMAP_THRESHOLD`). Pages that are new for each query were a tenth of its time.
+/// back to the system (mallopt(3), `M_MMAP_THRESHOLD`). New pages for each query took a tenth of its time.
 fn keep_freed_blocks() {
     const LONGEST: usize = 32 << 20;
     const HEADER: usize = 64 << 10;
@@ -144,7 +144,7 @@ impl Session {
         Ok(found)
     }
 
-    /// Does the share of a place; returns the results at the first one.
+    /// Runs the share of a place; returns the results at the first one.
     async fn take_part(
         &self,
         contents: &[OpenSource],
@@ -256,7 +256,7 @@ impl Session {
         Ok((found, answers))
     }
 
-    /// Takes queries until there are none, each of which this place answers by itself.
+    /// Takes and answers queries at this place until none is left.
     async fn answer_from_queue(
         &self,
         team: &Team,

@@ -1,7 +1,7 @@
-//! The check of answers: each query once more, at one place, over the same data, by `spareval`.
+//! The check of answers: each query is evaluated again at one place, over the same data, by `spareval`.
 //!
-//! The data is read anew, and `spareval` evaluates the whole query, so nothing of this program's joins and exchanges is
-//! in it. Invariant: an answer is confirmed only if all its rows are those of `spareval`, each as often.
+//! The data is read anew, and `spareval` evaluates the whole query, so this program's joins and exchanges are not
+//! involved. Invariant: an answer is confirmed only if all its rows are those of `spareval`, each as often.
 
 use crate::answer::Answer;
 use crate::load::source::{DataSource, OpenSource};

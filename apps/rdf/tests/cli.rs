@@ -1,4 +1,4 @@
-//! `isles run rdf`: what it tells and writes, limits, and refusals in one line.
+//! `isles run rdf`: its output and files, limits, and refusals in one line.
 
 #[path = "../../../crates/cli/tests/command/page_block.rs"]
 mod page_block;

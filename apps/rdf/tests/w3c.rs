@@ -1,8 +1,8 @@
 //! The query evaluation tests of the W3C for SPARQL 1.0 and 1.1, on one place and on three.
 //!
-//! `./test w3c` fetches them and says by `W3C_SPARQL_TESTS` where they are. A test outside of what `isles run rdf`
-//! is for is named with the reason; all others must pass. Answers are compared as graphs, so that names of blank
-//! nodes do not count; numbers are compared by value, because results of arithmetic may be written in several ways.
+//! `./test w3c` fetches them and passes their folder in `W3C_SPARQL_TESTS`. A test out of the scope of `isles run rdf`
+//! is listed with the reason; all others must pass. Answers are compared as graphs, so that names of blank nodes do not
+//! count; numbers are compared by value, because results of arithmetic may be written in several ways.
 
 use oxigraph::io::{RdfFormat, RdfParser};
 use oxigraph::model::dataset::CanonicalizationAlgorithm;
@@ -140,7 +140,7 @@ fn tests(manifest: &Path) -> Vec<Evaluation> {
     all.into_values().collect()
 }
 
-/// A term whose number is written in one way, and whose language in small letters.
+/// Returns a term with its number in canonical form and its language in lower case.
 fn normal(term: Term) -> Term {
     let Term::Literal(literal) = &term else { return term };
     if let Some(language) = literal.language() {
@@ -157,7 +157,7 @@ fn normal(term: Term) -> Term {
     }
 }
 
-/// Triples with one name for each blank node, whatever names they had.
+/// Returns triples with canonical names of blank nodes.
 fn canonical(triples: impl IntoIterator<Item = (NamedOrBlankNode, NamedNode, Term)>) -> Outcome {
     let mut dataset = Dataset::new();
     for (subject, predicate, object) in triples {

@@ -20,7 +20,7 @@ const NODE: Cycles = Cycles(1200);
 struct OpenNode {
     state: NodeState,
     depth: u32,
-    /// The children from `low` up, without `high`; there is at least one.
+    /// The children `low..high`; at least one.
     low: u32,
     high: u32,
 }
@@ -28,7 +28,7 @@ struct OpenNode {
 /// Words of an entry.
 const WORDS: usize = 8;
 
-/// Part of a tree that is left to visit, and the counts so far.
+/// The unvisited part of a tree, and the counts so far.
 #[derive(Clone, Debug)]
 pub struct TreeBag {
     tree: SearchTree,
@@ -38,7 +38,7 @@ pub struct TreeBag {
 }
 
 impl TreeBag {
-    /// The tree of these rules, whose root is visited.
+    /// Returns the bag of a tree whose root is visited.
     pub fn new(rules: TreeRules) -> TreeBag {
         let tree = SearchTree::new(rules);
         let (mut entries, mut size) = (Vec::new(), TreeSize::default());
@@ -105,7 +105,7 @@ impl Bag for TreeBag {
         if self.entries.is_empty() {
             self.entries = other.entries;
         } else {
-            // What comes goes below what is under way, so that the walk stays deep.
+            // Received entries go below the current ones, so that the walk stays deep.
             self.entries.splice(..0, other.entries);
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     use crate::tree::SAMPLES;
     use proptest::prelude::*;
 
-    /// A part of a sample tree that a debug build visits in no time.
+    /// A part of a sample tree that is small enough for a debug build.
     fn small(index: usize) -> TreeRules {
         use crate::tree::{GeometricShape, TreeKind};
         let rules = SAMPLES[index % SAMPLES.len()].rules;

@@ -1,7 +1,7 @@
-//! The Unbalanced Tree Search: nodes of a tree that nobody can count beforehand, balanced over all places.
+//! The Unbalanced Tree Search: an unpredictable tree, whose nodes are balanced over all places.
 //!
 //! [`tree`] has the published trees and knows no places, [`bag`] makes a tree a bag of `isles::glb`, `run` is the
-//! application. Invariant: the size that is found is that of the tree, whoever visits which node.
+//! application. Invariant: the counted size does not depend on the distribution of nodes.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The trees of the Unbalanced Tree Search benchmark: which there are, and how many children a node has.
+//! The trees of the Unbalanced Tree Search benchmark, and the number of children of a node.
 //!
 //! S. Olivier, J. Huan, J. Liu, J. Prins, J. Dinan, P. Sadayappan, C.-W. Tseng: "UTS: An Unbalanced Tree Search
 //! Benchmark" (LCPC 2006). A node is 20 bytes, the SHA-1 of its parent's and of its number among its siblings, so a tree
@@ -19,11 +19,11 @@ const INITIAL: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GeometricShape {
-    /// It falls to 0 in a straight line.
+    /// Falls linearly to 0.
     Linear,
-    /// It rises and falls.
+    /// Rises and falls.
     Cyclic,
-    /// It is the same down to the depth of the tree, then 0.
+    /// Constant down to the depth of the tree, then 0.
     Fixed,
 }
 
@@ -212,7 +212,7 @@ impl SearchTree {
         (((1.0 - uniform(state)).ln() / logarithm).floor() as u32).min(CHILDREN_MAX)
     }
 
-    /// The size of the tree, by a walk of one processor that knows nothing of bags.
+    /// Returns the size of the tree, by a plain sequential walk.
     pub fn size(&self) -> TreeSize {
         let mut size = TreeSize::default();
         let mut stack = vec![(root(self.rules.root_seed), 0)];

@@ -429,8 +429,7 @@ fn what_cannot_be_run_is_one_line() {
         ),
         (
             &["run", "--cores", "0", "--", "README.md"],
-            "error: image README.md: not an ELF file of 64 bits for x86-64; build images with isles bare \
-             build",
+            "error: image README.md: not an ELF file of 64 bits for x86-64; build images with isles bare build",
         ),
         (
             &["run", "--cores", "0", "--", "none.img"],

@@ -75,7 +75,7 @@ impl Options {
         let mut list = false;
         let mut words = words.iter().skip(usize::from(suite.is_some()));
         while let Some(word) = words.next() {
-            let mut value = || words.next().map(String::as_str).ok_or(format!("{word} wants a value"));
+            let mut value = || words.next().map(String::as_str).ok_or(format!("{word} needs a value"));
             match word.as_str() {
                 "--help" | "-h" => return Ok(Request::Help),
                 "--list" => list = true,
@@ -142,7 +142,7 @@ fn table(words: &[String]) -> Result<Request, String> {
         match word.as_str() {
             "--help" | "-h" => return Ok(Request::Help),
             "--markdown" => {
-                let name = words.next().ok_or(format!("{word} wants a value"))?;
+                let name = words.next().ok_or(format!("{word} needs a value"))?;
                 documents.push(writable(word, name)?);
             }
             _ if word.starts_with('-') => {
@@ -203,7 +203,7 @@ mod tests {
             ("--runs 0", "--runs is 0"),
             ("--runs 1001", "1 to 1000"),
             ("--runs many", "--runs is many"),
-            ("--runs", "--runs wants a value"),
+            ("--runs", "--runs needs a value"),
             ("--only nothing", "no such group or row"),
             ("--json /no/such/folder/x", "no such folder"),
             ("--json /", "is a folder"),

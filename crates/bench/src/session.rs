@@ -108,8 +108,7 @@ impl Session {
         ] {
             if !is_same {
                 return Err(format!(
-                    "the {property} differs from that of the previous file: a table has only \
-                     one"
+                    "the {property} differs from that of the previous file: a table has only one"
                 ));
             }
         }

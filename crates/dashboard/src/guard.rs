@@ -1,9 +1,9 @@
 //! The guard of requests: their host, origin and session.
 //!
-//! Loopback alone protects nobody: pages of any site can send requests to it, and other users of the host can connect.
-//! So the host must be ours by name (against rebinding), a browser must say that our own page asks (ports are no
-//! boundary for cookies), and who asks must have the token or the session that the token was changed for. Invariants:
-//! what is refused is refused before its route is looked at; a token never stands in an address that is sent.
+//! The loopback address alone is no protection: pages of any site can send requests to it, and other users of the host
+//! can connect. So the `Host` must be ours (against DNS rebinding), a browser must state that the request is
+//! same-origin (cookies ignore ports), and a request must have the token or the session that it was exchanged for.
+//! Invariants: requests are refused before routing; a token is never part of a requested address.
 
 use crate::answer::{Answer, problem};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -17,25 +17,25 @@ const SECRET_BYTES: usize = 32;
 /// Longest path and query.
 const ADDRESS_BYTES_MAX: usize = 4096;
 
-/// Credentials that a route asks for.
+/// Credentials that a route requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Nothing: the files of the page itself.
+    /// None: the files of the page itself.
     Public,
-    /// The token, to be changed for a session.
+    /// The token, to exchange for a session.
     Token,
-    /// The token or a session, to look.
+    /// The token or a session, for reading.
     View,
-    /// The token or the session of those who may change something.
+    /// The token or a session of a manager.
     Control,
 }
 
-/// Role of a requester; the second may do what the first may.
+/// Role of a client; the second includes the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Look.
+    /// Read-only.
     View,
-    /// Tell jobs what to do.
+    /// Control jobs.
     Control,
 }
 
@@ -53,7 +53,7 @@ impl Role {
 #[derive(Debug)]
 struct Secrets {
     role: Role,
-    /// Changed for a session by the page; or sent with each request by a program.
+    /// The page exchanges it for a session; a program sends it with each request.
     token: String,
     session: String,
 }
@@ -80,8 +80,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// For a server at this port, which some may ask to change something if `is_controlled`, and which takes bodies of
-    /// at most `body_bytes_max`.
+    /// Creates the guard of a server at this port, with a manager role if `is_controlled`, and bodies of at most
+    /// `body_bytes_max` bytes.
     pub(crate) fn new(port: u16, is_controlled: bool, body_bytes_max: u64) -> Result<Guard, String> {
         let name = format!("isles-{}.localhost", &secret()?[..12]);
         let roles = [Role::View, Role::Control].into_iter().take(1 + usize::from(is_controlled));
@@ -89,17 +89,17 @@ impl Guard {
         Ok(Guard { secrets: secrets.collect::<Result<_, String>>()?, name, port, body_bytes_max })
     }
 
-    /// Returns the addresses to open, with the most powerful role: by the name that is ours alone, and by number.
+    /// Returns the addresses to open with the most powerful role: by the server's unique name, and by number.
     pub(crate) fn addresses(&self) -> [String; 2] {
         self.addresses_for(self.secrets.last())
     }
 
-    /// Returns the addresses for those who may only look, if others may do more.
+    /// Returns the read-only addresses, if there is a manager role.
     pub(crate) fn view_addresses(&self) -> Option<[String; 2]> {
         (self.secrets.len() > 1).then(|| self.addresses_for(self.secrets.first()))
     }
 
-    /// Returns the address by number, and the token of those who may look.
+    /// Returns the address by number, and the read-only token.
     pub(crate) fn endpoint(&self) -> (String, &str) {
         let token = self.secrets.first().map_or("", |secrets| secrets.token.as_str());
         (format!("http://127.0.0.1:{}", self.port), token)
@@ -110,8 +110,7 @@ impl Guard {
         [&self.name, "127.0.0.1"].map(|host| format!("http://{host}:{}/#token={token}", self.port))
     }
 
-    /// The cookie of the session that the token of a request is changed for; named by the port, because cookies do not
-    /// keep ports apart.
+    /// Returns the cookie of the session for the token of a request, named by the port, because cookies ignore ports.
     pub(crate) fn cookie(&self, headers: &HeaderMap) -> Option<String> {
         let session = &self.secrets.iter().find(|secrets| has_token(headers, secrets))?.session;
         Some(format!("{}={session}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name()))
@@ -121,7 +120,7 @@ impl Guard {
         format!("isles-{}", self.port)
     }
 
-    /// Checks what any request must be, whatever it asks for.
+    /// Checks the requirements on any request.
     ///
     /// # Errors
     /// The refusal.
@@ -163,13 +162,13 @@ impl Guard {
         match site(headers) {
             None | Some("same-origin") => Ok(()),
             Some("none") if is_page => Ok(()),
-            // Somebody has followed the address from another page: the document has no secret, and asks for itself.
+            // A link from another page: the document has no secret, and authenticates itself.
             Some(_) if is_page && request.uri().path() == "/" && is_navigation(headers) => Ok(()),
             Some(_) => refuse(StatusCode::FORBIDDEN, "another site", other_site),
         }
     }
 
-    /// Checks that who asks may do so.
+    /// Checks the credentials of a request.
     ///
     /// # Errors
     /// The refusal.
@@ -195,7 +194,7 @@ impl Guard {
 
     /// Returns the role of a request that shows a token, or the session for which the page has exchanged one.
     pub(crate) fn role(&self, headers: &HeaderMap) -> Option<Role> {
-        // A browser sends cookies also for pages of other ports; only with this word it is our own page.
+        // A browser also sends cookies for pages of other ports; only this value proves that it is our page.
         let is_own_page = site(headers) == Some("same-origin");
         let has_shown = |secrets: &&Secrets| {
             has_token(headers, secrets) || (is_own_page && self.has_session(headers, secrets))
@@ -253,7 +252,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
     values.next().is_none().then_some(first)
 }
 
-/// Compares in a time that does not depend on where they differ.
+/// Compares in constant time.
 fn is_same(given: &[u8], secret: &str) -> bool {
     given.ct_eq(secret.as_bytes()).into()
 }

@@ -1,7 +1,7 @@
-//! Jobs on the page: what it asks goes to the socket of the job server, and the answer back.
+//! Jobs on the page: forwards requests to the socket of the job server, and returns the replies.
 //!
-//! This server knows no job: it passes on lines of JSON, and says that a page asks. Invariants: who may only look is
-//! told only what there is; what a page may ask for is decided by the job server, which alone reads what is asked.
+//! It forwards lines of JSON, marked as coming from a page. Invariants: read-only clients can only list; the job server
+//! alone parses requests and decides what a page may do.
 
 use crate::answer::{Answer, job_problem, json, problem};
 use crate::routes::parameter;
@@ -35,7 +35,7 @@ const ANSWER_BYTES_MAX: u64 = 16 << 20;
 /// Most lines of a job's output that are shown.
 const LINES_MAX: u64 = 10_000;
 
-/// Answers a request that has been let in.
+/// Answers an authorised request.
 pub(crate) async fn answer(shared: &Shared, request: Request<Incoming>) -> Answer {
     let Some(directory) = &shared.jobs else {
         return problem(StatusCode::NOT_FOUND, "no jobs", "this run manages none; isles serve --ui does");
@@ -77,7 +77,7 @@ async fn output(socket: &Path, query: &str) -> Result<Answer, Box<Answer>> {
 async fn forward_control(socket: &Path, request: Request<Incoming>) -> Result<Answer, Box<Answer>> {
     let bad = |detail: &str| Box::new(problem(StatusCode::BAD_REQUEST, "a bad request", detail));
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    // A form of another site can send text, but not this.
+    // A form of another site can send text, but not this media type.
     if kind != Some("application/json") {
         return Err(Box::new(problem(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -98,7 +98,7 @@ async fn forward_control(socket: &Path, request: Request<Incoming>) -> Result<An
     Ok(json(&ask(socket, &object!({ "ask": "page", "request": asked })).await?))
 }
 
-/// Asks the job server.
+/// Sends a request to the job server.
 ///
 /// # Errors
 /// It refuses, or does not answer: the problem document.
@@ -125,7 +125,7 @@ async fn ask(socket: &Path, asked: &Value) -> Result<Value, Box<Answer>> {
     }
 }
 
-/// A refusal of the job server, which has decided of which class it is.
+/// A refusal of the job server, with its class.
 #[derive(Deserialize)]
 struct RefusedAnswer {
     kind: String,

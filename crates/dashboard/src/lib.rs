@@ -1,13 +1,12 @@
 //! The servers of Isles, for the same user: the live page of a run, and SPARQL over a program that has the data.
 //!
-//! It is a process of its own, so a run neither waits for it nor falls with it. [`serve`] answers on the loopback
-//! address only. Everything that is asked goes through one table of routes and one guard, in this order: host, origin,
-//! path, method, session. What it shows comes from `isles_view`; here is no knowledge of runs.
+//! It is a separate process, so a run neither waits for it nor fails with it. [`serve`] listens on the loopback address
+//! only. Every request passes one guard and one table of routes, in this order: host, origin, path, method, session.
+//! The contents come from `isles_view`.
 //!
-//! Further reading: `guard` (who may ask), `routes` (what can be asked), `accept` (how much at a time), `stream` (the
-//! live half), `jobs` (what is passed on to a job server), `report` (a run in one file), `sparql` (queries). The
-//! interface of the page is `openapi.json`. Invariant: no request changes anything of a run but its jobs, and those
-//! only if it has the role for that.
+//! Further reading: `guard` (authorisation), `routes` (requests), `accept` (limits), `stream` (live snapshots), `jobs`
+//! (requests to a job server), `report` (a run in one file), `sparql` (queries). The interface of the page is
+//! `openapi.json`. Invariant: requests can only change the jobs of a run, and only with the manager role.
 
 #![forbid(unsafe_code)]
 

@@ -129,7 +129,7 @@ fn answer_queries(options: &SparqlOptions) -> ExitCode {
         ));
     };
     match serve_sparql(options, announce) {
-        // It has said why.
+        // It has printed the reason.
         Ok(status) => {
             status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
         }
@@ -137,7 +137,7 @@ fn answer_queries(options: &SparqlOptions) -> ExitCode {
     }
 }
 
-/// Ends this process, after a moment for the last news, when standard input ends; `scratch` is removed.
+/// Ends this process shortly after the end of standard input, so that the last snapshot is shown; removes `scratch`.
 fn exit_with_owner(scratch: Option<PathBuf>) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink()); // one that cannot be read has ended as well
@@ -147,8 +147,8 @@ fn exit_with_owner(scratch: Option<PathBuf>) {
     });
 }
 
-/// Removes a folder that nobody has asked for. The end of the run and that of its owner come together, and the first
-/// of two that remove it must not end this process before the other is done.
+/// Removes a folder that the user has not requested. The end of the run and that of its owner come together, and the
+/// first of two that remove it must not end this process before the other is done.
 fn remove(scratch: Option<PathBuf>) {
     static REMOVING: Mutex<()> = Mutex::new(());
     let _one = REMOVING.lock();
@@ -176,7 +176,7 @@ fn print_report(directory: &Path) -> ExitCode {
     )
 }
 
-/// Says how far a log goes that is cut off.
+/// Reports the end of a truncated log.
 fn warn(cut: &str) {
     notice(&format!("{cut}; what came after is unknown"));
 }
@@ -188,6 +188,6 @@ fn fail(error: &dyn std::fmt::Display) -> ExitCode {
 
 /// Writes to standard error in one piece, because the run writes there at the same time.
 fn notice(text: &str) {
-    // Nobody may be there to read; the server is there all the same.
+    // Standard error may be closed; the server runs anyway.
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }

@@ -1,7 +1,7 @@
 //! `isles report --html`: a run and the page in one file, to be opened without a network.
 //!
-//! The file carries what the server would have answered, as data; its policy allows its own script and style, by their
-//! hashes, and nothing else. Invariants: no text of a run can end the element that carries it; the file asks nobody.
+//! The file has the answers of the server as data; its policy allows only its own script and style, by their hashes.
+//! Invariants: no text of a run can close the element that contains it; the file makes no requests.
 
 use crate::assets::{SCRIPT, STYLE};
 use crate::guard::Role;
@@ -39,7 +39,7 @@ struct ReportData<'a> {
     outputs: Option<BTreeMap<u32, OutputView>>,
 }
 
-/// The report of the run in `directory`, as HTML; and of a log that is cut off where it ends.
+/// Returns the report of the run in `directory` as HTML, and the end of a truncated log.
 ///
 /// # Errors
 /// Its log cannot be replayed at all.

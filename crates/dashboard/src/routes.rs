@@ -1,7 +1,7 @@
-//! The requests that are answered: one table of paths, methods and the credentials that they ask for.
+//! The routes: one table of paths, methods and required credentials.
 //!
-//! `openapi.json` describes the same table, which a test compares. Invariant: a path that is not in the table is not
-//! answered, and each row has said whom it is for.
+//! `openapi.json` describes the same table, which a test compares. Invariant: only paths of the table are answered, and
+//! each row has its credentials.
 
 use crate::answer::{Answer, answer as whole, json, problem, text};
 use crate::assets::ASSETS;
@@ -100,7 +100,7 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Found, Box<Answer>> 
     let of_method = rows.iter().find(|route| route.method == *request.method()).or(rows.first());
     let access = asset.map(|_| Access::Public).or_else(|| Some(of_method?.access));
     shared.guard.check_origin(request, access)?;
-    // A requester without access learns nothing of what there is.
+    // A client without access learns nothing about the existing paths.
     shared.guard.check_access(request.headers(), access.unwrap_or(Access::View))?;
     if let Some(asset) = asset {
         allow(request.method(), &[Method::GET, Method::HEAD])?;
@@ -132,7 +132,7 @@ fn find<B>(shared: &Shared, request: &Request<B>) -> Result<Found, Box<Answer>> 
     })
 }
 
-/// Refuses a method that a path does not have.
+/// Refuses a method that a path does not support.
 fn allow(method: &Method, allowed: &[Method]) -> Result<(), Box<Answer>> {
     if allowed.contains(method) {
         return Ok(());
@@ -157,7 +157,7 @@ pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
 }
 
-/// A number of a query, with `default` if it is not there.
+/// Returns a number of a query, or `default` if absent.
 fn number<T: std::str::FromStr>(query: &str, name: &str, default: Option<T>) -> Result<T, Box<Answer>> {
     let value = parameter(query, name);
     match (&value, default) {
@@ -334,7 +334,7 @@ mod tests {
             assert_eq!(parameter(query, name).as_deref(), value, "{name}");
         }
         assert_eq!(parameter("", "places"), None);
-        // Text that is no escape stays as it is, and bytes that are no UTF-8 become the sign for that.
+        // Invalid escapes are kept, and invalid UTF-8 becomes the replacement character.
         assert_eq!(parameter("a=100%&b=%zz&c=%FF", "a").as_deref(), Some("100%"));
         assert_eq!(parameter("a=100%&b=%zz&c=%FF", "b").as_deref(), Some("%zz"));
         assert_eq!(parameter("a=100%&b=%zz&c=%FF", "c").as_deref(), Some("\u{fffd}"));

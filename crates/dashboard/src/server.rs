@@ -1,8 +1,7 @@
-//! The server: which run it shows, where it listens, how long it lives.
+//! The server: its run, its address, and its lifetime.
 //!
-//! One thread looks at the run at intervals, and answers all requests. Invariants: it listens on the loopback address
-//! only; what it prints has the token, what it answers has not; it ends by itself when the run has ended, unless it is
-//! to be kept.
+//! One thread polls the run, and answers all requests. Invariants: it listens on the loopback address only; its printed
+//! addresses contain the token, its answers never do; it ends by itself when the run has ended, unless it is kept.
 
 use crate::accept::{RequestService, accept};
 use crate::answer::Answer;
@@ -25,10 +24,10 @@ use std::{fmt, io};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// Longest time between two looks whether the run has ended.
+/// Longest interval at which the end of the run is polled.
 const POLL_INTERVAL_MAX: Duration = Duration::from_millis(500);
 
-/// Time between two tries to find a run that begins.
+/// Interval between attempts to find a starting run.
 const BEGIN_EVERY: Duration = Duration::from_millis(20);
 
 /// Time for which a server that is not kept shows the end of its run, or of the process that started it.
@@ -51,7 +50,7 @@ pub enum RunSource {
 pub struct ServeOptions {
     /// The port; 0 is any that is free.
     pub port: u16,
-    /// `true` to go on when the run has ended.
+    /// `true` to keep serving when the run has ended.
     pub is_kept: bool,
     /// Time between two pictures of a run that runs; above 0.
     pub poll_interval: Duration,
@@ -66,9 +65,9 @@ pub enum ServeError {
     Watch(WatchError),
     /// The log cannot be replayed.
     Log(PathBuf, LogError),
-    /// The port cannot be had.
+    /// The port is unavailable.
     Port(u16, io::Error),
-    /// The system refused something else; the text says what.
+    /// A system call failed; the text names it.
     System(String),
 }
 
@@ -126,7 +125,7 @@ impl View {
     }
 }
 
-/// Connects to a run, which may not have begun yet; or takes the log of one that was over before.
+/// Connects to a run, which may not have begun yet, or opens the log of a finished one.
 fn begin(path: &Path, wait: Duration) -> Result<View, WatchError> {
     let started = Instant::now();
     loop {
@@ -152,9 +151,9 @@ fn begin(path: &Path, wait: Duration) -> Result<View, WatchError> {
 }
 
 impl Shared {
-    /// Shows the run to `ask`. Nothing is awaited meanwhile.
+    /// Calls `ask` with the run, without awaiting.
     pub(crate) fn with_view<R>(&self, ask: impl FnOnce(&mut dyn RunView) -> R) -> R {
-        // A panic in a look leaves the values of the look before, which can be shown.
+        // A panic in a poll leaves the previous values, which can be shown.
         ask(self.view.lock().unwrap_or_else(PoisonError::into_inner).as_run())
     }
 
@@ -229,9 +228,9 @@ pub(crate) fn cut_of(run: &ReplayedRun) -> Option<String> {
     run.latest().reason.clone().filter(|_| run.recorded().end().is_none())
 }
 
-/// Looks at the run until it has ended, and for ever if the server is to be kept.
+/// Polls the run until it has ended, or for ever if the server is kept.
 async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, options: &ServeOptions) {
-    // The end is seen soon, however seldom the picture changes.
+    // The end is detected soon, even with a long interval between pictures.
     let mut interval = tokio::time::interval(options.poll_interval.min(POLL_INTERVAL_MAX));
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut due = Instant::now();
@@ -241,7 +240,7 @@ async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, op
         let View::Live(run) = &mut *view else { break };
         let (published, is_over) = match run.refresh() {
             Ok(snapshot) => (Some(Published::new(snapshot)), run.is_over()),
-            // The counters cannot be read any more: what was seen stays.
+            // The counters are no longer readable: the last values stay.
             Err(_) => (None, true),
         };
         if let Some(published) = published.filter(|_| is_over || now >= due) {
@@ -258,10 +257,10 @@ async fn poll_run(view: &Mutex<View>, sender: &watch::Sender<Arc<Published>>, op
     }
 }
 
-/// Leaves the address in the run directory, for its user alone, so that it can be found again.
+/// Writes the address to the run directory, readable by its user only, so that it can be found again.
 fn write_address_file(directory: &Path, address: &str) {
     let path = directory.join("ui-address");
     let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path);
-    // It was printed, too.
+    // The address was printed, too.
     let _ = file.and_then(|mut file| writeln!(file, "{address}"));
 }

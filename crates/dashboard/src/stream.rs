@@ -1,7 +1,7 @@
-//! The live half: snapshots as server-sent events, the newest only.
+//! Live snapshots as server-sent events, the newest only.
 //!
-//! All readers look at one value that is replaced; nobody has a queue. A reader that is slow finds the newest when it
-//! comes back, and is told how many it has missed. Invariant: what a reader costs does not grow with its slowness.
+//! All readers share one value, which is replaced; there are no queues. A slow reader gets the newest snapshot, with
+//! the number of missed ones. Invariant: the cost of a reader does not grow with its slowness.
 
 use crate::guard::Role;
 use futures_core::Stream;
@@ -16,10 +16,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Most readers at a time of those who may only look, or of all where nobody may do more.
+/// Most read-only readers at a time, or of all readers if there is no manager role.
 const VIEWERS_MAX: usize = 64;
 
-/// Most readers at a time of those who manage.
+/// Most readers at a time with the manager role.
 const MANAGERS_MAX: usize = 16;
 
 /// Longest time for which a stream is silent.
@@ -35,7 +35,7 @@ pub(crate) struct ReaderSnapshot {
 }
 
 impl From<Snapshot> for ReaderSnapshot {
-    /// The snapshot for a reader that asked for just this one, and so has missed none.
+    /// Returns the snapshot for a single request, with no missed ones.
     fn from(snapshot: Snapshot) -> ReaderSnapshot {
         ReaderSnapshot { missed: 0, snapshot }
     }
@@ -65,14 +65,14 @@ impl Published {
     }
 }
 
-/// Counts those who read, those who manage apart from the others, so that neither keeps the other out.
+/// Counts readers, managers separately, so that neither role locks out the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readers {
     viewers: Arc<AtomicUsize>,
     managers: Arc<AtomicUsize>,
 }
 
-/// One reader, while it is there.
+/// A connected reader.
 #[derive(Debug)]
 struct ReaderPermit(Arc<AtomicUsize>);
 
@@ -146,7 +146,7 @@ impl Stream for SnapshotStream {
     }
 }
 
-/// Waits for the next snapshot, and for no longer than a stream may be silent; none at the end of the server.
+/// Waits for the next snapshot, at most for the silence limit of a stream; `None` at the end of the server.
 async fn next_event(mut state: ReaderState) -> Option<(ReaderState, Bytes)> {
     match tokio::time::timeout(SILENCE, state.snapshots.changed()).await {
         Err(_) => Some((state, Bytes::from_static(b": still there\n\n"))),

@@ -110,8 +110,7 @@ fn check_caller(caller: &Caller) -> Result<(), Refusal> {
     let refused = |kind, text: String| Err(Refusal::of(kind, text));
     if !folder.is_absolute() || !folder.is_dir() {
         let text = format!(
-            "the folder of the command is {folder:?}; allowed: the absolute path of an existing \
-                 folder"
+            "the folder of the command is {folder:?}; allowed: the absolute path of an existing folder"
         );
         return refused(RefusalKind::NoSuchCommand, text);
     }

@@ -249,10 +249,7 @@ impl Store {
             }
         }
         table.return_environments().map_err(|id| {
-            fault(format!(
-                "job {id} refers to an environment that does not exist; allowed: one of the \
-                 table"
-            ))
+            fault(format!("job {id} refers to an environment that does not exist; allowed: one of the table"))
         })?;
         Ok((table.next, table.jobs))
     }

@@ -272,8 +272,7 @@ impl JobTable {
             Err(error) => Err(Refusal::of(
                 RefusalKind::NotKept,
                 format!(
-                    "nothing was started or created, because the table of jobs cannot be written: \
-                     {error}"
+                    "nothing was started or created, because the table of jobs cannot be written: {error}"
                 ),
             )),
         });
@@ -287,7 +286,7 @@ impl JobTable {
     /// Records the arrival of a moving job at `place`.
     pub(crate) fn begin(&mut self, id: u64, place: usize) -> StartId {
         self.is_changed = true;
-        let job = self.jobs.get_mut(&id).expect("who starts a job has it");
+        let job = self.jobs.get_mut(&id).expect("the caller has checked the job");
         job.starts += 1;
         job.place = Some(place);
         job.target = None;

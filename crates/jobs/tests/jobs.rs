@@ -621,8 +621,7 @@ fn who_has_no_right_or_says_nonsense_is_refused_in_a_line() {
         ),
         (
             &["start", "--", "true", &"1".repeat(100_000)],
-            "the words have 100004 bytes; allowed: at most \
-             65536",
+            "the words have 100004 bytes; allowed: at most 65536",
         ),
         (&["start", "--", "true", &"1".repeat(120_000), &"2".repeat(120_000)], "the words have 240004 bytes"),
     ] {

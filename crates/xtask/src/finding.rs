@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// One thing to mend.
+/// One fault to fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// File, relative to the root of the tree.

@@ -1,9 +1,8 @@
 //! The house checks: `xtask tidy` for the text of the tree, `xtask map` for the crate graph; `xtask circle` shows the
 //! largest import circle of a crate.
 //!
-//! The program exists so that the rules of CONTRIBUTING.md and ARCHITECTURE.md are executed and do not
-//! rest on anybody's memory. It builds and formats nothing and changes no file. Each check is a function
-//! from a [`Tree`] to findings, so that its tests are trees written down in memory.
+//! It executes the rules of CONTRIBUTING.md and ARCHITECTURE.md. It builds and formats nothing and changes no file.
+//! Each check is a function from a [`Tree`] to findings, so that tests use trees in memory.
 
 #![forbid(unsafe_code)]
 
@@ -60,7 +59,7 @@ fn show_circle(name: &str) -> ExitCode {
     }
 }
 
-/// Prints the findings, one a line, and says with the exit code whether there were any.
+/// Prints the findings, one per line; the exit code is 1 if there are any.
 fn report(name: &str, tree: &Tree, findings: Vec<Finding>) -> ExitCode {
     for finding in &findings {
         println!("{finding}");

@@ -1,4 +1,4 @@
-//! What one `Cargo.toml` says about dependencies.
+//! The dependencies of one `Cargo.toml`.
 //!
 //! Features, versions and sources are not read. A dependency that is renamed counts by its real name.
 

@@ -1,7 +1,7 @@
-//! The files of the repository, read once, or written down by a test.
+//! The files of the repository, read once, or given by a test.
 //!
-//! It exists so that no check touches the disk. It does not ask git: what lies in the folder counts, apart
-//! from the folders that are built or downloaded ([`SKIPPED`]). Paths use `/` and are relative to the root.
+//! It exists so that no check accesses the disk. It does not use git: all files in the folder count, except in built or
+//! downloaded folders ([`SKIPPED`]). Paths use `/` and are relative to the root.
 
 use crate::lexer::{Source, lex};
 use crate::syntax::{self, Lines};
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Folders that hold nothing of ours.
+/// Built or downloaded folders.
 const SKIPPED: &[&str] = &[".git", "target", "out", "corpus", "artifacts", "node_modules"];
 
-/// Endings of the files whose text is read; of the others only the path counts.
+/// Extensions of the files whose text is read; of other files only the path counts.
 const READ: &[&str] = &["rs", "md", "toml", "sh", "c", "go", "py", "yml"];
 
 /// One file.

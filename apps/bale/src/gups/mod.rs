@@ -1,9 +1,9 @@
 //! The application `gups`: HPCC RandomAccess by its rules.
 //!
 //! The rules: a table of 2^k entries, 4 · 2^k updates, at most 1,024 ahead, at most 1 % of errors. The modes are the
-//! ways of Aggarwal, Sabharwal, Garg and Heidelberger ("HPCC RandomAccess Benchmark for Next Generation Supercomputers",
-//! 2009): aggregation, routing along a torus, roles for cores. Invariant: what is timed is what the rules time, the
-//! updates alone; verifying applies them once more.
+//! ways of Aggarwal, Sabharwal, Garg and Heidelberger ("HPCC RandomAccess Benchmark for Next Generation
+//! Supercomputers", 2009): aggregation, routing along a torus, roles for cores. Invariant: only the updates are timed,
+//! as by the rules; verification applies them once more.
 
 mod generator;
 mod shared;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Updates of an entry, by the rules.
+/// Updates per entry, by the rules.
 const UPDATES_PER_ENTRY: u64 = 4;
 
 /// Start of the stream if the number of updates is not that of the rules. The first million numbers of the stream have
@@ -31,7 +31,7 @@ const MIXED: u64 = 1 << 40;
 /// Locks of a table if no other number is asked for: the most that the paper has.
 const LOCKS: u32 = 32;
 
-/// The largest table: half of the memory of the largest machine that there was.
+/// The largest table: half of the memory of the largest published machine.
 const BITS_MAX: i64 = 48;
 
 /// Method that delivers updates to their entries.
@@ -144,7 +144,7 @@ const STEADY: [u64; 2] = [3, 7];
 /// Updates that are charged to a modelled core at once.
 const CHARGED: u64 = 8;
 
-/// A run as it is set up.
+/// The configuration of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct GupsInput {
     bits: u32,
@@ -189,9 +189,9 @@ struct GupsPlan {
 /// Result of a run.
 #[derive(Serialize)]
 pub struct GupsFound {
-    /// Updates that were made.
+    /// Number of updates.
     updates: u64,
-    /// Entries that were not right in the end; none if nobody looked.
+    /// Wrong entries at the end; `None` without a check.
     errors: Option<u64>,
     /// Updates a nanosecond.
     gups: f64,
@@ -456,7 +456,7 @@ impl GupsPlan {
         Place::new(place as usize).expect("each owner is a place")
     }
 
-    /// The updates that a group makes: as many of all as it has entries of all.
+    /// Returns the updates that `group` makes, in proportion to its entries.
     fn own_updates(&self, group: u64) -> std::ops::Range<u64> {
         let share = |entry: u64| {
             (u128::from(self.updates) * u128::from(entry) / u128::from(self.blocks.size())) as u64
@@ -466,7 +466,7 @@ impl GupsPlan {
         share(first.start)..share(last.end)
     }
 
-    /// Makes all updates, and waits until they are applied.
+    /// Runs all updates, and waits until they are applied.
     async fn update_all(
         &self,
         table: &PlaceLocal<TablePart>,
@@ -484,7 +484,7 @@ impl GupsPlan {
         .await
     }
 
-    /// Makes the updates of this place.
+    /// Runs the updates of this place.
     async fn update_own(
         &self,
         table: &PlaceLocal<TablePart>,
@@ -536,14 +536,14 @@ struct TablePart {
 struct PartPlan {
     /// The whole table and the owner of each part.
     plan: GupsPlan,
-    /// The owner; none has nothing of it.
+    /// The owner; `None` if it has no part.
     owner: Option<u64>,
     /// Numbers of its updates between which the steady rate is taken.
     marks: [u64; 2],
 }
 
 impl TablePart {
-    /// The part of an owner, as it is before the first update.
+    /// Returns the initial part of an owner.
     fn new(PartPlan { plan, owner, marks }: PartPlan) -> TablePart {
         let range = owner.map_or(0..0, |owner| plan.blocks.range(owner));
         let mut entries = memory::vec_in_large_pages(range.clone().count());
@@ -597,7 +597,7 @@ impl TablePart {
         if end > begin { (last - first) as f64 / (end - begin).as_secs_f64() / 1e9 } else { 0.0 }
     }
 
-    /// Makes updates cost nothing from now on, for the pass that verifies.
+    /// Makes updates free from now on, for the verification.
     fn end_charging(&mut self) {
         self.cost = 0;
     }

@@ -1,8 +1,9 @@
-//! The table in a window that every place changes by itself: as one step, in two without a lock, or in two under one.
+//! The table in a window that every place updates: atomically, in two steps without a lock, or in two steps under a
+//! lock.
 //!
-//! It is table 2 of the paper (`isles repro gups`): what locks cost that keep updates from being lost.
-//! A lock is a word of a second window, as a mutex of threads is a word of memory: whoever sets it from 0 has it.
-//! Invariant: between two holders of a lock the changes of the first are done.
+//! It reproduces table 2 of the paper (`isles repro gups`): the cost of locks that prevent lost updates. A lock is a
+//! word of a second window, like a mutex in memory: the place that changes it from 0 holds it. Invariant: the changes
+//! of a holder are complete before the next one gets the lock.
 
 use super::{CHECK, GupsFound, GupsPlan, Mode, UPDATES, generator};
 use isles::prelude::*;
@@ -12,7 +13,7 @@ use isles_app::frame::{WorkDistributor, WorkDone, add_done};
 /// Words from one lock to the next at a place: each has a cache line of its own.
 const LOCK_WORDS: usize = 8;
 
-/// Makes all updates in a window, and counts the entries that are wrong then, unless nobody is to look.
+/// Runs all updates in a window, and counts wrong entries if requested.
 pub(super) async fn compute(
     plan: GupsPlan,
     (mode, locks): (Mode, u32),
@@ -58,7 +59,7 @@ pub(super) async fn compute(
     Ok((found, WorkDone { seconds, ..WorkDone::default() }))
 }
 
-/// Makes the updates of this place in the window, and waits until all places have.
+/// Runs the updates of this place in the window, and waits for all places.
 async fn change_own(
     plan: GupsPlan,
     table: &Window<u64>,
@@ -77,7 +78,7 @@ async fn change_own(
             Mode::Locks => {
                 let lock = locks.take(number & mask).await?;
                 change(table, target, at, number).await?;
-                // The change is done before the next one has the lock.
+                // The change is complete before the next holder gets the lock.
                 table.flush(target).await?;
                 locks.release(lock).await?;
             }
@@ -101,7 +102,7 @@ async fn change(table: &Window<u64>, target: usize, at: usize, number: u64) -> i
 /// Locks of the table; an entry has that of its index, counted round.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 struct TableLocks {
-    /// 0 where nobody has the lock, else one more than the rank of the place that has it.
+    /// 0 if the lock is free, else the rank of its holder plus 1.
     words: Window<u64>,
     count: u64,
 }
@@ -119,7 +120,7 @@ impl TableLocks {
         Ok(TableLocks { words, count: u64::from(count) })
     }
 
-    /// Takes the lock of entry `index`; ends when this place has it.
+    /// Acquires the lock of entry `index`.
     async fn take(&self, index: u64) -> isles::Result<HeldLock> {
         let (number, size) = ((index % self.count) as usize, self.words.size());
         let taken = HeldLock { target: number % size, at: number / size * LOCK_WORDS };
@@ -127,7 +128,7 @@ impl TableLocks {
         loop {
             match self.words.compare_exchange(taken.target, taken.at, 0, own).await? {
                 0 => return Ok(taken),
-                // One that has died does not give it back.
+                // A dead holder never releases it.
                 holder => self.words.flush(holder as usize - 1).await?,
             }
             yield_now().await;

@@ -65,7 +65,7 @@ fn kind_of(line: &TextLine<'_>) -> Option<bool> {
     }
 }
 
-/// A symbol without the sign that says that the molecule may lack the element.
+/// Returns a symbol without the mark of an element that the molecule may lack.
 fn symbol(word: &str) -> &str {
     word.strip_prefix('-').unwrap_or(word)
 }
@@ -118,7 +118,7 @@ fn shells<'l, 'a>(
     Ok(rest)
 }
 
-/// The scale factor of a shell; none if the line says something else. Gaussian itself writes a zero behind it.
+/// Returns the scale factor of a shell; `None` for any other text. Gaussian itself writes a zero after it.
 fn scale_of(head: &TextLine<'_>) -> Option<f64> {
     let numbers: Option<Vec<f64>> = head.words[2..].iter().map(|word| number(word)).collect();
     match numbers?.as_slice() {
@@ -128,7 +128,7 @@ fn scale_of(head: &TextLine<'_>) -> Option<f64> {
     }
 }
 
-/// Passes over a core potential, whose line `ELEMENT-ECP` is the first; the lines behind it.
+/// Skips a core potential, whose first line is `ELEMENT-ECP`; returns the following lines.
 fn skip_potential<'l, 'a>(
     lines: &'l [TextLine<'a>],
     found: &Findings<'_>,

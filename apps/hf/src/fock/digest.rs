@@ -22,7 +22,7 @@ pub(super) struct Panels {
 }
 
 impl Panels {
-    /// Becomes zero for a bra.
+    /// Resets the sums for a bra.
     pub(super) fn clear(&mut self, bra: &ShellPair, size: usize) {
         for (rows, functions) in self.exchange.iter_mut().zip(bra.functions) {
             rows.clear();

@@ -20,17 +20,17 @@ pub struct FixedPointSums {
 }
 
 impl FixedPointSums {
-    /// Sums of nothing.
+    /// Creates sums of zero.
     pub fn zero(size: usize) -> FixedPointSums {
         FixedPointSums { size, sums: vec![0; size * size] }
     }
 
-    /// Forgets all addends.
+    /// Resets the sums to zero.
     pub fn clear(&mut self) {
         self.sums.fill(0);
     }
 
-    /// Adds a stretch of a row.
+    /// Adds a segment of a row.
     ///
     /// # Panics
     /// If an addend or a sum is beyond what is possible in a molecule, or no number.

@@ -1,4 +1,4 @@
-//! The two-electron part of the Fock matrix, built directly: integrals are computed, used and forgotten.
+//! The two-electron part of the Fock matrix, built directly: integrals are computed, used and discarded.
 //!
 //! A [`FockBuilder`] holds what a place needs: the pairs of shells, a density, and the sums of the units that it was
 //! given. It knows no other places. Quartets are left out by Schwarz's bound with the largest elements of the density
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// Quartets that cannot add more than this to any element are left out, in hartree.
 const NEGLIGIBLE: f64 = 1e-13;
 
-/// The functions of a molecule: all that a place needs to know of it.
+/// The functions of a molecule, as needed by a place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Functions {
     /// The shells, in order of the atoms.
@@ -47,7 +47,7 @@ pub struct FockBuilder {
 /// Work of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitEffort {
-    /// Quartets of shells that were looked at, and that were not left out.
+    /// Examined quartets of shells, including the computed ones.
     pub candidates: u64,
     /// Quartets whose integrals were computed.
     pub quartets: u64,
@@ -61,7 +61,7 @@ pub struct UnitEffort {
     pub elements: u64,
 }
 
-/// A unit that is not over yet; see [`FockBuilder::begin_unit`].
+/// A unit in progress; see [`FockBuilder::begin_unit`].
 pub struct ActiveUnit {
     bra: usize,
     kets: UnitKets,
@@ -149,14 +149,14 @@ impl FockBuilder {
         effort
     }
 
-    /// Begins a unit, of which [`FockBuilder::advance_unit`] adds a part after the other; the last must be over.
+    /// Begins a unit, which [`FockBuilder::advance_unit`] adds part by part; the previous one must be complete.
     pub fn begin_unit(&mut self, unit: WorkUnit) -> ActiveUnit {
         self.panels.clear(&self.pairs[unit.bra], self.density.size());
         ActiveUnit { bra: unit.bra, kets: unit.kets(), is_over: false }
     }
 
     /// Adds the contributions of the next quartets of `unit`, until the integrals of `quartets` of them are computed.
-    /// None if the unit is over.
+    /// `None` if the unit is complete.
     pub fn advance_unit(&mut self, unit: &mut ActiveUnit, quartets: usize) -> Option<UnitEffort> {
         if unit.is_over {
             return None;

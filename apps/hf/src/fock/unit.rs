@@ -5,7 +5,7 @@
 //! quartet is chosen like the fields of a chessboard, so that each has about half of them; and the two orders of a
 //! pair take its quartets in turn. Invariant: each unordered pair of unordered pairs belongs to exactly one unit.
 
-/// A unit, and which quartets are its.
+/// A unit, with its share of quartets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkUnit {
     /// The number of its unordered pair, which is the bra of its quartets.
@@ -59,7 +59,7 @@ pub struct UnitKets {
 }
 
 impl UnitKets {
-    /// Passes over the next `count` kets.
+    /// Skips the next `count` kets.
     fn pass(&mut self, count: usize) {
         for _ in 0..count {
             let is_last_below = self.next < self.bra && self.next + 2 > self.bra;

@@ -1,4 +1,4 @@
-//! Pairs of shells: what integrals need of two shells, computed once.
+//! Pairs of shells: precomputed data of two shells for integrals.
 //!
 //! Each pair of primitives is one Gaussian charge at a point of its own; `scales` are its factors in the sums over
 //! primitives, one for each group of the expansion, and `bra` and `ket` turn such sums into integrals over the

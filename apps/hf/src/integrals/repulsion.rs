@@ -1,17 +1,17 @@
 //! Two-electron repulsion integrals over the functions of two pairs of shells.
 //!
 //! Method: L. E. McMurchie, E. R. Davidson, J. Comput. Phys. 26, 218 (1978), contracted early (see `expansion`). For
-//! each pair of primitives of the bra the Hermite integrals with all primitives of the ket are summed, group by
-//! group; these sums go, scaled, into sums over the bra's primitives as well; and only then functions are formed,
-//! once for a quartet. So the innermost loops are a table look-up, a recursion of fixed length, and additions of
-//! stretches of memory. Which sizes they have is known to the compiler: the orders of bra and ket are parameters of
-//! the code. Invariant: nothing is allocated for a quartet, and its integrals depend on the two pairs only.
+//! each pair of primitives of the bra the Hermite integrals with all primitives of the ket are summed, group by group;
+//! these sums go, scaled, into sums over the bra's primitives as well; and only then functions are formed, once for a
+//! quartet. So the innermost loops are a table look-up, a recursion of fixed length, and additions of contiguous
+//! memory. Which sizes they have is known to the compiler: the orders of bra and ket are parameters of the code.
+//! Invariant: nothing is allocated for a quartet, and its integrals depend on the two pairs only.
 
 use super::boys::{Boys, ORDER_MAX};
 use super::hermite::{INTEGRALS_MAX, Levels, SUMS, below, level};
 use super::pair::{Cell, ORDERS, ShellPair};
 
-/// Bound of a quartet of primitives below which nobody notices it.
+/// Bound of a quartet of primitives below which it is negligible.
 pub const PRIMITIVES_MIN: f64 = 1e-15;
 
 /// Most sums over the ket's primitives: two pairs of d shells, with groups of 5, 4, 4, 2 and 1 for each order.

@@ -1,8 +1,8 @@
-//! The second line of an XYZ file: any text, or the extended form, in which it says what the columns are.
+//! The second line of an XYZ file: any text, or the extended form, which defines the columns.
 //!
 //! In the extended form it is a list of `key=value`, with quotation marks around values that hold blanks. Read are
 //! `Properties`, which names the columns; `pbc` and `Lattice`, because no crystal is computed; `charge` and
-//! `multiplicity`, which must be those of the calculation. Everything else there is about other quantities.
+//! `multiplicity`, which must be those of the calculation. All other keys are ignored.
 
 use super::super::input_error::{InputError, number};
 use super::read::{Line, malformed};

@@ -96,7 +96,7 @@ pub fn open_frame(name: &str, charge: i32, frame: Option<usize>) -> Result<Molec
 }
 
 impl Molecule {
-    /// Itself, if it is one.
+    /// Returns the molecule if it is valid.
     fn checked(self) -> Result<Molecule, InputError> {
         if self.atoms.len() > ATOMS_MAX {
             let (source, found) = (self.name, self.atoms.len());

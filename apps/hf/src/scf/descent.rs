@@ -1,4 +1,4 @@
-//! Descent: orbitals are rotated so that the energy falls with every step that is kept.
+//! Descent: orbitals are rotated so that the energy falls with every accepted step.
 //!
 //! Unlike extrapolation, it does not wander: it minimises the energy over rotations of occupied into other orbitals (T.
 //! Van Voorhis, M. Head-Gordon, Mol. Phys. 100, 1713 (2002)), by a quasi-Newton method with a memory of few steps (J.
@@ -74,13 +74,13 @@ pub(super) fn rotation(matrix: &Matrix, pairs: usize) -> Matrix {
     )
 }
 
-/// A minimisation under way.
+/// A minimisation in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Descent {
     pairs: usize,
     base: CanonicalOrbitals,
     energy: f64,
-    /// Rotation from the base to the orbitals that are tried.
+    /// Rotation from the base to the trial orbitals.
     step: Matrix,
     /// Earlier steps with the changes of the gradient along them, oldest first.
     history: Vec<(Matrix, Matrix)>,
@@ -102,7 +102,7 @@ impl Descent {
         Descent { pairs, base, energy, step, history: Vec::new() }
     }
 
-    /// The orbitals to be tried next.
+    /// Returns the next trial orbitals.
     pub(super) fn trial(&self) -> Matrix {
         let turned = exponential(&self.step.plus(-1.0, &self.step.transposed()));
         self.base.orbitals.times(&turned)

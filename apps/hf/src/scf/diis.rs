@@ -19,7 +19,7 @@ pub(super) struct Diis {
 }
 
 impl Diis {
-    /// Takes a Fock matrix with its error, and gives the combination that is the next.
+    /// Takes a Fock matrix with its error, and returns the combination that is the next.
     pub(super) fn next(&mut self, fock: Matrix, error: Matrix) -> Matrix {
         if self.earlier.len() == MEMORY {
             self.earlier.remove(0);

@@ -1,4 +1,4 @@
-//! The first density: that of the atoms side by side, or that of electrons which feel the nuclei only.
+//! The initial density: superposed atoms, or electrons that feel only the nuclei.
 //!
 //! For the first, each element of the molecule is computed alone, in the same functions, with the electrons of its
 //! ground state spread evenly over the orbitals of a shell, so that the atom is a sphere (J. H. Van Lenthe et al., J.

@@ -1,9 +1,9 @@
 //! The self-consistent field of closed shells: from a density to a Fock matrix to a density, until nothing changes.
 //!
-//! C. C. J. Roothaan, Rev. Mod. Phys. 23, 69 (1951). This module keeps the matrices of one calculation and decides
-//! when it is over; who builds the two-electron part, and where, is the caller's matter: it is asked for the change
-//! that a change of the density makes, which gets smaller (J. Almlöf, K. Faegri, K. Korsell, J. Comput. Chem. 3, 385
-//! (1982)). Invariant: the energy, the density and the Fock matrix of an iteration belong together.
+//! C. C. J. Roothaan, Rev. Mod. Phys. 23, 69 (1951). This module keeps the matrices of one calculation and decides when
+//! it is over. The caller builds the two-electron part, of the change of the density only, which gets smaller (J.
+//! Almlöf, K. Faegri, K. Korsell, J. Comput. Chem. 3, 385 (1982)). Invariant: the energy, the density and the Fock
+//! matrix of an iteration belong together.
 
 mod descent;
 mod diis;
@@ -60,7 +60,7 @@ pub struct Iteration {
 /// Matrices of [`Scf`]: five of moments, nine more fields, and two for each step that the extrapolation remembers.
 const MATRICES: usize = 5 + 9 + 2 * diis::MEMORY;
 
-/// A calculation under way.
+/// A calculation in progress.
 pub struct Scf {
     nuclear_repulsion: f64,
     moments: Moments,
@@ -221,8 +221,8 @@ impl Scf {
         self.nearness != Nearness::Extrapolated
     }
 
-    /// Begins the search for what makes the converged energy unstable, with at most `builds_max` two-electron parts.
-    /// None if all orbitals are occupied, or the iterations have not begun.
+    /// Begins the search for an instability of the converged energy, with at most `builds_max` two-electron parts. None
+    /// if all orbitals are occupied, or the iterations have not begun.
     pub fn stability(&self, builds_max: usize) -> Option<StabilitySearch> {
         let fock = self.to_orthonormal(&self.fock);
         let orbitals = CanonicalOrbitals::of(self.orbitals.as_ref()?, &fock, self.pairs_of_electrons);

@@ -1,7 +1,7 @@
 //! Errors in the input of a kernel.
 //!
 //! One structure for files and generators, because their caller does the same with each fault: it prints one line and
-//! stops. Invariant: each message names the source, the line if there is one, what stands there and what is allowed.
+//! stops. Invariant: each message names the source, the line if there is one, the text found and the allowed text.
 
 use super::super::kernel::KernelName;
 use isles_app::input::ReadFault;
@@ -126,8 +126,7 @@ impl fmt::Display for Expected {
             }
             Expected::BothWays { one, other } => write!(
                 f,
-                "node {one} has an edge to {other}, but {other} has none to {one}; allowed: a symmetric \
-                 matrix"
+                "node {one} has an edge to {other}, but {other} has none to {one}; allowed: a symmetric matrix"
             ),
             Expected::Connected { kernel, from, node } => write!(
                 f,
@@ -136,8 +135,7 @@ impl fmt::Display for Expected {
             Expected::Tree { nodes, edges } => {
                 write!(
                     f,
-                    "{nodes} nodes with {edges} edges; allowed for VC: a tree, with one edge fewer than \
-                     nodes"
+                    "{nodes} nodes with {edges} edges; allowed for VC: a tree, with one edge fewer than nodes"
                 )
             }
             Expected::Parent { node, parent, found } => write!(

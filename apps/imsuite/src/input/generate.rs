@@ -1,9 +1,9 @@
 //! Inputs from a seed, by family.
 //!
 //! The families are those of the suite's files: `sparse-max` is a connected graph with *n* log *n* − 1 edges,
-//! `sparse-min` a random tree, and `ring`, `chain` and `star` are what they say. Weights, identifiers, votes,
-//! traitors and initial values are drawn from streams of their own, so that one does not move with another.
-//! Invariant: the same kernel, size, family and seed give the same input, on any machine.
+//! `sparse-min` a random tree, and `ring`, `chain` and `star` have these shapes. Weights, identifiers, votes, traitors
+//! and initial values are drawn from separate streams, so that they are independent. Invariant: the same kernel, size,
+//! family and seed give the same input, on any machine.
 
 use super::super::kernel::KernelName;
 use super::{Expected, Input, InputFault, InputSource, NO_EDGE, NODES_MAX};
@@ -184,7 +184,7 @@ impl Draws {
         }
     }
 
-    /// A random tree, in which each node hangs on one before it, with random edges up to `edges` of them.
+    /// A random tree, in which the parent of each node precedes it, plus random edges, `edges` in all.
     fn sparse(&mut self, edges: usize) -> Vec<Vec<u32>> {
         let mut random = self.stream(0);
         let size = self.size;

@@ -17,13 +17,13 @@ use std::collections::BTreeSet;
 /// Most nodes.
 pub const NODES_MAX: usize = 8192;
 
-/// Most nodes where calls take along all that is reachable: that is then the 8 MiB of a matrix.
+/// Most nodes if calls carry everything reachable, which is then a matrix of 8 MiB.
 pub const REACHABLE_NODES_MAX: usize = 1024;
 
 /// Weight from a node to itself in the suite's matrices of weights: more than any edge weighs.
 pub const NO_EDGE: u64 = 2_147_483_647;
 
-/// Input of a kernel. A field that the kernel has no use for is empty.
+/// Input of a kernel. Fields that the kernel does not use are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The kernel that it is for.
@@ -106,10 +106,10 @@ impl Input {
         (0..self.size() as u32).flat_map(|node| self.hops(node).into_iter().flatten()).max().unwrap_or(0)
     }
 
-    /// The same input, if its kernel is defined on it.
+    /// Returns the input if its kernel is defined on it.
     ///
     /// # Errors
-    /// [`InputFault`] of `source`: what is not as it must be.
+    /// [`InputFault`] of `source`: the missing property.
     pub fn checked(self, source: &InputSource) -> Result<Input, InputFault> {
         let refuse = |expected: Expected| Err(InputFault { source: source.clone(), line: None, expected });
         let kernel = self.kernel;

@@ -60,7 +60,7 @@ pub struct External<'a> {
 }
 
 impl External<'_> {
-    /// Does a short step; `surface`, `u` and `v` have their halos.
+    /// Computes a short step; `surface`, `u` and `v` have their halos.
     pub fn advance(&self, [surface, u, v]: [&mut [f64]; 3], transports: &mut Transports, is_u_first: bool) {
         self.sum_transports([surface, u, v], transports);
         self.move_surface(surface, transports);

@@ -1,8 +1,8 @@
 //! The packages of Debian as RDF, as `apt-cache dumpavail` lists them on this host.
 //!
 //! A package has a name, a version, a size, a section, a maintainer, and other packages that it depends on, recommends,
-//! suggests, breaks or provides. Of alternatives each counts; versions that are asked for do not. It fetches nothing.
-//! Invariant: the same lists give the same lines of N-Triples, in which any line is by itself.
+//! suggests, breaks or provides. All alternatives count; requested versions do not. It fetches nothing. Invariant: the
+//! same lists give the same lines of N-Triples, in which any line is by itself.
 
 use isles_app::Failure;
 use std::fmt::Write as _;
@@ -36,10 +36,7 @@ pub fn triples() -> Result<Vec<u8>, Failure> {
     let output =
         Command::new("apt-cache").arg("dumpavail").stdin(Stdio::null()).stderr(Stdio::null()).output();
     let refused = |why: &str| {
-        Failure::Usage(format!(
-            "--data debian: {why}; it needs a Debian system with package \
-             lists"
-        ))
+        Failure::Usage(format!("--data debian: {why}; it needs a Debian system with package lists"))
     };
     let output = output.map_err(|error| refused(&format!("apt-cache: {error}")))?;
     let text = of_lists(&String::from_utf8_lossy(&output.stdout));
@@ -50,7 +47,7 @@ pub fn triples() -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The triples of stanzas, which blank lines part.
+/// Returns the triples of stanzas, separated by blank lines.
 fn of_lists(lists: &str) -> String {
     let mut out = String::new();
     for stanza in lists.split("\n\n") {
@@ -58,7 +55,7 @@ fn of_lists(lists: &str) -> String {
         let value = |name: &str| fields.iter().find(|(own, _)| *own == name).map(|(_, value)| value.trim());
         let Some(name) = value("Package") else { continue };
         let mut add = |property: &str, object: String| {
-            // A string takes all that is written.
+            // Writing to a string cannot fail.
             let _ = writeln!(out, "<{PACKAGE}{name}> <{PROPERTY}{property}> {object} .");
         };
         add("name", literal(name));

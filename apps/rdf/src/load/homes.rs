@@ -1,10 +1,10 @@
 //! Owners and numbers of terms if the triples of a subject stay at the place that read them.
 //!
-//! The hash of a term decides its *registrar*, a place that hears from all places which have read the term, and chooses
-//! its home among them: one at which it is a subject, if there is one. The home numbers its terms in the order in which
-//! it has read them, so that what is read together has numbers close together, and the registrar tells the numbers to
-//! the others. The rest of the program knows only the numbers, which say the home. Invariant: a home has read the terms
-//! that it owns, so their bytes are there; its indices are dense.
+//! The hash of a term decides its *registrar*, a place that is informed by all places which have read the term, and
+//! chooses its home among them: one at which it is a subject, if there is one. The home numbers its terms in the order
+//! in which it has read them, so that terms read together have close numbers, and the registrar sends the numbers to
+//! the others. The rest of the program uses only the numbers, which contain the home. Invariant: a home has read the
+//! terms that it owns, so it has their bytes; its indices are dense.
 
 use crate::peers::{Peers, push_term, terms_of};
 use crate::store::dictionary::{Dictionary, UNBOUND};
@@ -17,7 +17,7 @@ pub const READ_MOST: f64 = 1.25;
 /// The terms for which a place is the registrar.
 #[derive(Debug, Default)]
 struct Registry {
-    /// The position of each term that was told, by the place that told it.
+    /// The position of each reported term, by reporting place.
     reported: Vec<Vec<u32>>,
     /// The home of each term.
     homes: Vec<u32>,
@@ -34,7 +34,8 @@ fn preference(term: u32, place: usize, is_subject: bool) -> u64 {
 }
 
 impl Registry {
-    /// Builds the registry from the terms that each place has told, the first `subjects` of which are subjects there.
+    /// Builds the registry from the terms that each place has reported, the first `subjects` of which are subjects
+    /// there.
     fn of(reported: &[Vec<u8>], subjects: &[u64]) -> Registry {
         let mut dictionary = Dictionary::default();
         let mut best: Vec<(u64, u32)> = Vec::new();
@@ -56,15 +57,15 @@ impl Registry {
         registry
     }
 
-    /// Returns, for each place, the homes of the terms it told, in its order.
+    /// Returns, for each place, the homes of the terms it reported, in its order.
     fn reported_homes(&self) -> Vec<Vec<u32>> {
         let homes =
             |reported: &Vec<u32>| reported.iter().map(|position| self.homes[*position as usize]).collect();
         self.reported.iter().map(homes).collect()
     }
 
-    /// Returns, for each place, the numbers of those of its terms that have another home, in its order. `given` holds
-    /// the numbers that each home has told for the terms it owns, in its order.
+    /// Returns, for each place, the numbers of those of its terms that have another home, in its order. `given` has the
+    /// numbers of each home for the terms it owns, in its order.
     fn reported_numbers(&self, given: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut numbers = vec![UNBOUND; self.homes.len()];
         for (place, (reported, given)) in self.reported.iter().zip(given).enumerate() {
@@ -140,7 +141,7 @@ pub async fn numbered(
     (0..dictionary.len())
         .filter(|local| is_own[*local])
         .for_each(|local| _ = owned.intern(dictionary.bytes(local)));
-    // All places hear of all, so all agree whether there are numbers enough.
+    // All places have all counts, so all agree whether there are enough numbers.
     let most = team.all_gather(owned.len() as u64).await?.into_iter().max().unwrap_or(0);
     if peers.numbering().number(most as usize, places - 1).is_none() {
         return Err(isles::Error::message("more than 2^32 terms"));

@@ -1,8 +1,8 @@
-//! Lines of N-Triples in their plainest form, which are most lines of most files.
+//! A fast path for the simplest form of N-Triples lines, which is most common.
 //!
-//! Such a line has one blank between its parts, IRIs of letters that need no check, and literals without escapes. It is
-//! split and numbered as it stands. Any other line is left to the parser of all formats, which knows the rest and says
-//! what is wrong. Invariant: a line that is taken here has the terms that the parser gives it.
+//! Such a line has one blank between its parts, IRIs of characters that need no check, and literals without escapes. It
+//! is split without parsing. All other lines go to the parser of all formats, which also reports errors. Invariant: an
+//! accepted line has the same terms as with the parser.
 
 use super::triples::LocalTriples;
 
@@ -15,7 +15,7 @@ enum PlainTerm<'a> {
     Typed(&'a [u8], &'a [u8]),
 }
 
-/// The datatype that a literal has which names none.
+/// The default datatype of literals.
 const STRING: &[u8] = b"http://www.w3.org/2001/XMLSchema#string";
 
 /// Adds the triple of a line without its line feed; false, and nothing is added, if the line is not plain. Blank nodes
@@ -41,7 +41,7 @@ fn plain(line: &[u8]) -> Option<(PlainTerm<'_>, PlainTerm<'_>, PlainTerm<'_>)> {
     (rest == b" .").then_some((subject, predicate, object))
 }
 
-/// An IRI or a blank node, and what stands behind it.
+/// Splits an IRI or a blank node from the rest of the line.
 fn resource(text: &[u8]) -> Option<(PlainTerm<'_>, &[u8])> {
     match text {
         [b'<', rest @ ..] => {
@@ -79,7 +79,7 @@ fn iri(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_scheme && !before.is_empty() && is_plain(before) && is_plain(fragment)).then_some((iri, rest))
 }
 
-/// A literal that begins with a quotation mark, and what stands behind it.
+/// Splits a literal, which begins with a quotation mark, from the rest of the line.
 fn literal(text: &[u8]) -> Option<(PlainTerm<'_>, &[u8])> {
     let rest = text.strip_prefix(b"\"")?;
     let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\r'))?;

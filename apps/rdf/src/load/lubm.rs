@@ -2,9 +2,9 @@
 //!
 //! Written from the profile in the appendix of Guo, Pan and Heflin, "LUBM: A benchmark for OWL knowledge base systems"
 //! (2005), with random numbers of its own, so its counts lie in the published ranges and are not those of the original
-//! generator. It also states what the ontology implies, because nothing here reasons: superclasses, superproperties,
-//! inverses, transitive `subOrganizationOf`, `Chair`, and that who takes a course is a student. It queries nothing.
-//! Invariant: a department depends on its numbers only, so any place can make it.
+//! generator. It also states what the ontology implies, because there is no reasoner: superclasses, superproperties,
+//! inverses, transitive `subOrganizationOf`, `Chair`, and that takers of a course are students. Invariant: a department
+//! depends on its numbers only, so any place can generate it.
 
 use super::triples::LocalTriples;
 
@@ -12,13 +12,13 @@ use super::triples::LocalTriples;
 const ONTOLOGY: &str = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#";
 const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
-/// Universities whose degrees people have.
+/// Number of universities that grant degrees.
 const DEGREE_UNIVERSITIES: u64 = 1000;
 
 /// Different interests of researchers.
 const INTERESTS: u64 = 30;
 
-/// A kind of faculty: its class, how many a department has, how many papers each has.
+/// A kind of faculty: its class, the numbers per department, and of papers each.
 struct Faculty {
     class: &'static str,
     count: (u64, u64),
@@ -186,7 +186,7 @@ impl Department<'_> {
         self.push(subject, property, value);
     }
 
-    /// A further thing of the department, with its class and name.
+    /// Adds another individual of the department, with its class and name.
     fn thing(&mut self, class: &str, number: u64) -> u32 {
         let iri = format!("{}/{class}{number}", self.iri);
         let own = self.out.iri(&iri);

@@ -1,8 +1,8 @@
-//! Loading over places: each reads or makes a part, then terms and triples go to their owners.
+//! Loading over places: each reads or generates a part, then terms and triples go to their owners.
 //!
-//! A term is owned by a place that has read it, or by the one that its hash decides; a triple lies with the owner of
-//! its subject, or where it was read. Files are cut by lines if their format allows that; else each is read at one
-//! place, files in turn. Invariant: nothing is kept of a source in which something is wrong.
+//! A term is owned by a place that has read it, or by the one that its hash decides; a triple is stored at the owner of
+//! its subject, or at the place that read it. Files are cut by lines if their format allows that; else each is read at
+//! one place, files in turn. Invariant: nothing is kept of a source with an error.
 
 mod debian;
 mod homes;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use source::{DataSource, FilePart, OpenSource};
 use triples::LocalTriples;
 
-/// Departments between two turns of other tasks.
+/// Departments between two yields to other tasks.
 const TURN_EVERY: usize = 4;
 
 /// Cycles of a modelled core for each triple that it reads: three terms are split, hashed and compared, and the triple
@@ -40,15 +40,14 @@ pub enum Partition {
     /// As `locality` if no place has read more than 1.25 times the mean, else as `subject`.
     #[default]
     Auto,
-    /// With all triples of its subject, at a place that has read some of them.
+    /// Stored with all triples of its subject, at a place that has read some of them.
     Locality,
-    /// With all triples of its subject, in the part of a multilevel partition of the graph: star-shaped graphs first,
-    /// few triples that lead from one part to another, of which the other part has copies.
+    /// Stored with all triples of its subject, by a multilevel partition of the graph that deals out star-shaped graphs
+    /// first and cuts few edges; the other part has copies of cut triples.
     Graph,
-    /// With all triples of its subject, at the place that the hash of the subject decides.
+    /// Stored with all triples of its subject, at the place given by the hash of the subject.
     Subject,
-    /// At the place that read its part of a file: departments of LUBM and files in turn, lines of N-Triples in equal
-    /// parts.
+    /// Stored at the place that read it: departments of LUBM and files in turn, lines of N-Triples in equal parts.
     File,
 }
 
@@ -56,7 +55,7 @@ pub enum Partition {
 pub struct Loaded {
     /// The triples, by graph.
     pub graphs: GraphStore,
-    /// The terms, and the way to the other places.
+    /// The terms, and the connection to the other places.
     pub peers: Peers,
     /// Partition of the triples, never [`Partition::Auto`].
     pub partition: Partition,
@@ -65,13 +64,13 @@ pub struct Loaded {
 /// Counts of a load, over all places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadCounts {
-    /// Different triples, those of each graph by themselves.
+    /// Distinct triples, counted per graph.
     pub triples: u64,
     /// Named graphs.
     pub graphs: u64,
-    /// Different terms.
+    /// Distinct terms.
     pub terms: u64,
-    /// Triples whose object another place owns than their subject.
+    /// Triples whose object and subject have different owners.
     pub cut: u64,
     /// Bytes of memory.
     pub memory: u64,
@@ -81,10 +80,10 @@ pub struct LoadCounts {
     pub partition: Partition,
 }
 
-/// Reason why nothing is loaded, in one line.
+/// Reason why loading failed, in one line.
 #[derive(Debug)]
 pub enum LoadFault {
-    /// Something is wrong with a source.
+    /// A source has an error.
     Source(String),
     /// The run failed.
     Run(isles::Error),
@@ -99,7 +98,7 @@ impl From<isles::Error> for LoadFault {
 /// Loads all sources at this place alone; `contents` are the bytes of the files, in order.
 ///
 /// # Errors
-/// Something is wrong with a source.
+/// A source has an error.
 pub fn load_alone(sources: &[DataSource], contents: &[Vec<u8>]) -> Result<Loaded, LoadFault> {
     let mut all = LocalTriples::default();
     let mut contents = contents.iter();
@@ -153,7 +152,7 @@ fn file_part<'a>(source: &'a DataSource, file: usize, bytes: &'a [u8], lines_bef
 /// contents of files.
 ///
 /// # Errors
-/// Something is wrong with a source, which is told at each place; or a place has died.
+/// A source has an error, which is reported at each place; or a place has died.
 pub async fn load(
     team: Team,
     sources: &[DataSource],
@@ -199,7 +198,7 @@ pub async fn load(
     drop(progress);
     let read = own.triples.len() + own.quads.len();
     work(Cycles(TRIPLE_CYCLES * read as u64));
-    // Of several places the first that has found something, which in files by lines is the first mistake.
+    // The fault of the first place that has one, which in files by lines is the first error.
     let (faults, read): (Vec<_>, Vec<_>) = team.all_gather((fault, read)).await?.into_iter().unzip();
     if let Some(fault) = faults.into_iter().flatten().next() {
         return Err(LoadFault::Source(fault));
@@ -228,7 +227,7 @@ impl Partition {
     }
 }
 
-/// Tells people how many triples the first place has read, which is about its share of all.
+/// Reports the number of triples that the first place has read, which is about its share.
 struct LoadProgress {
     shown: Option<Progress>,
     triples: u64,
@@ -277,7 +276,7 @@ async fn own_part(
     Ok((team.scatterv(0, rows).await?, lines_before[team.rank()]))
 }
 
-/// Gives terms to their owners, and triples to the places where they belong.
+/// Sends terms to their owners, and triples to their places.
 async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles::Result<Loaded> {
     let own = if partition == Partition::Graph { regions::regrouped(&team, own).await? } else { own };
     let peers = Peers::member(team.clone(), partition.is_by_hash());
@@ -294,7 +293,7 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
     let named = graph_names(team.all_gatherv(&named).await?.into_iter().flatten().collect(), &[]);
     let triples = own.triples.into_iter().map(|triple| triple.map(number)).collect();
     let triples = placed(&peers, triples, partition).await?;
-    // All places have the same names, so all leave out the exchange of no quads.
+    // All places have the same names, so all skip the exchange if there are no quads.
     let quads = if named.is_empty() { quads } else { placed(&peers, quads, partition).await? };
     let store = if partition == Partition::File { Store::of_any } else { Store::of };
     let copies = match partition {
@@ -306,7 +305,7 @@ async fn exchanged(team: Team, own: LocalTriples, partition: Partition) -> isles
     Ok(Loaded { graphs, peers, partition })
 }
 
-/// Sends each triple whose object another place owns to that place, and returns what has come here.
+/// Sends each triple whose object another place owns to that place, and returns the received ones.
 async fn copies(
     peers: &Peers,
     triples: &[Triple],
@@ -314,7 +313,7 @@ async fn copies(
     names: &[u32],
 ) -> isles::Result<GraphStore> {
     let triples = copied(peers, triples).await?;
-    // All places have the same names, so all leave out the exchange of no quads.
+    // All places have the same names, so all skip the exchange if there are no quads.
     let quads = if names.is_empty() { Vec::new() } else { copied(peers, quads).await? };
     Ok(GraphStore::of(Store::of_any(&triples), names, quads, Store::of_any))
 }
@@ -328,7 +327,7 @@ async fn copied<const N: usize>(peers: &Peers, own: &[[u32; N]]) -> isles::Resul
     Ok(peers.all_to_all(rows).await?.iter().flat_map(|row| arrays_of(row)).collect())
 }
 
-/// Brings rows of term numbers, triples or quads, to the places where they lie, each once.
+/// Sends rows of term numbers, triples or quads, to their places, each once.
 async fn placed<const N: usize>(
     peers: &Peers,
     mut own: Vec<[u32; N]>,
@@ -343,7 +342,7 @@ async fn placed<const N: usize>(
     if partition != Partition::File {
         return Ok(received.iter().flat_map(|row| arrays_of(row)).collect());
     }
-    // The owner of the subject leaves a row to the first of the places that have it.
+    // The owner of the subject assigns a row to the first of the places that have it.
     let mut known = FxHashSet::default();
     let is_first = |row: &Vec<u32>| arrays_of::<N>(row).map(|row| u32::from(known.insert(row))).collect();
     let answers = peers.all_to_all(received.iter().map(is_first).collect()).await?;
@@ -352,7 +351,7 @@ async fn placed<const N: usize>(
     Ok(own)
 }
 
-/// The number of each term of `dictionary`, which the place that its hash decides gives.
+/// Returns the number of each term of `dictionary`, assigned by the place given by its hash.
 async fn numbered_by_hash(peers: &Peers, dictionary: &Dictionary) -> isles::Result<Vec<u32>> {
     let places = peers.size();
     let mut rows: Vec<Vec<u8>> = vec![Vec::new(); places];
@@ -369,7 +368,7 @@ async fn numbered_by_hash(peers: &Peers, dictionary: &Dictionary) -> isles::Resu
     Ok(owners.iter().map(number).collect())
 }
 
-/// The arrays that lie one behind the other in `row`.
+/// Returns the arrays stored consecutively in `row`.
 fn arrays_of<const N: usize>(row: &[u32]) -> impl Iterator<Item = [u32; N]> + Clone + '_ {
     row.as_chunks().0.iter().copied()
 }

@@ -9,10 +9,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Ratio of the weight of the heaviest part to the mean that is allowed.
+/// Allowed ratio of the weight of the heaviest part to the mean.
 const IMBALANCE: f64 = 1.05;
 
-/// Vertices of the coarsest graph for each part, about.
+/// Approximate number of vertices of the coarsest graph per part.
 const COARSEST_PER_PART: usize = 60;
 
 /// Clusters weigh at most this share of a part, so that the coarsest graph can be balanced.
@@ -96,7 +96,7 @@ impl WeightedGraph {
 }
 
 /// Sums of weights by group, in the order in which groups come. A slot for each group, of which only the used ones are
-/// cleared, because a hash table that a vertex with very many neighbours has made large costs as much for all others.
+/// cleared, because a hash table, once grown by a vertex with very many neighbours, would be slow for all others.
 #[derive(Debug)]
 struct Connections {
     /// The position of each group among the sums, or [`Connections::NONE`].
@@ -251,7 +251,7 @@ fn grown_from(graph: &WeightedGraph, parts: usize, first: usize) -> Vec<u32> {
         let (mut weight, mut gains) = (0, vec![0_u64; graph.len()]);
         let mut candidates = BinaryHeap::new();
         while weight < target {
-            // A candidate whose gain has grown since is there once more.
+            // A candidate whose gain has grown is in the queue again.
             let best = std::iter::from_fn(|| candidates.pop())
                 .find(|(gain, Reverse(vertex))| own[*vertex] == none && gains[*vertex] == *gain);
             let next = best.map(|(_, Reverse(vertex))| vertex);
@@ -313,7 +313,7 @@ fn refine(graph: &WeightedGraph, own: &mut [u32], parts: usize) {
 mod tests {
     use super::*;
 
-    /// A number that looks random.
+    /// Returns a pseudo-random number.
     fn mixed(number: u64) -> u64 {
         let mixed = (number ^ (number >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (mixed ^ (mixed >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 20

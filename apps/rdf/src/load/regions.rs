@@ -12,7 +12,7 @@ use super::{arrays_of, numbered_by_hash};
 use crate::peers::{Peers, push_term, terms_of};
 use isles::prelude::*;
 
-/// Brings the triples of this place to the places of their parts, and returns those that have come here.
+/// Sends the triples of this place to the places of their parts, and returns the received ones.
 ///
 /// # Errors
 /// A place has died, or there are more than 2^32 terms.
@@ -78,7 +78,7 @@ fn parts_of(edges: &[u32], places: usize) -> Vec<u32> {
         parts[star] = lightest as u32;
     }
     (0..len).for_each(|vertex| parts[vertex] = parts[groups.first(vertex as u32) as usize]);
-    // What is in no star becomes a graph of its own, by dense numbers.
+    // The rest becomes a separate graph with dense numbers.
     let mut dense = vec![u32::MAX; len];
     let left: Vec<usize> =
         (0..len).filter(|vertex| parts[*vertex] == u32::MAX && degrees[*vertex] > 0).collect();
@@ -114,7 +114,7 @@ impl Groups {
 
 /// For each place its terms, and its triples by the positions of these: the number of triples, triples, quads.
 fn rows(own: &LocalTriples, places: usize, part: impl Fn(u32) -> usize) -> (Vec<Vec<u8>>, Vec<Vec<u32>>) {
-    // Dealt out first, so that each is looked at once and not once for each place.
+    // Distributed first, so that each is visited once and not once per place.
     let mut own_triples = vec![Vec::new(); places];
     own.triples.iter().for_each(|triple| own_triples[part(triple[0])].push(*triple));
     let mut own_quads = vec![Vec::new(); places];
@@ -140,7 +140,7 @@ fn rows(own: &LocalTriples, places: usize, part: impl Fn(u32) -> usize) -> (Vec<
     (terms, triples)
 }
 
-/// Adds what [`rows`] has made for this place.
+/// Adds the triples that [`rows`] has for this place.
 fn add(terms: &[u8], triples: &[u32], out: &mut LocalTriples) {
     let positions: Vec<u32> = terms_of(terms).map(|term| out.dictionary.intern(term)).collect();
     let Some((count, rest)) = triples.split_first() else { return };

@@ -1,8 +1,8 @@
 //! Snapshots: the triples and terms of all places in one file, which each place maps instead of loading them.
 //!
 //! A file is a head, and a part for each place at a multiple of a page. The head has the length of the file and a
-//! checksum of each part; it has one itself. Invariant: nothing of a file is used whose length, head or own part is not
-//! what was written.
+//! checksum of each part; it has one itself. Invariant: a file is used only if its length, head and own part are
+//! intact.
 
 use super::triples::LocalTriples;
 use super::{LoadFault, Loaded, Partition};
@@ -20,7 +20,7 @@ use std::path::Path;
 /// The usual extension of a snapshot.
 pub const EXTENSION: &str = "snap";
 
-/// Begin of a file, in the byte order of the host that wrote it.
+/// Magic number, in the byte order of the host that wrote the file.
 const MAGIC: [u64; 2] = [u64::from_be_bytes(*b"isles-rd"), 2];
 
 /// Numbers of the head before those of the parts: magic, version, places, partition, length of the file.
@@ -198,7 +198,7 @@ pub async fn open(
     Ok(Loaded { graphs, peers, partition: head.partition })
 }
 
-/// Adds the triples of all parts of a file, for a place that wants all of them.
+/// Adds the triples of all parts of a file, for a place that needs all.
 ///
 /// # Errors
 /// One line that says what is wrong with the file.

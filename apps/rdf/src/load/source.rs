@@ -1,7 +1,6 @@
 //! Sources of triples: files in the formats of RDF, and generated data; and reading a part of a file.
 //!
-//! It knows no place. Invariant: what is wrong with a file is said with its name, line and column, and of a file with
-//! an error nothing is used.
+//! Invariant: an error in a file is reported with name, line and column, and nothing of a faulty file is used.
 
 use super::snapshot::{self, SnapshotHead};
 use super::triples::{BlankNames, LocalTriples};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 
-/// Most universities that are made.
+/// Most universities that are generated.
 const UNIVERSITIES_MAX: u64 = 10_000;
 
 /// Most bytes of a file.
@@ -33,7 +32,7 @@ pub enum DataSource {
     File {
         /// Name of the file, as the user wrote it.
         name: String,
-        /// The extension that says the format.
+        /// The extension, which determines the format.
         extension: String,
         /// The IRI against which others are resolved.
         base: String,
@@ -157,7 +156,7 @@ pub fn file_iri(path: &Path) -> String {
     format!("file://{}", percent_encoded(&absolute.to_string_lossy()))
 }
 
-/// A path with all letters of an IRI that need it encoded.
+/// Returns a path, percent-encoded for an IRI.
 fn percent_encoded(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
     path.bytes()
@@ -190,7 +189,7 @@ impl DataSource {
     }
 }
 
-/// The lines of `bytes` that are part `part` of `parts`: whole ones, of about as many bytes.
+/// Returns part `part` of `parts` of `bytes`: whole lines, with about equal numbers of bytes.
 pub fn whole_lines(bytes: &[u8], part: usize, parts: usize) -> Range<usize> {
     let cut = |part: usize| {
         let near = (bytes.len() as u128 * part as u128 / parts as u128) as usize;
@@ -207,7 +206,7 @@ pub struct FilePart<'a> {
     pub file: usize,
     /// Its name.
     pub name: &'a str,
-    /// The extension that says its format.
+    /// The extension, which determines its format.
     pub extension: &'a str,
     /// The IRI against which others are resolved.
     pub base: &'a str,

@@ -1,9 +1,9 @@
-//! Evaluates the algebra over all places: each has the rows that it found, and rows move where they must meet.
+//! Evaluates the algebra over all places: each keeps the rows that it finds, and rows are exchanged for joins.
 //!
-//! A triple lies with the owner of its subject, so a pattern whose subject is bound is looked up after each row has
-//! gone to that owner. Otherwise the smaller side goes to all places, or both sides go to the owner of a shared
-//! variable; what costs least by the exact number of rows is done. Invariant: all places take the same decisions,
-//! because these depend on sums over all of them.
+//! A triple is stored at the owner of its subject, so a pattern whose subject is bound is looked up after each row has
+//! been sent to that owner. Otherwise the smaller side goes to all places, or both sides go to the owner of a shared
+//! variable; the exact numbers of rows decide which is cheapest. Invariant: all places take the same decisions, because
+//! these depend on sums over all of them.
 
 use super::algebra::{BoundExpression, Node};
 use super::join::{self, Matcher, RowPairs};
@@ -24,7 +24,7 @@ use std::pin::Pin;
 pub struct PlaceEvaluator<'a> {
     /// The triples of this place.
     pub data: &'a ActiveDataset<'a>,
-    /// The way to the others.
+    /// The connection to the other places.
     pub peers: &'a Peers,
     /// The names of variables.
     pub variables: &'a [String],
@@ -43,7 +43,7 @@ pub struct PlaceEvaluator<'a> {
 const MOVE: f64 = 12.0;
 const LOOKUP: f64 = 45.0;
 
-/// Rows that are made or looked at, at least, between two looks at the limits of a query.
+/// Least number of rows processed between two checks of the limits of a query.
 const LOOKS: usize = 1 << 16;
 
 /// Cycles of a modelled core for each row of an operator: a search among sorted keys, and its numbers. Assumed.
@@ -78,7 +78,7 @@ impl RowExchange {
 }
 
 /// The later patterns with the subject of `pattern` whose other variables `table` or `pattern` binds; none if the table
-/// binds the subject. They thin out, and lie where the triples of `pattern` do.
+/// binds the subject. They reduce the rows, and their triples are at the same place as those of `pattern`.
 fn star(
     patterns: &[Pattern],
     later: &VecDeque<PlannedPattern>,

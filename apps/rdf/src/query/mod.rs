@@ -1,8 +1,8 @@
-//! Queries over the triples of all places: what each place does for one, and the answer at the first of them.
+//! Queries over the triples of all places, with the answer at the first place.
 //!
-//! `algebra` is what places evaluate together, `rest` what is left for the first place, `statistics` the order of
-//! joins, `execute` the operators over places, `scan` and `join` those within a place, `canonical` the order where
-//! SPARQL leaves it open. Invariant: the answer has each solution as often as SPARQL says, on any number of places.
+//! `algebra` has the operations of all places together, `rest` those of the first place alone, `statistics` the order
+//! of joins, `execute` the operators over places, `scan` and `join` those within a place, `canonical` the order that
+//! SPARQL leaves open. Invariant: the answer has each solution as often as SPARQL says, on any number of places.
 
 pub mod algebra;
 mod canonical;
@@ -35,7 +35,7 @@ use std::collections::BTreeSet;
 use table::Table;
 use trace::{OperatorTrace, QueryFault, QueryLimits, Trace};
 
-/// An answer, at the first place, and what was done for it.
+/// An answer, at the first place, and the trace of its evaluation.
 #[derive(Debug)]
 pub struct Answered {
     /// The answer; none at other places.
@@ -65,7 +65,7 @@ pub fn parse(text: &str, base: Option<&str>) -> Result<Query, String> {
     }
 }
 
-/// Most letters of what a parser expected that are told.
+/// Most characters of a parser's expectation that are reported.
 const EXPECTED_MAX: usize = 100;
 
 /// The message of the parser, `error at LINE:COLUMN: expected ..`, with what stands there.
@@ -271,7 +271,7 @@ impl QueryRun<'_> {
     }
 }
 
-/// Solutions at the first place, and what was done for them.
+/// Solutions at the first place, and the trace of their evaluation.
 struct FoundSolutions {
     solutions: Option<Solutions>,
     operators: Vec<OperatorTrace>,

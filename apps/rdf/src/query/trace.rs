@@ -1,7 +1,6 @@
 //! Work of the operators of a query, and the limits of a query.
 //!
-//! It decides nothing but when to give up. Invariant: whether a query is given up is decided by sums over all places,
-//! so all give it up at the same operator.
+//! It decides only when to abort. Invariant: the decision uses sums over all places, so all abort at the same operator.
 
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 pub enum QueryFault {
     /// The tables of the query need more memory than is allowed.
     Memory {
-        /// Bytes that are allowed.
+        /// Allowed bytes.
         allowed: u64,
         /// Bytes of the table that was too large, over all places.
         needed: u64,
@@ -56,7 +55,7 @@ impl From<isles::Error> for QueryFault {
 pub struct QueryLimits {
     /// Bytes of a table, over all places.
     pub memory: Option<u64>,
-    /// Time, and when it began.
+    /// Time limit, and the start time.
     pub time: Option<(Duration, Instant)>,
 }
 
@@ -134,17 +133,17 @@ impl Trace {
         }
     }
 
-    /// A node begins.
+    /// Records the start of a node.
     pub fn enter(&self) {
         self.depth.set(self.depth.get() + 1);
     }
 
-    /// The last node that began has ended.
+    /// Records the end of the last started node.
     pub fn leave(&self) {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Notes an operator; this place has sent `sent` bytes so far.
+    /// Records an operator; this place has sent `sent` bytes so far.
     pub fn note(&self, operator: OperatorTrace, sent: u64) {
         let now = Instant::now();
         self.operators.borrow_mut().push(OperatorTrace {
@@ -155,7 +154,7 @@ impl Trace {
         });
     }
 
-    /// Returns the operators noted.
+    /// Returns the recorded operators.
     pub fn into_operators(self) -> Vec<OperatorTrace> {
         self.operators.into_inner()
     }

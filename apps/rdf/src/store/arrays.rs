@@ -1,14 +1,14 @@
-//! Arrays of integers as bytes, which a reader uses where they lie: what a snapshot consists of.
+//! Arrays of integers as bytes, used in place by a reader: the contents of snapshots.
 //!
 //! An array is its length in elements, eight bytes, and its elements, filled up to eight bytes. All is in the order of
 //! bytes of the host. It knows no file. Invariant: each array begins at a multiple of eight from the start.
 
 use std::borrow::Cow;
 
-/// An array of numbers that this program made, or that lies in a mapped file.
+/// An array of numbers, owned or in a mapped file.
 pub type Words = Cow<'static, [u32]>;
 
-/// Writes arrays one behind the other.
+/// Writes arrays consecutively.
 #[derive(Debug, Default)]
 pub struct ArrayWriter(Vec<u8>);
 

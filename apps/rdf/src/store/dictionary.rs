@@ -1,7 +1,7 @@
-//! Terms by number: the bytes of each term of a place once, and the number of each by its bytes.
+//! The dictionary of a place: the bytes of each term once, by number, and the number of each term by its bytes.
 //!
 //! The numbers of a place are dense from 0; [`Numbering`] makes them numbers of all places. It knows no triples.
-//! Invariant: a term has one number, and a number is never given again until [`Dictionary::truncate`] takes it back.
+//! Invariant: a term has one number, and a number is never reused until [`Dictionary::truncate`] revokes it.
 
 use super::arrays::{ArrayReader, ArrayWriter};
 use super::term;
@@ -41,7 +41,7 @@ impl Numbering {
     pub fn count_elsewhere(self, numbers: &[u32], place: usize) -> u64 {
         let (mask, here) = (self.places - 1, place as u32);
         if self.places.is_power_of_two() {
-            // A loop that compilers make parallel instructions of.
+            // A loop that compilers vectorise.
             return numbers.iter().map(|number| u64::from((number - 1) & mask != here)).sum();
         }
         numbers.iter().map(|number| u64::from(self.place(*number) != place)).sum()
@@ -121,7 +121,7 @@ impl Dictionary {
     pub fn write(&self, out: &mut ArrayWriter) {
         let MappedTerms { bytes, ends, slots } = &self.mapped;
         if !ends.is_empty() {
-            // What queries have added has no number any more.
+            // Terms added by queries have no number any more.
             out.array(bytes);
             out.array(ends);
             out.array(slots);
@@ -138,7 +138,7 @@ impl Dictionary {
         Some(Dictionary { mapped, ..Dictionary::default() })
     }
 
-    /// The index of a term, which it gets now if it has none.
+    /// Returns the index of a term; adds the term if it is new.
     pub fn intern(&mut self, term: &[u8]) -> u32 {
         self.intern_hashed(term, term::hash(term))
     }
@@ -163,7 +163,7 @@ impl Dictionary {
         }
     }
 
-    /// Takes back all numbers from `len` on; those of a snapshot stay.
+    /// Revokes all numbers from `len` on; those of a snapshot stay.
     pub fn truncate(&mut self, len: usize) {
         let mask = self.slots.len().wrapping_sub(1);
         for index in (len.max(self.mapped.ends.len())..self.len()).rev() {
@@ -177,7 +177,7 @@ impl Dictionary {
         }
     }
 
-    /// Empties a slot, and moves back what was put behind it because it was taken.
+    /// Empties a slot, and moves back entries that were displaced by it.
     fn empty_slot(&mut self, mut hole: usize) {
         let mask = self.slots.len() - 1;
         let mut slot = hole;

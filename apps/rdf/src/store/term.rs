@@ -1,4 +1,4 @@
-//! An RDF term as a string of bytes: what the dictionary stores, what travels, and what decides a term's place.
+//! An RDF term as a byte string: stored in the dictionary, sent between places, and hashed to a place.
 //!
 //! The first byte is the kind. An IRI and a blank node are followed by their text. A literal is followed by its value,
 //! its language or datatype, and the length of the value in four bytes, so that the order of the bytes is nearly that

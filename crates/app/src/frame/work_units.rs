@@ -229,7 +229,7 @@ impl WorkDone {
         self.shares.iter().map(|share| share.seconds).fold(0.0, f64::max)
     }
 
-    /// Returns a line for each place: its units, named `what`, their share, their time, and a bar of it; and the share
+    /// Returns a line for each place: its units, named `unit`, their share, their time, and a bar of it; and the share
     /// of the run, if timed by the same clock.
     pub(super) fn table(&self, unit: &str, is_by_one_clock: bool) -> String {
         let all: u64 = self.shares.iter().map(|share| share.units).sum();

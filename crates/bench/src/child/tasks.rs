@@ -136,7 +136,7 @@ impl OpenTasks {
     fn ended(self) {
         // PAIR bench.tasks.open: publish, observe
         if self.0.0.fetch_sub(1, AcqRel) == 1
-            && let Some(waker) = self.0.1.lock().expect("nobody panics with it").take()
+            && let Some(waker) = self.0.1.lock().expect("no holder panics").take()
         {
             waker.wake();
         }
@@ -144,7 +144,7 @@ impl OpenTasks {
 
     async fn wait(&self) {
         poll_fn(|context| {
-            *self.0.1.lock().expect("nobody panics with it") = Some(context.waker().clone());
+            *self.0.1.lock().expect("no holder panics") = Some(context.waker().clone());
             // PAIR bench.tasks.open: observe
             if self.0.0.load(Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
         })

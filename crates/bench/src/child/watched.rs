@@ -115,7 +115,7 @@ struct Page {
 impl Page {
     /// Starts the server, which waits for the run in `directory`.
     fn open(directory: &Path) -> Page {
-        let path = std::env::var_os(SERVER).expect("the bench says where the server is");
+        let path = std::env::var_os(SERVER).expect("the bench passes the path of the server");
         let mut server = Command::new(path);
         server.arg("live").arg(directory).args(["--wait", "--port", "0"]);
         server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -97,7 +97,7 @@ fn betweenness() -> f64 {
         Command::new(built(&task.program()).unwrap_or_else(|missing| panic!("{}", missing.why)));
     command.args(task.words()).env("ISLES_MACHINE", "processes").env("ISLES_PLACES", "1");
     let output = Output::of(&mut command, LIMIT).unwrap_or_else(|error| panic!("{error}"));
-    output.figure(SECONDS).expect("the run says its seconds")
+    output.figure(SECONDS).expect("the run reports its seconds")
 }
 
 /// The application's kernel without any place, on power. Prints `seconds`.

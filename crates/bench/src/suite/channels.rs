@@ -212,8 +212,7 @@ const WAVEFRONT: Group = Group {
     rows: &[
         Row {
             name: "wavefront-1024",
-            question: "wave over 1,024 columns and 1,024 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv \
-                       in C",
+            question: "wave over 1,024 columns and 1,024 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv in C",
             ours: figure(TWO_PLACES, "square_mflops"),
             peers: &[figure(OPEN_MPI, "square_mflops"), figure(MPICH, "square_mflops")],
             beside: &[figure(OVER_CHANNELS, "square_mflops"), figure(ONE_PLACE, "square_mflops")],
@@ -221,8 +220,7 @@ const WAVEFRONT: Group = Group {
         },
         Row {
             name: "wavefront-128x8192",
-            question: "wave over 128 columns and 8,192 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv \
-                       in C",
+            question: "wave over 128 columns and 8,192 rows, `send_slice` and `recv_slice`, or channels of capacity 16; MPI: Send and Recv in C",
             ours: figure(TWO_PLACES, "tall_mflops"),
             peers: &[figure(OPEN_MPI, "tall_mflops"), figure(MPICH, "tall_mflops")],
             beside: &[figure(OVER_CHANNELS, "tall_mflops"), figure(ONE_PLACE, "tall_mflops")],

@@ -1,8 +1,8 @@
 //! Accepting connections, with a limit on how many are open and on how long each may take.
 //!
-//! A half request, a reader that has stopped, or a thousand connections must neither fill memory nor keep others out
-//! for long; which of them may be open is decided in `slots`. Invariants: headers come within [`HEADER_LIMIT`] or the
-//! connection is closed; what a stalled reader has not taken for [`STALL_MS`] ends its connection.
+//! An incomplete request, a stalled reader, or a thousand connections must neither fill memory nor lock others out for
+//! long; `slots` decides which may be open. Invariants: headers arrive within [`HEADER_LIMIT`] or the connection is
+//! closed; a reader that accepts no data for [`STALL_MS`] loses its connection.
 
 mod slots;
 
@@ -31,25 +31,25 @@ const HEADER_LIMIT: Duration = Duration::from_secs(5);
 const HEADERS_BYTES_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 64;
 
-/// Bytes that the system keeps for a reader that does not take them.
+/// Send buffer of a connection, in bytes.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// Time for which sent bytes may stay untaken, in milliseconds.
+/// Time for which sent bytes may stay unacknowledged, in milliseconds.
 const STALL_MS: u32 = 5_000;
 
-/// Pause when the system gives no more descriptors.
+/// Pause when the system is out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server of the requests of connections.
 pub(crate) trait RequestService: Send + Sync + 'static {
-    /// Returns the guard, which decides who may ask.
+    /// Returns the guard, which authorises requests.
     fn guard(&self) -> &Guard;
 
-    /// Answers a request, whoever has sent it.
+    /// Answers a request after its authorisation.
     fn answer(self: Arc<Self>, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
 }
 
-/// The connections that are open, and what ends each that has shown no token.
+/// The open connections, with a handle to close each newcomer.
 #[derive(Default)]
 struct Connections {
     slots: Slots,
@@ -59,7 +59,7 @@ struct Connections {
 type SharedConnections = Arc<Mutex<Connections>>;
 
 fn lock(connections: &SharedConnections) -> MutexGuard<'_, Connections> {
-    // Each change is whole before anything can panic.
+    // Each change is complete before anything can panic.
     connections.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -70,7 +70,7 @@ struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// A new one, for which the oldest newcomer may have to give way.
+    /// Adds a connection; closes the oldest newcomer if necessary.
     fn admit(connections: &SharedConnections) -> OpenConnection {
         let mut all = lock(connections);
         let Admission { number, evicted } = all.slots.admit();
@@ -79,7 +79,7 @@ impl OpenConnection {
         OpenConnection { number, connections: Arc::clone(connections) }
     }
 
-    /// It has shown the token of `role`; returns whether that has a slot for it.
+    /// Records that it has shown the token of `role`; returns `true` if that role has a free slot.
     fn show(&self, role: Role) -> bool {
         let mut all = lock(&self.connections);
         let stays = all.slots.show(self.number, role);
@@ -96,7 +96,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Answers on `listener`, for ever.
+/// Accepts connections on `listener`, for ever.
 pub(crate) async fn accept(listener: TcpListener, server: Arc<impl RequestService>) -> Infallible {
     let connections = SharedConnections::default();
     loop {
@@ -109,13 +109,13 @@ pub(crate) async fn accept(listener: TcpListener, server: Arc<impl RequestServic
                 lock(&connections).newcomers.insert(number, task.abort_handle());
                 tokio::task::yield_now().await;
             }
-            // The peer has gone, or there are no descriptors: others may still be answered.
+            // The peer is gone, or there are no descriptors: other connections may still work.
             Err(_) => tokio::time::sleep(EXHAUSTED_PAUSE).await,
         }
     }
 }
 
-/// The answer to a connection whose role has no slot for it, which it ends.
+/// The answer to a connection without a free slot, which is then closed.
 fn too_many() -> Answer {
     let detail = "close other pages of this server, or try again later";
     let mut answer = problem(StatusCode::SERVICE_UNAVAILABLE, "too many connections", detail);
@@ -146,6 +146,6 @@ async fn answer(stream: TcpStream, server: Arc<impl RequestService>, connection:
         .header_read_timeout(HEADER_LIMIT)
         .max_buf_size(HEADERS_BYTES_MAX)
         .max_headers(HEADERS_MAX);
-    // A fault of the peer ends its connection; there is nobody to tell.
+    // A fault of the peer ends its connection; there is no one to report it to.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }

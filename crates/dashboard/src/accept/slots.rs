@@ -1,9 +1,9 @@
 //! Admission of connections: newcomers, readers and managers have slots of their own.
 //!
-//! A pure decision, apart from sockets, so that each order of events can be tried. A connection begins as a newcomer
-//! and moves to the slots of the role whose token it shows. Invariants: no kind exceeds its limit; a newcomer gives way
-//! only to a newer one, and a connection with a role to none; so neither clients without a token nor read-only ones can
-//! lock out a manager.
+//! A pure decision, independent of sockets, so that any order of events can be tested. A connection begins as a
+//! newcomer and moves to the slots of the role whose token it shows. Invariants: no kind exceeds its limit; a newcomer
+//! gives way only to a newer one, and a connection with a role to none; so neither clients without a token nor
+//! read-only ones can lock out a manager.
 
 use crate::guard::Role;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 /// Most connections that have shown no token; for the next, the oldest is closed.
 const NEWCOMERS_MAX: usize = 256;
 
-/// Most connections of those who may only look, or of all where nobody may do more.
+/// Most read-only connections, or of all connections if there is no manager role.
 const VIEWERS_MAX: usize = 256;
 
-/// Most connections of those who manage: a browser opens six for a page.
+/// Most connections of managers: a browser opens six for a page.
 const MANAGERS_MAX: usize = 64;
 
 /// Most connections with the token of this role.
@@ -32,17 +32,17 @@ pub(crate) struct Slots {
     open: BTreeMap<u64, Option<Role>>,
 }
 
-/// A newcomer that was let in.
+/// An admitted newcomer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Admission {
     /// Its number.
     pub(crate) number: u64,
-    /// The newcomer that has to be closed for it.
+    /// The newcomer to close for it.
     pub(crate) evicted: Option<u64>,
 }
 
 impl Slots {
-    /// Lets a newcomer in.
+    /// Admits a newcomer.
     pub(crate) fn admit(&mut self) -> Admission {
         let is_full = self.count(None) >= NEWCOMERS_MAX;
         let oldest = self.open.iter().find(|(_, role)| role.is_none()).map(|(number, _)| *number);
@@ -53,7 +53,7 @@ impl Slots {
         Admission { number: self.next, evicted }
     }
 
-    /// The connection has shown the token of `role`; returns whether it may stay open. One that has managed once keeps
+    /// Records that the connection has shown the token of `role`; returns `true` if it may stay open. A manager keeps
     /// its slot.
     pub(crate) fn show(&mut self, number: u64, role: Role) -> bool {
         let is_full = self.count(Some(role)) >= limit(role);
@@ -67,7 +67,7 @@ impl Slots {
         }
     }
 
-    /// The connection is closed.
+    /// Records that the connection is closed.
     pub(crate) fn leave(&mut self, number: u64) {
         self.open.remove(&number); // one that had to give way is gone already
     }

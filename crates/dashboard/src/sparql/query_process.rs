@@ -1,8 +1,8 @@
-//! The program that answers queries: started here, asked over a socket that is its standard input.
+//! The program that answers queries, connected by a socket as its standard input.
 //!
 //! A request is a line of JSON; the reply a line of JSON and the bytes that it announces (`apps/rdf/src/requests.rs`).
-//! One request is under way at a time: all places answer each together. Invariant: who gives up a request does not
-//! leave half of its reply to the next.
+//! One request is processed at a time, because all places answer together. Invariant: a cancelled request leaves no
+//! part of its reply to the next.
 
 use super::request::SparqlRequest;
 use serde::Deserialize;
@@ -44,7 +44,7 @@ pub(crate) enum Reply {
     Fault(ReplyFault, String),
 }
 
-/// The way to the program that answers.
+/// The connection to the answering program.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryProcess(Arc<Mutex<BufReader<UnixStream>>>);
 
@@ -63,7 +63,7 @@ impl QueryProcess {
         Ok((QueryProcess(Arc::new(Mutex::new(BufReader::new(stream)))), child))
     }
 
-    /// Asks, once what was asked before is answered.
+    /// Sends a request after the previous one is answered.
     ///
     /// # Errors
     /// The program has gone.
@@ -71,7 +71,7 @@ impl QueryProcess {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let stream = Arc::clone(&self.0);
-        // A task of its own goes on when the client has gone.
+        // A separate task continues when the client is gone.
         let exchange = tokio::spawn(async move {
             let mut stream = stream.lock().await;
             stream.get_mut().write_all(&line).await?;

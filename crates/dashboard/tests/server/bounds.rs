@@ -1,4 +1,4 @@
-//! Bounds: connections, half requests, sizes, readers that are many, slow or gone, and a server that is killed.
+//! Limits: connections, incomplete requests, sizes, readers that are many, slow or gone, and a killed server.
 
 use crate::scene::{NEVER, Reply, Run, Server, next};
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
-//! A run that is invented here, the server that shows it, and requests byte by byte.
+//! A simulated run, the server that shows it, and raw requests.
 //!
-//! The run is real as far as an observer can see: a run directory, its socket and its counters, written by this
-//! process. The server is the program itself.
+//! For an observer the run is real: a run directory, its socket and its counters, written by this process. The server
+//! is the real program.
 
 use isles_telemetry::{
     COUNTERS, CounterId, CounterValues, EnergySample, HeaderWriter, Liveness, ObserverSocket, PageLayout,
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time after which anything counts as never.
+/// Time after which an event counts as never happening.
 pub const NEVER: Duration = Duration::from_secs(60);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -67,14 +67,14 @@ impl Run {
         run
     }
 
-    /// Lets all places copy their counters to where observers look; `tasks` is their count of tasks.
+    /// Makes all places copy their counters to the shared file; `tasks` is their count of tasks.
     pub fn copy(&self, tasks: u64) {
         let mut values = [0; COUNTERS.len()];
         values[CounterId::Tasks.index()] = tasks;
         self.copy_all(tasks, &values);
     }
 
-    /// Lets all places copy these counters to where observers look.
+    /// Makes all places copy these counters to the shared file.
     pub fn copy_values(&self, values: CounterValues) {
         let until_ns = values[CounterId::EnergyTime.index()];
         self.head.energy(EnergySample { until_ns, nanojoules: values[CounterId::Energy.index()] });
@@ -89,13 +89,13 @@ impl Run {
         self.flush();
     }
 
-    /// The run ends well.
+    /// Ends the run with success.
     pub fn end(&self) {
         self.head.end(RunEnd::Ended);
         self.flush();
     }
 
-    /// The first process is gone.
+    /// Makes the first process disappear.
     pub fn vanish(&mut self) {
         self.ending.take();
         if let Some(socket) = self.socket.take() {
@@ -117,14 +117,14 @@ impl Drop for Run {
     }
 }
 
-/// The server, ended with this.
+/// The server, killed on drop.
 pub struct Server {
     pub child: Child,
     pub port: u16,
     pub token: String,
-    /// Token of those who may only look, if others may do more.
+    /// The read-only token, if there is a manager role.
     pub view_token: Option<String>,
-    /// The name that is its alone.
+    /// Its unique name.
     pub name: String,
 }
 
@@ -146,7 +146,7 @@ impl Server {
             lines.trim().rsplit_once("#token=").unwrap().1.to_owned()
         });
         let (name, port) = host.rsplit_once(':').unwrap();
-        // The rest of its output is of no interest, but somebody has to take it.
+        // The rest of its output is not needed, but must be read.
         std::thread::spawn(move || _ = errors.read_to_string(&mut String::new()));
         Server {
             child,
@@ -240,7 +240,7 @@ pub struct Reply {
 impl Reply {
     pub fn read(mut stream: TcpStream) -> Reply {
         let mut bytes = Vec::new();
-        // A server that refuses a request may close before it has been read to its end.
+        // A server that refuses a request may close before reading it to its end.
         let _ = stream.read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         let (headers, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));

@@ -68,8 +68,7 @@ impl fmt::Display for PageError {
             ),
             PageError::OtherCounters(theirs) => write!(
                 f,
-                "the run has {theirs}; allowed: those of this program, {}; use the program of the run's \
-                 version",
+                "the run has {theirs}; allowed: those of this program, {}; use the program of the run's version",
                 CounterTable::OURS
             ),
         }

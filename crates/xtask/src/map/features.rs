@@ -1,9 +1,8 @@
 //! Features of packages: each package of ours must have one set of them, and be built of one, in all programs.
 //!
 //! Cargo compiles a package once for each set of features, its own and those of all that it is built of. A program that
-//! wanted one feature more of a shared package would build that, and all that depends on it, a second time when it is
-//! first asked for. Cargo itself is asked which features a program gets. Invariant: features that only tests want do
-//! not count.
+//! needs one more feature of a shared package would build that package, and its dependents, a second time. `cargo tree`
+//! lists the features of each program. Invariant: features that only tests need do not count.
 
 use crate::finding::Finding;
 use crate::tree::{Tree, inside_crate};
@@ -14,7 +13,7 @@ use std::process::Command;
 /// The crate that is a program of this house, and not of the product.
 const HOUSE: &str = "xtask";
 
-/// Programs whose packages may have features of their own: few people ask for them, so they are built once more.
+/// Programs whose packages may have other features: they are rarely used, so a second build is accepted.
 const APART: &[&str] = &["jacobi", "hashtable", "prk"]; // `svm`, which no other program needs
 
 /// The packages of a program: of each the features, and the packages that it uses itself.
@@ -116,7 +115,7 @@ fn build_of<'a>(packages: &Packages<'a>, package: &'a str) -> Build<'a> {
     found
 }
 
-/// The packages that a text of Cargo tells. One that comes again is told without those that it uses.
+/// Parses the output of `cargo tree`. A repeated package is listed without its dependencies.
 fn packages(text: &str) -> Packages<'_> {
     let mut found = Packages::new();
     let mut above: Vec<&str> = Vec::new();

@@ -233,7 +233,7 @@ fn impurities_in(file: &File) -> Vec<Finding> {
     impure
         .map(|at| {
             let message =
-                format!("`protocol` must not know `{}`: it is told, it does not look", code[at].text);
+                format!("`protocol` must not know `{}`: its caller passes such values", code[at].text);
             Finding::new(&file.path, code[at].line, message)
         })
         .collect()

@@ -1,7 +1,7 @@
 //! Homonyms: a type name that stands for different things in more than two crates.
 //!
-//! Two crates may share a word, as an interface and its user do; with three, a reader no longer knows which is meant.
-//! Only the types of the product count, not those of tests. There is a list of exceptions that may only shrink.
+//! Two crates may share a word, as an interface and its user do; with three, the name is ambiguous. Only the types of
+//! the product count, not those of tests. There is a list of exceptions that may only shrink.
 
 use super::ratchet::{Ratchet, Unit};
 use crate::finding::Finding;

@@ -1,4 +1,4 @@
-//! What must not stay behind: markers of unfinished work, sleeping tests, macros that print, paths of one machine.
+//! Leftovers: markers of unfinished work, sleeping tests, printing macros, paths of one machine.
 //!
 //! Refused: the markers of [`WORDS`] in comments and documents, the macros of [`MACROS`] in code, a call of
 //! `sleep` in a test but `isles::sleep` (drive progress instead), the macros of [`PRINTS`] where places run, but in

@@ -18,7 +18,7 @@ mod unsafety;
 use crate::finding::Finding;
 use crate::tree::Tree;
 
-/// Everything that the tree breaks, by path and line.
+/// Returns all findings, by path and line.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let checks: &[fn(&Tree) -> Vec<Finding>] = &[
         header::check,

@@ -34,7 +34,7 @@ const PHRASES: &[(&str, &str)] = &[
 const OWN: &str = "crates/xtask/src/tidy/phrase.rs";
 
 const COUNT: Unit =
-    Unit { name: "phrases that are no plain English", advice: "write what the check says", steps: 1 };
+    Unit { name: "phrases that are not plain English", advice: "write what the check says", steps: 1 };
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let list = match Ratchet::read_as(tree, "phrases", &COUNT) {
@@ -71,7 +71,7 @@ fn found_in(file: &File) -> impl Iterator<Item = Finding> {
         let text = text.to_lowercase();
         let refused: Vec<_> = PHRASES.iter().filter(|(phrase, _)| has(&text, phrase)).collect();
         refused.into_iter().map(move |(phrase, instead)| {
-            Finding::new(&file.path, number, format!("`{phrase}` is no plain English: {instead}"))
+            Finding::new(&file.path, number, format!("`{phrase}` is not plain English: {instead}"))
         })
     })
 }

@@ -1,7 +1,7 @@
-//! The list of what was over a limit when that limit came: an entry may only shrink.
+//! The list of exceptions from before a limit existed: an entry may only shrink.
 //!
-//! The list is `crates/xtask/ratchet.toml`. An entry that is greater than what it stands for is refused as
-//! well, so the list follows each improvement and ends empty.
+//! The list is `crates/xtask/ratchet.toml`. An entry that exceeds the actual number is refused as well, so the list
+//! follows each improvement and ends empty.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -78,7 +78,7 @@ impl Ratchet {
             .map(|(name, number)| unit.read(&number).map(|steps| (name.clone(), steps)).ok_or(name));
         let tolerated = entries
             .collect::<Result<_, String>>()
-            .map_err(|name| Finding::new(PATH, 0, format!("`{name}` wants a number of {}", unit.name)))?;
+            .map_err(|name| Finding::new(PATH, 0, format!("`{name}` needs a number of {}", unit.name)))?;
         Ok(Ratchet { section, unit, tolerated })
     }
 

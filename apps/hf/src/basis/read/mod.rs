@@ -1,9 +1,9 @@
-//! Reads basis sets: what the forms have in common.
+//! Reads basis sets: the parts shared by all formats.
 //!
 //! Detects the form of a text and handles its lines, numbers, types of functions and the contractions that are kept;
 //! the forms are in [`nwchem`] and [`gaussian`]. A file may hold more than a molecule needs: only the entries of the
 //! wanted elements are checked and kept, and the others are read just far enough to find their ends. Invariant: any
-//! text gives a basis set or an error that names the line, never a panic; nothing of a wanted element is passed over.
+//! text gives a basis set or an error that names the line, never a panic; nothing of a wanted element is skipped.
 
 use super::super::element::Element;
 use super::super::input_error::{InputError, excerpt, number};
@@ -14,7 +14,7 @@ use isles_app::frame::count;
 /// Separator between the elements in Gaussian's form.
 pub(super) const SEPARATOR: &str = "****";
 
-/// Exponents that are accepted, in bohr^-2: beyond them nothing of an atom lies.
+/// Accepted exponents, in bohr^-2: atoms have none outside.
 const EXPONENTS: std::ops::RangeInclusive<f64> = 1e-6..=1e12;
 
 /// The letters of angular momenta that are computed, in order.
@@ -87,7 +87,7 @@ pub(super) struct Findings<'a> {
     elements: Vec<(Element, Vec<Contraction>)>,
     /// Kind of the d functions of wanted elements, if the text says it: `true` if Cartesian.
     is_cartesian: Option<bool>,
-    /// `true` as long as no element has come.
+    /// `true` until the first element.
     is_empty: bool,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct ShellLines<'l, 'a> {
 }
 
 impl Findings<'_> {
-    /// Notes that an element stands in the text; whether it is wanted.
+    /// Records an element of the text; returns whether it is wanted.
     pub(super) fn note_element(&mut self, element: Element) -> bool {
         self.is_empty = false;
         self.wanted.contains(&element)

@@ -13,13 +13,13 @@ use super::super::super::kernel::{Kernel, single};
 use super::super::super::place_task::{NodeContext, PlaceTask};
 use isles::Random;
 
-/// The kernel BY. Its messages are votes: of which node, and what.
+/// The kernel BY. Its messages are votes: the node and its value.
 pub struct Byzantine;
 
 /// The answer of a traitor, who need not agree.
 const TRAITOR: i64 = -1;
 
-/// The streams of random numbers that are no node's.
+/// The streams of random numbers that belong to no node.
 const COIN: u64 = 1 << 32;
 
 /// A node of it.

@@ -1,7 +1,7 @@
-//! Kernels that look for paths and trees: BF, DST, DR and MST.
+//! Kernels that find paths and trees: BF, DST, DR and MST.
 //!
-//! They are checked against sequential algorithms, which share nothing with them but the input. This file has what
-//! those checks have in common. Invariant: a node that no path reaches has the answer [`UNREACHED`].
+//! They are checked against sequential algorithms, which share only the input with them. This file has the common parts
+//! of those checks. Invariant: a node that no path reaches has the answer [`UNREACHED`].
 
 mod bellman_ford;
 mod routing_tables;

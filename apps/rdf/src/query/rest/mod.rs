@@ -36,7 +36,7 @@ pub(super) struct Rest<'a> {
     pub tables: Vec<Table>,
 }
 
-/// Solutions between two looks at the clock.
+/// Solutions between two checks of the clock.
 const ROWS_PER_CHECK: usize = 1024;
 
 impl QueryRun<'_> {
@@ -79,7 +79,7 @@ impl QueryRun<'_> {
         } else {
             Ok(None)
         };
-        // The others hear of a fault, so that all places give the query up.
+        // The others are informed of a fault, so that all places abort the query.
         let mut failed = [u64::from(own.is_err())];
         self.peers.sum(&mut failed).await?;
         match own {
@@ -232,7 +232,7 @@ fn evaluated(
     Ok(solutions.solutions)
 }
 
-/// Ends an evaluation at a moment, on a thread of its own, unless it is dropped before.
+/// Ends an evaluation at a deadline, from its own thread, unless it is dropped before.
 struct TimeoutWatch(std::sync::mpsc::Sender<()>);
 
 impl TimeoutWatch {

@@ -159,7 +159,7 @@ async fn flood(there: Place) -> isles::Result<()> {
 /// Resident pages of this process in MiB, as the kernel counts them page by page.
 fn resident_mib() -> f64 {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("the kernel tells");
-    let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).expect("the kernel tells Rss");
+    let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).expect("the kernel reports Rss");
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("Rss is a number");
     kib / 1024.0
 }

@@ -138,7 +138,7 @@ async fn take_part() -> isles::Result<()> {
 /// Returns the peak resident memory of this process.
 fn resident_mib_max() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells VmHWM");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel reports VmHWM");
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("VmHWM is a number");
     kib / 1024.0
 }

@@ -247,7 +247,7 @@ mod tests {
         for number in ["25.05", "\"long\"", "-1"] {
             let list = format!("[sentences]\n\"docs/a.md\" = {number}\n");
             let found = found(check, &[("docs/a.md", ""), (ratchet::PATH, &list)]);
-            assert!(found[0].ends_with("`docs/a.md` wants a number of words a sentence"), "{found:?}");
+            assert!(found[0].ends_with("`docs/a.md` needs a number of words a sentence"), "{found:?}");
         }
     }
 }
