@@ -134,7 +134,7 @@ impl Geometry {
     ///
     /// A ring has room for hundreds of tickets, which says nothing about the memory behind them. A longer block goes
     /// when no other of its class lies there.
-    pub(crate) fn credit_bytes(&self) -> u64 {
+    pub fn credit_bytes(&self) -> u64 {
         CREDIT_RINGS * self.data_bytes
     }
 

@@ -101,10 +101,10 @@ pub struct Rate {
 
 impl Rate {
     /// The fastest rate that there may be, in hertz: one cycle a picosecond.
-    pub(crate) const HERTZ_MAX: u64 = PICOSECONDS_PER_SECOND;
+    pub const HERTZ_MAX: u64 = PICOSECONDS_PER_SECOND;
 
     /// The largest divider.
-    pub(crate) const DIVIDER_MAX: u32 = 1 << 16;
+    pub const DIVIDER_MAX: u32 = 1 << 16;
 
     /// Returns `hertz / divider`; `None` if that is not a rate (a zero) or beyond [`Rate::HERTZ_MAX`] or
     /// [`Rate::DIVIDER_MAX`].

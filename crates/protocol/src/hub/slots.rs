@@ -43,7 +43,7 @@ pub struct RequestTable<V> {
 
 impl<V> RequestTable<V> {
     /// Largest number of values.
-    pub(crate) const LEN_MAX: usize = 1 << SLOT_BITS;
+    pub const LEN_MAX: usize = 1 << SLOT_BITS;
 
     /// The number of values.
     #[inline]

@@ -1,22 +1,21 @@
-//! Receiving messages about channels: by the home, and by other places.
+//! Receiving messages about channels, and those of the home.
 //!
 //! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
 
 use super::control_block::AnyChannel;
-use super::local_channel::LocalChannel;
+use super::home::HomeChannel;
 use super::message::{ChannelId, ChannelMessage};
 use super::ring::TakeFrom;
-use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use crate::channel::message::CHANNEL;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{
     Cancelled, ChannelHome, ChannelStep, Choice, OfferOutcome, OperationId, WantOutcome,
 };
+use isles_runtime::Local;
 use isles_runtime::capture::CanSend;
 use isles_runtime::service::{Refused, drop_caught, refuse};
 use isles_runtime::wire::{DecodeError, Reader};
-use isles_runtime::{Error, Local};
 use isles_transport::{Class, notice};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -30,7 +29,7 @@ const RING_VIOLATION: &str = "it misuses the value ring of a channel";
 /// The refusal of a message that puts back more values than have gone to its sender.
 const PUT_BACK_VIOLATION: &str = "it puts back values of a channel that it does not have";
 
-impl<T: CanSend> LocalChannel<T> {
+impl<T: CanSend> HomeChannel<T> {
     /// A message to the home.
     pub(super) fn receive_at_home(
         self: &Rc<Self>,
@@ -38,53 +37,55 @@ impl<T: CanSend> LocalChannel<T> {
         source: PlaceId,
         head: ChannelMessage,
         reader: &mut Reader<'_>,
-        home: &RefCell<ChannelHome<T>>,
     ) -> Result<(), Refused> {
         if head.is_charged() {
-            self.control.charge(local);
+            self.parts.control.charge(local);
         }
         let mut steps = self.new_steps();
         let id = |number| OperationId { place: source, number };
         if matches!(head, ChannelMessage::Offer { .. } | ChannelMessage::Item | ChannelMessage::Chosen { .. })
         {
-            self.empty_ring(local, source, home);
+            self.empty_ring(local, source);
         }
         let answer = match head {
             ChannelMessage::Offer { operation: number } => match reader.take_value::<T>() {
                 Err(fault) => Some(ChannelMessage::Faulty { operation: number, text: fault.to_string() }),
                 Ok(value) => {
-                    let outcome = home.borrow_mut().offer(id(number), value, true, &mut steps);
+                    let outcome = self.home.borrow_mut().offer(id(number), value, true, &mut steps);
                     offered(number, outcome)
                 }
             },
             ChannelMessage::Item => {
-                self.receive_item(source, reader.take_value::<T>(), home, &mut steps)?;
-                self.control.ring_shape.and_then(|shape| self.control.inward.note_item(local, shape, source))
+                self.receive_item(source, reader.take_value::<T>(), &mut steps)?;
+                self.parts
+                    .control
+                    .ring_shape
+                    .and_then(|shape| self.parts.control.inward.note_item(local, shape, source))
             }
             ChannelMessage::Ask { operation: number, waits } => {
-                ask(home, id(number), None, waits, &mut steps)
+                ask(&self.home, id(number), None, waits, &mut steps)
             }
             ChannelMessage::AskSelect { operation: number, waits, choice } => {
-                ask(home, id(number), Some(choice), waits, &mut steps)
+                ask(&self.home, id(number), Some(choice), waits, &mut steps)
             }
             ChannelMessage::Chosen { operation: number } => {
-                self.receive_chosen(id(number), reader.take_value::<T>(), home, &mut steps)?
+                self.receive_chosen(id(number), reader.take_value::<T>(), &mut steps)?
             }
             ChannelMessage::Want { operation: number, waits } => {
-                self.want(local, home, id(number), (None, waits), &mut steps)
+                self.want(local, id(number), (None, waits), &mut steps)
             }
             ChannelMessage::WantSelect { operation: number, waits, choice } => {
-                self.want(local, home, id(number), (Some(choice), waits), &mut steps)
+                self.want(local, id(number), (Some(choice), waits), &mut steps)
             }
             ChannelMessage::PutBack | ChannelMessage::Taken { .. } | ChannelMessage::NotTaken { .. } => {
-                self.receive_back(source, &head, reader, home, &mut steps)?;
+                self.receive_back(source, &head, reader, &mut steps)?;
                 None
             }
-            head => self.receive_word(local, source, &head, home, &mut steps)?,
+            head => self.receive_word(local, source, &head, &mut steps)?,
         };
         if let Some(answer) = answer {
             // A dead place needs no answer.
-            let _ = self.control.send_message(local, source, &answer);
+            let _ = self.parts.control.send_message(local, source, &answer);
         }
         self.execute_steps(local, steps);
         Ok(())
@@ -96,31 +97,30 @@ impl<T: CanSend> LocalChannel<T> {
         local: &Local,
         source: PlaceId,
         head: &ChannelMessage,
-        home: &RefCell<ChannelHome<T>>,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Result<Option<ChannelMessage>, Refused> {
         Ok(match *head {
             ChannelMessage::Cancel { operation: number } => {
-                let cancelled = home.borrow_mut().cancel(OperationId { place: source, number }, steps);
+                let cancelled = self.home.borrow_mut().cancel(OperationId { place: source, number }, steps);
                 let is_now = matches!(cancelled, Cancelled::Now(_));
                 drop_caught(cancelled);
                 is_now.then_some(ChannelMessage::Cancelled { operation: number })
             }
             ChannelMessage::ReturnSlots { count: slots } => {
-                let returned = home.borrow_mut().return_slots(source, slots, steps);
+                let returned = self.home.borrow_mut().return_slots(source, slots, steps);
                 returned.map_err(|_| Refused::of_service(SLOT_VIOLATION))?;
                 None
             }
             ChannelMessage::Close => {
-                home.borrow_mut().close(steps);
+                self.home.borrow_mut().close(steps);
                 None
             }
             ChannelMessage::Settled => {
-                home.borrow_mut().settled(source, steps);
+                self.home.borrow_mut().settled(source, steps);
                 None
             }
             ChannelMessage::RingUsed => {
-                if !self.control.inward.begin(source) {
+                if !self.parts.control.inward.begin(source) {
                     return Err(Refused::of_service(RING_VIOLATION));
                 }
                 self.watch_rings(local);
@@ -132,16 +132,16 @@ impl<T: CanSend> LocalChannel<T> {
 
     /// Takes the values of the ring of `place` as items that it has sent.
     #[inline]
-    pub(super) fn empty_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
-        if self.control.inward.are_used.get() {
-            self.empty_used_ring(local, place, home);
+    pub(super) fn empty_ring(self: &Rc<Self>, local: &Local, place: PlaceId) {
+        if self.parts.control.inward.are_used.get() {
+            self.empty_used_ring(local, place);
         }
     }
 
     #[inline(never)]
-    fn empty_used_ring(self: &Rc<Self>, local: &Local, place: PlaceId, home: &RefCell<ChannelHome<T>>) {
+    fn empty_used_ring(self: &Rc<Self>, local: &Local, place: PlaceId) {
         let mut steps = self.new_steps();
-        while self.take_from_rings(local, home, TakeFrom::Place(place), &mut steps) {}
+        while self.take_from_rings(local, TakeFrom::Place(place), &mut steps) {}
         self.execute_steps(local, steps);
     }
 
@@ -150,14 +150,13 @@ impl<T: CanSend> LocalChannel<T> {
     pub(super) fn take_from_rings(
         &self,
         local: &Local,
-        home: &RefCell<ChannelHome<T>>,
         from: TakeFrom,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> bool {
-        let taken = match self.control.inward.take(from) {
+        let taken = match self.parts.control.inward.take(from) {
             Ok(None) => return false,
             Ok(Some((source, value))) => {
-                self.receive_item(source, value, home, steps).map_err(|fault| (source, fault))
+                self.receive_item(source, value, steps).map_err(|fault| (source, fault))
             }
             Err(source) => Err((source, Refused::of_service(RING_VIOLATION))),
         };
@@ -166,36 +165,26 @@ impl<T: CanSend> LocalChannel<T> {
 
     /// Takes values of rings into the buffer, if that is empty.
     #[inline]
-    pub(super) fn fill_from_rings(
-        &self,
-        local: &Local,
-        home: &RefCell<ChannelHome<T>>,
-        steps: &mut Vec<ChannelStep<T>>,
-    ) {
-        if self.control.inward.are_used.get() && home.borrow().is_empty() {
-            while self.take_from_rings(local, home, TakeFrom::Any { may_spin: false }, steps) {}
+    pub(super) fn fill_from_rings(&self, local: &Local, steps: &mut Vec<ChannelStep<T>>) {
+        if self.parts.control.inward.are_used.get() && self.home.borrow().is_empty() {
+            while self.take_from_rings(local, TakeFrom::Any { may_spin: false }, steps) {}
         }
     }
 
     /// The next value of any ring for a task of this place that may have it at once.
     #[inline]
-    pub(super) fn pass_from_rings(
-        &self,
-        local: &Local,
-        home: &RefCell<ChannelHome<T>>,
-        steps: &mut Vec<ChannelStep<T>>,
-    ) -> Option<T> {
-        if !home.borrow().may_pass() {
+    pub(super) fn pass_from_rings(&self, local: &Local, steps: &mut Vec<ChannelStep<T>>) -> Option<T> {
+        if !self.home.borrow().may_pass() {
             return None;
         }
-        match self.control.inward.take(TakeFrom::Any { may_spin: local.may_spin() }) {
-            Ok(Some((source, Ok(value)))) => match home.borrow_mut().pass(source, steps) {
+        match self.parts.control.inward.take(TakeFrom::Any { may_spin: local.may_spin() }) {
+            Ok(Some((source, Ok(value)))) => match self.home.borrow_mut().pass(source, steps) {
                 Ok(()) => Some(value),
                 Err(_) => self.refuse_ring(local, source, SLOT_VIOLATION),
             },
             Ok(None) => None,
             // The next attempt goes the long way.
-            Ok(Some((source, value))) => match self.receive_item(source, value, home, steps) {
+            Ok(Some((source, value))) => match self.receive_item(source, value, steps) {
                 Ok(()) => None,
                 Err(_) => self.refuse_ring(local, source, SLOT_VIOLATION),
             },
@@ -211,7 +200,7 @@ impl<T: CanSend> LocalChannel<T> {
 
     /// Lets the place look into the rings as long as tasks wait for values.
     pub(super) fn watch_rings(self: &Rc<Self>, local: &Local) {
-        if self.control.inward.are_used.get() && !self.control.inward.are_watched.get() {
+        if self.parts.control.inward.are_used.get() && !self.parts.control.inward.are_watched.get() {
             ChannelTable::of(local).borrow_mut().watch(Rc::clone(self) as Rc<dyn AnyChannel>);
             local.set_watching(true);
         }
@@ -223,18 +212,17 @@ impl<T: CanSend> LocalChannel<T> {
         source: PlaceId,
         head: &ChannelMessage,
         reader: &mut Reader<'_>,
-        home: &RefCell<ChannelHome<T>>,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Result<(), Refused> {
         let id = |number| OperationId { place: source, number };
         let unneeded = match *head {
-            ChannelMessage::Taken { operation: number } => home.borrow_mut().taken(id(number), steps),
+            ChannelMessage::Taken { operation: number } => self.home.borrow_mut().taken(id(number), steps),
             ChannelMessage::NotTaken { operation: number } => {
-                home.borrow_mut().not_taken(id(number), None, steps).map(|()| None)
+                self.home.borrow_mut().not_taken(id(number), None, steps).map(|()| None)
             }
             _ => {
                 let value = reader.take_value::<T>()?;
-                home.borrow_mut().put_back(source, value, steps)
+                self.home.borrow_mut().put_back(source, value, steps)
             }
         };
         drop_caught(unneeded.map_err(|_| Refused::of_service(PUT_BACK_VIOLATION))?);
@@ -245,15 +233,14 @@ impl<T: CanSend> LocalChannel<T> {
     fn want(
         self: &Rc<Self>,
         local: &Local,
-        home: &RefCell<ChannelHome<T>>,
         id: OperationId,
         (choice, waits): (Choice, bool),
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Option<ChannelMessage> {
-        self.control.note_remote_receiver();
+        self.parts.control.note_remote_receiver();
         local.note_request();
-        self.fill_from_rings(local, home, steps);
-        let wanted = home.borrow_mut().want(id, choice, waits, steps);
+        self.fill_from_rings(local, steps);
+        let wanted = self.home.borrow_mut().want(id, choice, waits, steps);
         match wanted {
             WantOutcome::Value(value) => {
                 self.deliver(local, id, value);
@@ -274,14 +261,13 @@ impl<T: CanSend> LocalChannel<T> {
         &self,
         id: OperationId,
         value: Result<T, DecodeError>,
-        home: &RefCell<ChannelHome<T>>,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Result<Option<ChannelMessage>, Refused> {
-        let waits = self.control.is_rendezvous();
+        let waits = self.parts.control.is_rendezvous();
         let value = match value {
             Ok(value) => value,
             Err(fault) => {
-                let cancelled = home.borrow_mut().cancel(id, steps);
+                let cancelled = self.home.borrow_mut().cancel(id, steps);
                 drop_caught(cancelled);
                 if !waits {
                     self.report_lost(id.place, &fault);
@@ -291,7 +277,7 @@ impl<T: CanSend> LocalChannel<T> {
                 );
             }
         };
-        let chosen = home.borrow_mut().choose(id, value, steps);
+        let chosen = self.home.borrow_mut().choose(id, value, steps);
         match chosen.map_err(|_| Refused::of_service(SLOT_VIOLATION))? {
             OfferOutcome::Accepted(_) | OfferOutcome::Waits => Ok(None),
             OfferOutcome::Refused(value) | OfferOutcome::Full(value) => {
@@ -302,7 +288,7 @@ impl<T: CanSend> LocalChannel<T> {
     }
 
     fn report_lost(&self, source: PlaceId, fault: &DecodeError) {
-        let here = self.control.here;
+        let here = self.parts.control.here;
         notice(format_args!("isles: {here}: a value of {source} for a channel is lost: {fault}"));
     }
 
@@ -311,53 +297,18 @@ impl<T: CanSend> LocalChannel<T> {
         &self,
         source: PlaceId,
         value: Result<T, DecodeError>,
-        home: &RefCell<ChannelHome<T>>,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Result<(), Refused> {
         let received = match value {
-            Ok(value) => home.borrow_mut().item(source, value, steps),
+            Ok(value) => self.home.borrow_mut().item(source, value, steps),
             Err(fault) => {
                 self.report_lost(source, &fault);
-                home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
+                self.home.borrow_mut().return_slots(source, 1, steps).map(|()| None)
             }
         };
         // Values that nobody can receive any more are dropped here, where nothing is borrowed.
         drop_caught(received.map_err(|_| Refused::of_service(SLOT_VIOLATION))?);
         Ok(())
-    }
-
-    /// A message of the home to this place.
-    pub(super) fn receive_from_home(
-        self: &Rc<Self>,
-        local: &Local,
-        head: ChannelMessage,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), Refused> {
-        match head {
-            ChannelMessage::Value { operation: number } => match reader.take_value::<T>() {
-                Ok(value) => self.arrive(local, number, value),
-                Err(fault) => self.receive_faulty(local, number, &fault),
-            },
-            head => {
-                if let Some((number, answer)) = self.control.receive_from_home(local, head)? {
-                    self.answer(local, number, answer, None);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A value that cannot be read: its receiver has the error, if it waits still, and its sender has sent it.
-    fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
-        if self.control.is_rendezvous() {
-            // A dead home has no sender that waits.
-            let _ = self.control.send_message(
-                local,
-                self.control.id.home,
-                &ChannelMessage::Taken { operation: number },
-            );
-        }
-        self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
     }
 }
 

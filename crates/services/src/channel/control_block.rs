@@ -1,8 +1,8 @@
 //! The part of a channel at one place that touches no value.
 //!
-//! Apart from [`LocalChannel`](super::local_channel::LocalChannel), so that it is compiled once, with this crate, and
-//! not for each type of values. It keeps who waits, what they wait for and what became of it; values are kept by the
-//! end. Invariant: nothing is borrowed while a message is sent or a task is woken.
+//! Apart from [`HomeChannel`](super::home::HomeChannel) and [`RemoteChannel`](super::remote::RemoteChannel), so that it
+//! is compiled once, with this crate, and not for each type of values. It keeps who waits, what they wait for and what
+//! became of it; values are kept by the end. Invariant: nothing is borrowed while a message is sent or a task is woken.
 
 use super::message::{ChannelId, ChannelMessage, ItemHeader};
 use super::ring::{InwardRings, OutwardRing, RingShape};
@@ -178,7 +178,7 @@ impl Service for RefCell<ChannelTable> {
     }
 }
 
-/// A [`LocalChannel`](super::local_channel::LocalChannel) of any type.
+/// An end of a channel, whatever the type of its values.
 pub(super) trait AnyChannel {
     fn control(&self) -> &ControlBlock;
 
@@ -333,6 +333,12 @@ impl ControlBlock {
             self.watchful.set(left - 1);
             true
         }
+    }
+
+    /// Returns the `select!` of an operation: its own, or, of a rendezvous, that around the future it is polled in.
+    pub(super) fn choice_or_within(&self, local: &Local, choice: &Choice) -> Choice {
+        let within = || ChannelTable::of(local).borrow().choice_within();
+        choice.or_else(|| if self.is_rendezvous() { within() } else { None })
     }
 
     pub(super) fn new_number(&self) -> u64 {

@@ -1,13 +1,14 @@
 //! Channels: values that go from tasks to tasks at any places.
 //!
-//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `local_channel` is a channel at
-//! one place, `control_block` the part of it that touches no value, `operation` what tasks wait for; this file holds
-//! the handles. Invariant: a handle of a channel is counted, senders and receivers apart, so that the last of a kind,
-//! gone anywhere, closes the channel.
+//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `home` is a channel at its home,
+//! `remote` one at another place, `local_channel` either of them; `control_block` is the part that touches no value,
+//! `operation` what tasks wait for; this file holds the handles. Invariant: a handle of a channel is counted, senders
+//! and receivers apart, so that the last of a kind, gone anywhere, closes the channel.
 
 mod arrival;
 pub(crate) mod control_block;
 mod error;
+mod home;
 mod local_channel;
 pub(crate) mod message;
 mod operation;
@@ -22,6 +23,7 @@ pub use error::{RecvError, SendError, SendErrorKind};
 pub use operation::{RecvFuture, SendFuture};
 
 use futures_core::Stream;
+use home::HomeChannel;
 use isles_protocol::channel::CAPACITY_MAX;
 use isles_runtime::capture::{CanSend, Handle};
 use isles_runtime::service::{InternalSite, PartRef, SerdeCapture, SerdeReturn, call};
@@ -89,17 +91,17 @@ fn make<T: CanSend>(local: &Local, capacity: usize) -> Result<(Sender<T>, Receiv
         let text = format!("the capacity of a channel is {capacity}; allowed: 0 to {CAPACITY_MAX}");
         Error::new(ErrorKind::Misused, text)
     })?;
-    let end = LocalChannel::make(local, capacity);
+    let end = HomeChannel::make(local, capacity);
     let side = |is_receiver| {
         let part = Rc::new(Side { end: Rc::clone(&end), is_receiver });
-        Handles { end: Rc::clone(&end), share: PartRef::make(part, None) }
+        Handles { end: LocalChannel::Home(Rc::clone(&end)), share: PartRef::make(part, None) }
     };
     Ok((Sender(side(false)), Receiver(side(true))))
 }
 
 /// State at the home of all senders, or of all receivers.
 struct Side<T: CanSend> {
-    end: Rc<LocalChannel<T>>,
+    end: Rc<HomeChannel<T>>,
     is_receiver: bool,
 }
 
@@ -112,26 +114,26 @@ impl<T: CanSend> Drop for Side<T> {
 /// One counted handle.
 struct Handles<T> {
     // Goes first: what is returned to the home goes before the handle.
-    end: Rc<LocalChannel<T>>,
+    end: LocalChannel<T>,
     share: PartRef,
 }
 
 impl<T> Clone for Handles<T> {
     fn clone(&self) -> Self {
-        self.end.control.retain();
-        Handles { end: Rc::clone(&self.end), share: self.share.clone() }
+        self.end.control().retain();
+        Handles { end: self.end.clone(), share: self.share.clone() }
     }
 }
 
 impl<T> Drop for Handles<T> {
     fn drop(&mut self) {
-        self.end.control.release();
+        self.end.control().release();
     }
 }
 
 impl<T: CanSend> Serialize for Handles<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        (&self.share, self.end.control.id, self.end.control.capacity).serialize(serializer)
+        (&self.share, self.end.control().id, self.end.control().capacity).serialize(serializer)
     }
 }
 
@@ -169,7 +171,7 @@ impl<T> Clone for Receiver<T> {
 
 impl<T: CanSend> Serialize for Receiver<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        self.0.end.control.note_remote_receiver();
+        self.0.end.control().note_remote_receiver();
         self.0.serialize(serializer)
     }
 }
@@ -229,12 +231,12 @@ impl<T: CanSend> Sender<T> {
 
     /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
-        self.0.end.control.capacity as usize
+        self.0.end.control().capacity as usize
     }
 
     /// The place where the buffer is, its owner in the words of other libraries.
     pub fn home(&self) -> Place {
-        Place::of(self.0.end.control.id.home)
+        Place::of(self.0.end.control().id.home)
     }
 }
 
@@ -276,7 +278,8 @@ impl<T: CanSend> Receiver<T> {
     /// Returns the number of values in the buffer, or of senders that wait at a rendezvous; `None` at another place
     /// than that of the buffer. A task elsewhere asks there: `at!(receiver.home(), receiver.buffered()).await?`.
     pub fn buffered(&self) -> Option<usize> {
-        let home = self.0.end.home.as_ref()?.borrow();
+        let LocalChannel::Home(end) = &self.0.end else { return None };
+        let home = end.home.borrow();
         Some(if home.is_rendezvous() { home.waiting_senders() } else { home.len() })
     }
 
@@ -287,12 +290,12 @@ impl<T: CanSend> Receiver<T> {
 
     /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
-        self.0.end.control.capacity as usize
+        self.0.end.control().capacity as usize
     }
 
     /// The place where the buffer is, its owner in the words of other libraries.
     pub fn home(&self) -> Place {
-        Place::of(self.0.end.control.id.home)
+        Place::of(self.0.end.control().id.home)
     }
 }
 
@@ -330,12 +333,12 @@ impl<T: CanSend> Stream for Values<'_, T> {
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
+        f.debug_struct("Sender").field("home", &self.0.end.control().id.home).finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("home", &self.0.end.control.id.home).finish_non_exhaustive()
+        f.debug_struct("Receiver").field("home", &self.0.end.control().id.home).finish_non_exhaustive()
     }
 }

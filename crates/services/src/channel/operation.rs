@@ -3,7 +3,6 @@
 //! Each begins in its first poll, when the place allows it, and ends with the answer of the channel. Invariant: one
 //! that is dropped before its end is given up.
 
-use super::control_block::AnyChannel;
 use super::error::{RecvError, SendError, SendErrorKind};
 use super::local_channel::{LocalChannel, SendOptions};
 use super::waits::ChannelAnswer;
@@ -19,7 +18,6 @@ use isles_telemetry::CounterId;
 use isles_transport::Source;
 use std::panic::Location;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -34,7 +32,7 @@ enum Progress {
 
 /// An operation under way.
 struct ChannelOperation<'a, T: CanSend> {
-    end: &'a Rc<LocalChannel<T>>,
+    end: &'a LocalChannel<T>,
     caller: &'static Location<'static>,
     progress: Progress,
     /// Its number, once it has waited.
@@ -46,7 +44,7 @@ struct ChannelOperation<'a, T: CanSend> {
 
 impl<'a, T: CanSend> ChannelOperation<'a, T> {
     fn new(
-        end: &'a Rc<LocalChannel<T>>,
+        end: &'a LocalChannel<T>,
         name: &'static str,
         caller: &'static Location<'static>,
     ) -> ChannelOperation<'a, T> {
@@ -59,7 +57,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     fn poll_begin(
         &mut self,
         context: &mut Context<'_>,
-        begin: impl FnOnce(&Local, &Rc<LocalChannel<T>>, &'static Location<'static>) -> Result<ChannelAnswer, u64>,
+        begin: impl FnOnce(&Local, &LocalChannel<T>, &'static Location<'static>) -> Result<ChannelAnswer, u64>,
     ) -> Poll<Option<ChannelAnswer>> {
         Local::with(|local| {
             if must_yield(local) {
@@ -85,13 +83,13 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
         self.number = Some(number);
         local.add_count(CounterId::ChannelWaits, 1);
         let source = || Some(Source::of_caller(self.caller));
-        self.span = local.span(self.name, Some(self.end.control.id.home), source);
+        self.span = local.span(self.name, Some(self.end.control().id.home), source);
     }
 
     /// The answer to an operation that waits.
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<ChannelAnswer> {
         let Progress::Waiting(number) = self.progress else { return Poll::Ready(ChannelAnswer::Ended) };
-        let answer = ready!(self.end.control.waits.poll(number, context.waker()));
+        let answer = ready!(self.end.control().waits.poll(number, context.waker()));
         self.progress = Progress::Over;
         self.span = OpenSpan::NONE;
         Poll::Ready(answer)
@@ -100,7 +98,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     /// Tells the `select!` within a branch of which it is polled, if it is, that it waits.
     fn note_waiting(&self) {
         if let Progress::Waiting(number) = self.progress {
-            let end = || Rc::clone(self.end) as Rc<dyn AnyChannel>;
+            let end = || self.end.any();
             Local::with(|local| ChannelTable::of(local).borrow_mut().note_waiting(&end, number));
         }
     }
@@ -133,7 +131,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     }
 
     fn home(&self) -> PlaceId {
-        self.end.control.id.home
+        self.end.control().id.home
     }
 }
 
@@ -166,7 +164,7 @@ impl<T: CanSend> Unpin for SendFuture<'_, T> {}
 
 impl<'a, T: CanSend> SendFuture<'a, T> {
     pub(super) fn new(
-        end: &'a Rc<LocalChannel<T>>,
+        end: &'a LocalChannel<T>,
         value: T,
         waits: bool,
         caller: &'static Location<'static>,
@@ -240,7 +238,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
     /// Returns the pause before a declined value is sent again; two that decline each other wait for different times,
     /// and so do not decline each other for ever.
     fn retry_delay(&self, number: u64) -> Duration {
-        let here = u64::from(self.operation.end.control.here.0);
+        let here = u64::from(self.operation.end.control().here.0);
         let mixed =
             (number ^ (here << 32) ^ (u64::from(self.declined) << 56)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Duration::from_nanos((mixed >> 40) % (1000 << self.declined.min(10)))
@@ -283,7 +281,7 @@ impl<'a, T: CanSend> SendFuture<'a, T> {
             }
             let answer = ready!(self.operation.poll_answer(context));
             let Some(number) = self.operation.number else { return Poll::Ready(answer) };
-            if let Some(back) = self.operation.end.take_returned(number) {
+            if let Some(back) = self.operation.end.parts().take_returned(number) {
                 self.value = Some(back);
             }
             match answer {
@@ -363,7 +361,7 @@ pub struct RecvFuture<'a, T: CanSend> {
 
 impl<'a, T: CanSend> RecvFuture<'a, T> {
     pub(super) fn new(
-        end: &'a Rc<LocalChannel<T>>,
+        end: &'a LocalChannel<T>,
         waits: bool,
         caller: &'static Location<'static>,
     ) -> RecvFuture<'a, T> {
@@ -421,7 +419,7 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
         let (this, mut now) = (&mut *self, None);
         loop {
             if let Progress::New = this.operation.progress {
-                if this.operation.end.control.is_watchful() {
+                if this.operation.end.control().is_watchful() {
                     Local::with(Local::measure_shared_turn);
                 }
                 let how = (this.waits, &this.choice);

@@ -1,25 +1,68 @@
-//! A channel at a place that is not its home: what is sent to the home and asked of it.
+//! A channel at a place that is not its home: what is sent to the home and asked of it, and the home's messages.
+//!
+//! Invariant: a value stays with its task until it is known to be sent.
 
-use super::control_block::{RingHeld, value_bytes};
-use super::local_channel::{LocalChannel, SendOptions};
-use super::message::ChannelMessage;
-use super::ring::RingSend;
+use super::control_block::{AnyChannel, ControlBlock, RingHeld, value_bytes};
+use super::local_channel::{ChannelEnd, EndParts, SendOptions};
+use super::message::{ChannelId, ChannelMessage};
+use super::ring::{RingSend, RingShape};
 use super::waits::ChannelAnswer;
+use crate::channel::control_block::ChannelTable;
+use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
 use isles_runtime::capture::CanSend;
+use isles_runtime::service::{Refused, drop_caught};
+use isles_runtime::wire::{DecodeError, Reader};
 use isles_runtime::{Error, Local};
+use std::any::Any;
 use std::panic::Location;
 use std::rc::Rc;
 
-impl<T: CanSend> LocalChannel<T> {
-    pub(super) fn send_there(
+/// A channel at a place that is not its home.
+pub(crate) struct RemoteChannel<T> {
+    pub(super) parts: EndParts<T>,
+}
+
+impl<T: CanSend> RemoteChannel<T> {
+    /// The channel of this name, which is made if it is not here yet; none if it is not that of a `T`, or of no place
+    /// of the run.
+    pub(super) fn of(local: &Local, id: ChannelId, capacity: u32) -> Option<Rc<RemoteChannel<T>>> {
+        let known = ChannelTable::of(local).borrow().get(id);
+        if let Some(known) = known {
+            return known.into_any().downcast().ok();
+        }
+        if id.home.0 >= local.places() {
+            return None;
+        }
+        let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), None);
+        let end = Rc::new(RemoteChannel { parts: EndParts::new(control) });
+        ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyChannel>);
+        Some(end)
+    }
+
+    /// As [`LocalChannel::send`](super::local_channel::LocalChannel::send).
+    #[inline]
+    pub(super) fn send(
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
         options: &SendOptions,
         caller: &'static Location<'static>,
     ) -> Result<ChannelAnswer, u64> {
-        match self.control.take_slot(local) {
+        if self.parts.control.attachment != local.attachment() {
+            return Ok(ChannelAnswer::Foreign);
+        }
+        self.send_to_home(local, value, options, caller)
+    }
+
+    fn send_to_home(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        options: &SendOptions,
+        caller: &'static Location<'static>,
+    ) -> Result<ChannelAnswer, u64> {
+        match self.parts.control.take_slot(local) {
             Ok(true) => {
                 if let Some(answer) = self.send_by_slot(local, value) {
                     return Ok(answer);
@@ -28,47 +71,47 @@ impl<T: CanSend> LocalChannel<T> {
             Ok(false) => {}
             Err(answer) => return Ok(answer),
         }
-        let number = self.control.new_number();
+        let number = self.parts.control.new_number();
         match (&*value, options.reserves || !options.blocking) {
             (Some(value), false) => {
-                self.control.wait(number, "room in", caller);
-                let sent = self.send_message(
+                self.parts.control.wait(number, "room in", caller);
+                let sent = self.parts.send_message(
                     local,
-                    self.control.id.home,
+                    self.parts.control.id.home,
                     &ChannelMessage::Offer { operation: number },
                     value,
                 );
-                self.control.waits_if_sent(number, sent)
+                self.parts.control.waits_if_sent(number, sent)
             }
             _ => {
-                let head = match options.choice.filter(|_| self.control.is_rendezvous()) {
+                let head = match options.choice.filter(|_| self.parts.control.is_rendezvous()) {
                     Some(choice) => {
                         ChannelMessage::AskSelect { operation: number, waits: options.blocking, choice }
                     }
                     None => ChannelMessage::Ask { operation: number, waits: options.blocking },
                 };
-                self.control.ask(local, (number, "room in", caller), &head)
+                self.parts.control.ask(local, (number, "room in", caller), &head)
             }
         }
     }
 
     /// Sends a value for which there was a slot; none if its ring does not take it, and the slot is there still.
     #[inline]
-    pub(super) fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<ChannelAnswer> {
+    fn send_by_slot(&self, local: &Local, value: &mut Option<T>) -> Option<ChannelAnswer> {
         let Some(item) = value.as_ref() else { return Some(ChannelAnswer::Refused) };
-        let ringed = match self.control.free_ring() {
-            Ok(ring) => ring.map(|ring| ring.send(local, self.control.id.home, item)),
+        let ringed = match self.parts.control.free_ring() {
+            Ok(ring) => ring.map(|ring| ring.send(local, self.parts.control.id.home, item)),
             Err(RingHeld) => Some(Ok(RingSend::NoRoom)),
         };
         let sent = match ringed {
             Some(Ok(RingSend::Sent)) => Ok(()),
             Some(Ok(RingSend::Dead)) => Err(ChannelAnswer::Dead),
             Some(Ok(RingSend::NoRoom)) => {
-                self.control.keep_slot(local);
+                self.parts.control.keep_slot(local);
                 return None;
             }
             Some(Err(fault)) => Err(ChannelAnswer::Faulty(Error::unencodable(fault))),
-            None => self.control.send_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
+            None => self.parts.control.send_item(local, value_bytes::<T>(), &|writer| writer.put_value(item)),
         };
         Some(match sent {
             Ok(()) => {
@@ -77,67 +120,215 @@ impl<T: CanSend> LocalChannel<T> {
             }
             Err(answer) => {
                 // Nothing was sent: the slot is still there.
-                self.control.return_slots(local, 1);
+                self.parts.control.return_slots(local, 1);
                 answer
             }
         })
     }
 
-    pub(super) fn receive_there(
-        &self,
+    /// As [`LocalChannel::receive_value`](super::local_channel::LocalChannel::receive_value); nothing comes at once.
+    pub(super) fn receive_value(
+        self: &Rc<Self>,
         local: &Local,
-        (waits, choice): (bool, Choice),
+        _: &mut Option<T>,
+        (waits, choice): (bool, &Choice),
         caller: &'static Location<'static>,
     ) -> Result<ChannelAnswer, u64> {
-        let number = self.control.new_number();
-        let head = match choice.filter(|_| self.control.is_rendezvous()) {
+        if self.parts.control.attachment != local.attachment() {
+            return Ok(ChannelAnswer::Foreign);
+        }
+        let choice = self.parts.control.choice_or_within(local, choice);
+        let number = self.parts.control.new_number();
+        let head = match choice.filter(|_| self.parts.control.is_rendezvous()) {
             Some(choice) => ChannelMessage::WantSelect { operation: number, waits, choice },
             None => ChannelMessage::Want { operation: number, waits },
         };
-        self.control.arrivals.borrow_mut().begin(number);
-        let asked = self.control.ask(local, (number, "a value of", caller), &head);
+        self.parts.control.arrivals.borrow_mut().begin(number);
+        let asked = self.parts.control.ask(local, (number, "a value of", caller), &head);
         if asked.is_ok() {
             // Nothing will come. Nobody else waited for the place that this one had.
-            let _ = self.control.arrivals.borrow_mut().ended(number);
+            let _ = self.parts.control.arrivals.borrow_mut().ended(number);
         }
         asked
     }
 
-    /// As [`LocalChannel::choose`], where the home is elsewhere.
-    pub(super) fn choose_there(
+    /// As [`LocalChannel::choose`](super::local_channel::LocalChannel::choose).
+    pub(super) fn choose(
+        self: &Rc<Self>,
+        number: u64,
+        value: &mut Option<T>,
+        caller: &'static Location<'static>,
+    ) -> Option<ChannelAnswer> {
+        Local::with(|local| self.choose_here(local, number, value, caller))
+    }
+
+    fn choose_here(
         &self,
         local: &Local,
         number: u64,
         value: &mut Option<T>,
         caller: &'static Location<'static>,
     ) -> Option<ChannelAnswer> {
-        let waits = self.control.is_rendezvous();
+        let waits = self.parts.control.is_rendezvous();
         let chosen = value.as_ref()?;
         if waits {
-            self.control.wait(number, "a receiver of", caller);
+            self.parts.control.wait(number, "a receiver of", caller);
         }
-        match self.send_message(
+        match self.parts.send_message(
             local,
-            self.control.id.home,
+            self.parts.control.id.home,
             &ChannelMessage::Chosen { operation: number },
             chosen,
         ) {
             Ok(()) if waits => None,
             Ok(()) => {
                 *value = None;
-                self.control.hold_ring();
+                self.parts.control.hold_ring();
                 Some(ChannelAnswer::Accepted)
             }
             Err(answer) => {
                 // Nothing was sent: the room is free again.
-                self.control.waits.forget(number);
-                let _ = self.control.send_message(
+                self.parts.control.waits.forget(number);
+                let _ = self.parts.control.send_message(
                     local,
-                    self.control.id.home,
+                    self.parts.control.id.home,
                     &ChannelMessage::Cancel { operation: number },
                 );
                 Some(answer)
             }
         }
+    }
+
+    /// Closes the channel on behalf of a task here: nothing can be sent any more.
+    pub(super) fn close(self: &Rc<Self>) {
+        self.parts.control.attachment.try_with(|local| self.parts.control.close_remotely(local));
+    }
+
+    /// A message of the home to this place.
+    fn receive_from_home(
+        self: &Rc<Self>,
+        local: &Local,
+        head: ChannelMessage,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        match head {
+            ChannelMessage::Value { operation: number } => match reader.take_value::<T>() {
+                Ok(value) => self.arrive(local, number, value),
+                Err(fault) => self.receive_faulty(local, number, &fault),
+            },
+            head => {
+                if let Some((number, answer)) = self.parts.control.receive_from_home(local, head)? {
+                    self.answer(local, number, answer, None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that cannot be read: its receiver has the error, if it waits still, and its sender has sent it.
+    fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
+        if self.parts.control.is_rendezvous() {
+            // A dead home has no sender that waits.
+            let _ = self.parts.control.send_message(
+                local,
+                self.parts.control.id.home,
+                &ChannelMessage::Taken { operation: number },
+            );
+        }
+        self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
+    }
+}
+
+impl<T: CanSend> ChannelEnd<T> for RemoteChannel<T> {
+    fn parts(&self) -> &EndParts<T> {
+        &self.parts
+    }
+
+    fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
+        let control = &self.parts.control;
+        if control.is_rendezvous() {
+            // A dead home has no sender that waits.
+            let _ =
+                control.send_message(local, control.id.home, &ChannelMessage::Taken { operation: number });
+        }
+    }
+
+    fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
+        let control = &self.parts.control;
+        // A dead home has no buffer, and no sender that waits.
+        if control.is_rendezvous() {
+            let head = ChannelMessage::NotTaken { operation: number };
+            let _ = control.send_message(local, control.id.home, &head);
+        } else {
+            let _ = self.parts.send_message(local, control.id.home, &ChannelMessage::PutBack, &value);
+        }
+        drop_caught(value);
+    }
+
+    fn withdraw(self: &Rc<Self>, local: &Local, number: u64) {
+        let control = &self.parts.control;
+        // A dead home answers by its death.
+        let _ = control.send_message(local, control.id.home, &ChannelMessage::Cancel { operation: number });
+    }
+
+    fn cancel_send(self: &Rc<Self>, local: &Local, number: u64) {
+        let control = &self.parts.control;
+        let head = ChannelMessage::Cancel { operation: number };
+        if control.send_message(local, control.id.home, &head).is_err() {
+            control.waits.forget(number); // a dead home does not answer
+        }
+        // It may have been accepted, and is the earlier one then.
+        control.hold_ring();
+    }
+}
+
+impl<T: CanSend> AnyChannel for RemoteChannel<T> {
+    fn control(&self) -> &ControlBlock {
+        &self.parts.control
+    }
+
+    fn receive(
+        self: Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: ChannelMessage,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        if source != self.parts.control.id.home {
+            return Err(Refused::NotItsHome);
+        }
+        self.receive_from_home(local, head, reader)
+    }
+
+    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
+        self.suspend(local, number);
+    }
+
+    fn explain_holders(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn serve_from_rings(self: Rc<Self>, _: &Local) -> (usize, bool) {
+        (0, false)
+    }
+
+    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
+        let control = &self.parts.control;
+        if place != control.id.home {
+            return;
+        }
+        let spare = control.arrivals.borrow_mut().home_died();
+        let mut arrived = self.parts.arrived.borrow_mut();
+        let first = arrived.len().saturating_sub(spare);
+        let left = arrived.split_off(first);
+        drop(arrived);
+        let waiting = control.waits.numbers();
+        waiting.into_iter().for_each(|number| self.parts.answer_one(number, ChannelAnswer::Dead, None));
+        control.forget_if_unused(local);
+        drop_caught(left);
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
     }
 }
