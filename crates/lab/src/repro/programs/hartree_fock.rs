@@ -256,6 +256,8 @@ struct Found {
 impl Found {
     fn of(run: HfRun) -> Result<Found, Failure> {
         let HfRun { molecule, set, machine, balance, cores, protocol } = run;
+        // X10 takes one unit at a time from the counter (000:176).
+        let balance = if balance == BY_COUNTER { "single" } else { balance };
         let words = format!(
             "--molecule {molecule} --basis {set} --balance {balance} --machine {machine} --places {cores} --protocol {protocol}"
         );
