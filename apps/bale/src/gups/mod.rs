@@ -269,12 +269,12 @@ impl Application for Gups {
 
     fn open(&self, places: u32) -> Result<GupsInput, Failure> {
         let (routers, appliers) = self.roles();
-        let group = routers + appliers;
+        let group = routers.saturating_add(appliers);
+        self.check_roles(routers)?;
         if !places.is_multiple_of(group) {
             let text = format!("--places is {places}; allowed with --mode roles: groups of {group}");
             return Err(Failure::Usage(text));
         }
-        self.check_roles(routers)?;
         let (nodes, owners) = (places / group, places / group * appliers);
         check_room(&format!("--bits {}", self.bits), 8 << self.bits)?;
         let blocks = Blocks::new(1 << self.bits, owners.into()).ok_or_else(|| {
@@ -347,7 +347,7 @@ impl Application for Gups {
                 (None, None) => "roles".to_owned(),
                 _ => {
                     let (routers, appliers) = self.roles();
-                    format!("roles, {routers} that route and {appliers} that apply a node")
+                    format!("roles, {routers} routers and {appliers} appliers per node")
                 }
             },
             Mode::Messages => "messages".to_owned(),

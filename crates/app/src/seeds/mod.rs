@@ -60,7 +60,7 @@ pub(crate) fn compare(
     })
 }
 
-/// As [`application`], for a user's program and its arguments.
+/// As `compare`, for a user's program and its arguments.
 pub fn compare_program(
     number: &str,
     (program, own): (&str, &[String]),

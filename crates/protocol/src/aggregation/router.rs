@@ -56,9 +56,9 @@ impl RoleSplit {
         }
     }
 
-    /// Number of places of a group.
+    /// Number of places of a group; a number that no run has if it does not fit.
     fn group(self) -> u32 {
-        self.routers + self.appliers
+        self.routers.saturating_add(self.appliers)
     }
 
     /// The role that sends along `dimension`.
@@ -123,7 +123,7 @@ impl std::fmt::Display for RouteFault {
             RouteFault::Roles { dimensions, routers, appliers } => write!(
                 f,
                 "{routers} places of a group route {dimensions} dimensions and {appliers} apply items; \
-                 allowed: 1 to {dimensions} that route, and one that applies or more"
+                 allowed: 1 to {dimensions} routing places and at least 1 applying place"
             ),
         }
     }
@@ -156,7 +156,8 @@ impl Router {
     /// The router of place `here` of `places`.
     ///
     /// # Errors
-    /// [`RouteFault::Places`]: the shape is one of another number of places.
+    /// [`RouteFault::Places`]: the shape is one of another number of places. [`RouteFault::Roles`]: a group cannot be
+    /// divided like that.
     pub fn new(route: ItemRoute, here: PlaceId, places: u32) -> Result<Router, RouteFault> {
         let split = RoleSplit::of(&route).map(|(_, split)| split);
         let split = split.unwrap_or(RoleSplit { dimensions: 1, routers: 1, appliers: 1 });
@@ -271,7 +272,13 @@ impl Router {
         if role >= routers {
             return (to.0 == self.here).then(|| within(role));
         }
-        Some(match shape.first_difference(node, target, split.first_dimension(role)) {
+        // Along the dimensions of earlier roles this place cannot send, so an item that begins here must need none.
+        let first = split.first_dimension(role);
+        let is_behind = |(dimension, _)| dimension < first;
+        if first > 0 && shape.first_difference(node, target, 0).is_some_and(is_behind) {
+            return None;
+        }
+        Some(match shape.first_difference(node, target, first) {
             None => within(routers + applier),
             Some((dimension, coordinate)) if split.router_of(dimension) == role => Hop {
                 lane: self.lane_along(dimension, coordinate, applier),

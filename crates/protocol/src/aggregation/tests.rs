@@ -185,12 +185,39 @@ fn a_place_holds_no_more_than_its_lookahead() {
     }
 }
 
+proptest! {
+    /// From each place a route leads to its end, or is refused where it begins.
+    #[test]
+    fn a_route_ends_at_its_place_or_is_refused_at_its_beginning(
+        (route, places) in routes(),
+        from in any::<u32>(),
+        to in any::<u32>(),
+    ) {
+        let to = PlaceId(to % places);
+        let hop = |at| Router::new(route.clone(), at, places).unwrap().hop(to);
+        let mut at = PlaceId(from % places);
+        for step in 0..10 {
+            let Some(next) = hop(at) else {
+                prop_assert_eq!(step, 0, "an item is left at {:?}", at);
+                return Ok(());
+            };
+            let router = Router::new(route.clone(), at, places).unwrap();
+            prop_assert!(!router.is_last(next.lane) || next.peer == to, "{:?} applies an item for {:?}", next.peer, to);
+            if next.peer == to && router.is_last(next.lane) {
+                return Ok(());
+            }
+            at = next.peer;
+        }
+        prop_assert!(false, "no end");
+    }
+}
+
 #[test]
 fn roles_that_a_group_cannot_have_are_refused() {
     let shape = Torus::new(&[2, 2]).unwrap();
-    for (routers, appliers) in [(0, 1), (3, 1), (1, 0), (0, 0)] {
+    for (routers, appliers) in [(0, 1), (3, 1), (1, 0), (0, 0), (3, u32::MAX)] {
         let route = ItemRoute::SharedRoles { shape: shape.clone(), routers, appliers };
-        let places = 4 * (routers + appliers);
+        let places = 4 * routers.wrapping_add(appliers);
         let fault = Router::new(route, PlaceId(0), places).unwrap_err();
         assert_eq!(fault, RouteFault::Roles { dimensions: 2, routers, appliers });
     }
