@@ -67,12 +67,14 @@ doctor_of_two_hosts() {
         tail -20 "$scratch/out"
         return 1
     }
-    local line
+    local line lines=0
     while IFS= read -r line; do
+        lines=$((lines + 1))
         grep -qE "^$line\$" "$scratch/out" || { say "isles doctor prints no line like: $line"; return 1; }
     done < <(awk '/^<!-- printed by .\/test mpi/ { of = 1 } of && /^```/ { inside = !inside; of = inside; next }
         inside && !/^\.\./' docs/cluster.md |
         sed -E 's/^( +[0-9]) .*( memory: .*)/\1 .*\2/; s/^(ok +(processors|host name) +).*/\1.*/')
+    ((lines > 0)) || { say "docs/cluster.md has no block of ./test mpi"; return 1; }
 }
 
 # With whichever library `mpicc` compiles for.

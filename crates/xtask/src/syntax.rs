@@ -129,7 +129,10 @@ pub fn bindings(source: &Source) -> impl Iterator<Item = Item<'_>> {
         let keyword = code[at].text.as_str();
         let bound = match keyword {
             "let" if code[at].is("let") => pattern_end(code, at, &["=", ";", ":"]),
-            "for" if code[at].is("for") => pattern_end(code, at, &["in", ";"]),
+            // Not the `for` of `impl Trait for Type {`.
+            "for" if code[at].is("for") => {
+                pattern_end(code, at, &["in", ";", "{"]).filter(|range| code[range.end].is("in"))
+            }
             "|" if opens_closure(code, at) => pattern_end(code, at, &["|", ";"]),
             _ if is_before_type(code, at) => Some(at..at + 1),
             _ => None,

@@ -447,7 +447,7 @@ fn what_is_missing_or_too_much_is_said_with_what_belongs_there() {
         ("run", "isles run needs a command; allowed: APPS"),
         ("run --graph karate", "isles run needs a command before \"--graph\"; allowed: APPS"),
         ("run bc --csv", "a value is missing: --csv <FILE>"),
-        ("run bc --balance", "--balance is \"\"; allowed: static, dynamic, glb"),
+        ("run bc --balance", "--balance is \"\"; allowed: static, dynamic, single, glb"),
         ("sweep --app bc --cap", "a value is missing: --cap <WATTS>"),
         ("sweep --app bc bc", "unexpected argument 'bc' found; usage: isles run bc [OPTIONS]"),
         (

@@ -214,9 +214,12 @@ mod tests {
         ] {
             assert_eq!(names("crates/a/src/b.rs", text).len(), 1, "{text}");
         }
-        for text in
-            ["fn a() { let data = fiber::new(b | fiber); }", "fn a() { fiber::b(c) }", "fn a() -> fiber {}"]
-        {
+        for text in [
+            "fn a() { let data = fiber::new(b | fiber); }",
+            "fn a() { fiber::b(c) }",
+            "fn a() -> fiber {}",
+            "impl A for B { fn a(&self) { fiber::b(c) } }",
+        ] {
             assert!(names("crates/a/src/b.rs", text).is_empty(), "{text}");
         }
         let sentence = "fn a() { let a_fiber_is_left_alone = 1; }";
