@@ -133,7 +133,7 @@ impl Views {
         self.structures.extend(quote! {
             #declaration
             impl<#(#kinds: ::isles::__private::Travel),*> ::isles::__private::Travel for #view<#(#kinds),*> {
-                type Landed = #view<#(#kinds::Landed),*>;
+                type Decoded = #view<#(#kinds::Decoded),*>;
                 fn encode(
                     &self,
                     to: &mut ::isles::__private::Writer<'_>,
@@ -143,7 +143,7 @@ impl Views {
                 }
                 fn decode(
                     from: &mut ::isles::__private::Reader<'_>,
-                ) -> ::core::result::Result<Self::Landed, ::isles::__private::DecodeError> {
+                ) -> ::core::result::Result<Self::Decoded, ::isles::__private::DecodeError> {
                     ::core::result::Result::Ok(#view {
                         #(#members: <#kinds as ::isles::__private::Travel>::decode(from)?,)*
                         #(#gaps: (),)*
@@ -154,11 +154,11 @@ impl Views {
                     ::core::result::Result::Ok(())
                 }
             }
-            impl<#(#kinds: ::isles::__private::Land),*> ::isles::__private::Land for #view<#(#kinds),*> {
+            impl<#(#kinds: ::isles::__private::Bind),*> ::isles::__private::Bind for #view<#(#kinds),*> {
                 type Bound<'bound> = #view<#(#kinds::Bound<'bound>),*> where Self: 'bound;
                 fn bind(&mut self) -> Self::Bound<'_> {
                     #view {
-                        #(#members: ::isles::__private::Land::bind(&mut self.#members),)*
+                        #(#members: ::isles::__private::Bind::bind(&mut self.#members),)*
                         #(#gaps: (),)*
                     }
                 }

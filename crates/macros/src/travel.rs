@@ -137,7 +137,7 @@ fn parts(call: &Call, ending: fn(&Expr, Flow) -> TokenStream) -> syn::Result<Tra
         #quiet
         let __isles_remote = ::isles::__private::signature(&__isles_captures, |__isles_decoded| async move {
             let mut __isles_decoded = __isles_decoded;
-            let #pattern = ::isles::__private::Land::bind(&mut __isles_decoded);
+            let #pattern = ::isles::__private::Bind::bind(&mut __isles_decoded);
             #ending
         });
         #check

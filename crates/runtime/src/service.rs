@@ -152,17 +152,17 @@ pub trait ServiceTable {
     /// `error`, if it is another; those of the send.
     fn send_refused(&self, local: &Local, body: &RefusedBody<'_>, error: Error) -> Result<Sent>;
 
-    /// Writes the captures of a `spawn_at!` to this place, which could not be written with `error`, and has `land` read
-    /// them.
+    /// Writes the captures of a `spawn_at!` to this place, which could not be written with `error`, and has `decode`
+    /// read them.
     ///
     /// # Errors
     /// As for [`send_refused`](Self::send_refused).
-    fn land_refused(
+    fn decode_refused(
         &self,
         local: &Local,
         encode: &Encode<'_>,
         error: Error,
-        land: &mut dyn FnMut(&[u8]),
+        decode: &mut dyn FnMut(&[u8]),
     ) -> Result<()>;
 
     /// Returns the error of an `at!` whose captures could not be written with `error`.
@@ -333,7 +333,7 @@ impl ServiceTable for () {
         Err(error)
     }
 
-    fn land_refused(
+    fn decode_refused(
         &self,
         _local: &Local,
         _encode: &Encode<'_>,

@@ -15,6 +15,7 @@ mod chip;
 mod clock_law;
 mod cooperate;
 mod counters;
+mod decoding;
 #[cfg(feature = "chip")]
 mod dynamic;
 mod encoding;
@@ -29,7 +30,6 @@ mod given_up;
 mod held;
 #[cfg(feature = "chip")]
 mod interrupts;
-mod landing;
 mod limits;
 #[cfg(feature = "chip")]
 mod many;

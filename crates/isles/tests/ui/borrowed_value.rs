@@ -1,4 +1,4 @@
-//! The value of a body does not borrow from what landed.
+//! The value of a body does not borrow from decoded captures.
 use isles::prelude::*;
 
 async fn bodies(place: Place, words: Vec<String>) -> isles::Result<()> {

@@ -27,8 +27,8 @@ pub(super) struct SpawnBody<S, C, F, B>(PhantomData<(S, C, F, B)>);
 pub(super) struct CallBody<S, C, F, B, R>(PhantomData<(S, C, F, B, R)>);
 
 /// The hash of a monomorphic body: its site, and the sizes that tell its types apart.
-const fn hash(site: u64, landed_size: usize, future_size: usize) -> u64 {
-    (site ^ (landed_size as u64).rotate_left(20) ^ (future_size as u64).rotate_left(40))
+const fn hash(site: u64, decoded_size: usize, future_size: usize) -> u64 {
+    (site ^ (decoded_size as u64).rotate_left(20) ^ (future_size as u64).rotate_left(40))
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -53,25 +53,25 @@ impl<S, C, F, B> SpawnBody<S, C, F, B>
 where
     S: Site,
     C: Travel,
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
     /// Descriptor that names this body on the wire.
     pub(super) const DESCRIPTOR: &'static Descriptor =
         // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.
-        unsafe { &Descriptor::new(hash(S::HASH, size_of::<C::Landed>(), size_of::<B>()), Self::run) };
+        unsafe { &Descriptor::new(hash(S::HASH, size_of::<C::Decoded>(), size_of::<B>()), Self::run) };
 
     /// # Safety
     /// Called through the descriptor, which a sender that has the closure named.
     unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
-        let landed = C::decode(arrived.reader)?;
+        let decoded = C::decode(arrived.reader)?;
         arrived.reader.finish()?;
         // NEED: the closure has no bytes, so it is made here; its future has no `'static` type.
         // SOUND: a sender that has the closure named it; the future owns what it holds, for the closure is empty and
-        // landed captures are decoded values.
+        // the captures are decoded values.
         let body = unsafe { materialise::<F>() };
-        unsafe { local.start(body(landed), arrived.scope, S::cell(), Priority::Normal) };
+        unsafe { local.start(body(decoded), arrived.scope, S::cell(), Priority::Normal) };
         Ok(())
     }
 }
@@ -80,7 +80,7 @@ impl<S, C, F, B, R> CallBody<S, C, F, B, R>
 where
     S: Site,
     C: Travel,
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<R>>,
     R: Ship,
 {
@@ -88,18 +88,18 @@ where
     pub(super) const DESCRIPTOR: &'static Descriptor =
         // NEED: whoever names the descriptor gets `run` called.
         // SOUND: `run` is sound for any captures that decode.
-        unsafe { &Descriptor::new(hash(!S::HASH, size_of::<C::Landed>(), size_of::<B>()), Self::run) };
+        unsafe { &Descriptor::new(hash(!S::HASH, size_of::<C::Decoded>(), size_of::<B>()), Self::run) };
 
     /// # Safety
     /// As for a `SpawnBody`.
     unsafe fn run(local: &Local, arrived: Arrived<'_, '_>) -> std::result::Result<(), DecodeError> {
-        let landed = C::decode(arrived.reader)?;
+        let decoded = C::decode(arrived.reader)?;
         arrived.reader.finish()?;
         // NEED: the closure has no bytes, so it is made here.
         // SOUND: a sender that has the closure named it.
         let body = unsafe { materialise::<F>() };
         let answering = ReplyGuard::new(arrived.answer, arrived.scope);
-        let future = answer::<S, B, R>(body(landed), answering);
+        let future = answer::<S, B, R>(body(decoded), answering);
         // NEED: the future has no `'static` type.
         // SOUND: as for a `SpawnBody`.
         unsafe { local.start(future, arrived.scope, S::cell(), Priority::Normal) };

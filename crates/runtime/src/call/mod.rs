@@ -98,7 +98,7 @@ pub fn try_here<S, C, F, B, R>(_site: S, captures: C, _body: F) -> CheckResult<R
 where
     S: Site,
     C: Travel,
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<R>>,
     R: Ship,
 {
@@ -125,7 +125,7 @@ pub async fn at_there<S, C, F, B, R>(site: S, place: Place, captures: C, body: F
 where
     S: Site,
     C: Travel,
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<R>>,
     R: Ship,
 {
@@ -156,7 +156,7 @@ pub fn ask<S, C, F, B, R>(_site: S, place: Place, captures: C, _body: F) -> Call
 where
     S: Site,
     C: Travel,
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<R>>,
     R: Ship,
 {
@@ -195,7 +195,7 @@ pub fn spawn_at<S, C, F, B>(site: S, place: Place, captures: C, body: F)
 where
     S: Site,
     C: Travel,
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
     Local::with(|local| {
@@ -221,7 +221,7 @@ pub fn spawn_there<S, C, F, B>(
 where
     S: Site,
     C: Travel,
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
     let descriptor = body::SpawnBody::<S, C, F, B>::DESCRIPTOR;
@@ -295,27 +295,27 @@ impl Local {
 
 fn spawn_here<S: Site, C: Travel, F, B>(local: &Local, captures: &C, body: F)
 where
-    F: Fn(C::Landed) -> B + Copy,
+    F: Fn(C::Decoded) -> B + Copy,
     B: Future<Output = Result<()>>,
 {
     let scope = local.begin();
-    let landed = check_roundtrip::<S>(Direction::Request, || captures.check_roundtrip())
+    let decoded = check_roundtrip::<S>(Direction::Request, || captures.check_roundtrip())
         .and_then(|()| local.round_trip::<C>(captures))
-        .or_else(|error| land_refused(local, captures, error));
-    match landed {
+        .or_else(|error| decode_refused(local, captures, error));
+    match decoded {
         // NEED: the future has no `'static` type.
-        // SOUND: landed captures own what they hold, see `body`.
-        Ok(landed) => unsafe { local.start(body(landed), scope, S::cell(), Priority::Normal) },
+        // SOUND: decoded captures own what they hold, see `body`.
+        Ok(decoded) => unsafe { local.start(body(decoded), scope, S::cell(), Priority::Normal) },
         Err(error) => local.finish_task(scope, Err(error.at(local.here(), Some(S::LOCATION)))),
     }
 }
 
 /// Reads captures that fill `bytes`.
-fn land<C: Travel>(bytes: &[u8]) -> Result<C::Landed> {
+fn decode_captures<C: Travel>(bytes: &[u8]) -> Result<C::Decoded> {
     let mut reader = Reader::new(bytes);
-    let landed = C::decode(&mut reader).map_err(undecodable)?;
+    let decoded = C::decode(&mut reader).map_err(undecodable)?;
     reader.finish().map_err(undecodable)?;
-    Ok(landed)
+    Ok(decoded)
 }
 
 /// The error of a body whose captures could not be read.
@@ -323,13 +323,13 @@ pub(crate) fn undecodable(fault: DecodeError) -> Error {
     Error::undecodable("its captures", fault)
 }
 
-/// Reads captures that could not be written with `error`, as they would land here, if a service lets them.
+/// Reads captures that could not be written with `error`, as they would be decoded here, if a service lets them.
 #[cold]
-fn land_refused<C: Travel>(local: &Local, captures: &C, error: Error) -> Result<C::Landed> {
-    let mut landed = None;
-    let mut land = |bytes: &[u8]| landed = Some(C::decode(&mut Reader::new(bytes)).map_err(undecodable));
-    local.services().land_refused(local, &|writer| captures.encode(writer), error, &mut land)?;
-    landed.expect("a service that has written captures has them read")
+fn decode_refused<C: Travel>(local: &Local, captures: &C, error: Error) -> Result<C::Decoded> {
+    let mut decoded = None;
+    let mut decode = |bytes: &[u8]| decoded = Some(C::decode(&mut Reader::new(bytes)).map_err(undecodable));
+    local.services().decode_refused(local, &|writer| captures.encode(writer), error, &mut decode)?;
+    decoded.expect("a service that has written captures has them read")
 }
 
 /// Receives a `spawn_at!`.
@@ -436,11 +436,11 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
 
 impl Local {
     /// Encodes captures and decodes them again, as if they had travelled.
-    fn round_trip<C: Travel>(&self, captures: &C) -> Result<C::Landed> {
+    fn round_trip<C: Travel>(&self, captures: &C) -> Result<C::Decoded> {
         let mut room = [0; 256];
         match self.write_captures(&mut room, &|writer| captures.encode(writer))? {
-            Written::Here(len) => land::<C>(&room[..len]),
-            Written::Longer(bytes) => land::<C>(&bytes),
+            Written::Here(len) => decode_captures::<C>(&room[..len]),
+            Written::Longer(bytes) => decode_captures::<C>(&bytes),
         }
     }
 

@@ -1,10 +1,10 @@
-//! The forms in which a capture travels and lands.
+//! The forms in which a capture travels and is decoded.
 //!
-//! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after landing (as a
+//! A form is a way to write (bytes of plain memory, or serde) together with a way to be seen after decoding (as a
 //! value, as a reference, as what it dereferences to). [`super::kind`] chooses; nothing here inspects types.
 
 use super::{
-    CanReturn, CanTravel, Handle, InteriorMutable, Land, Travel, TravelsWithInteriorMutability,
+    Bind, CanReturn, CanTravel, Handle, InteriorMutable, Travel, TravelsWithInteriorMutability,
     roundtrip_check,
 };
 use crate::limits::{HANDLE_ROOM, ROOM_GUESS};
@@ -231,7 +231,7 @@ impl<T> Format<T> for AlreadyRefused<T> {
     }
 }
 
-/// A landed value, seen as a value.
+/// A decoded value, seen as a value.
 pub struct OwnedCapture<T>(Option<T>);
 
 impl<T> From<T> for OwnedCapture<T> {
@@ -240,7 +240,7 @@ impl<T> From<T> for OwnedCapture<T> {
     }
 }
 
-impl<T> Land for OwnedCapture<T> {
+impl<T> Bind for OwnedCapture<T> {
     type Bound<'a>
         = T
     where
@@ -252,7 +252,7 @@ impl<T> Land for OwnedCapture<T> {
     }
 }
 
-/// A landed value, seen by reference.
+/// A decoded value, seen by reference.
 pub struct BorrowedCapture<T>(T);
 
 impl<T> From<T> for BorrowedCapture<T> {
@@ -261,7 +261,7 @@ impl<T> From<T> for BorrowedCapture<T> {
     }
 }
 
-impl<T> Land for BorrowedCapture<T> {
+impl<T> Bind for BorrowedCapture<T> {
     type Bound<'a>
         = &'a T
     where
@@ -273,7 +273,7 @@ impl<T> Land for BorrowedCapture<T> {
     }
 }
 
-/// A landed value, seen as a reference to what it dereferences to.
+/// A decoded value, seen as a reference to what it dereferences to.
 pub struct DerefCapture<T>(T);
 
 impl<T> From<T> for DerefCapture<T> {
@@ -282,7 +282,7 @@ impl<T> From<T> for DerefCapture<T> {
     }
 }
 
-impl<T: Deref> Land for DerefCapture<T> {
+impl<T: Deref> Bind for DerefCapture<T> {
     type Bound<'a>
         = &'a T::Target
     where
@@ -294,7 +294,7 @@ impl<T: Deref> Land for DerefCapture<T> {
     }
 }
 
-/// One capture: a reference to its source, written in format `F` and landing as `L`.
+/// One capture: a reference to its source, written in format `F` and decoded as `L`.
 pub struct Capture<'a, S: ?Sized, F, L> {
     source: &'a S,
     form: PhantomData<(F, L)>,
@@ -307,8 +307,8 @@ impl<'a, S: ?Sized, F, L> Capture<'a, S, F, L> {
     }
 }
 
-impl<S: ?Sized, F: Format<S>, L: Land + From<F::Owned>> Travel for Capture<'_, S, F, L> {
-    type Landed = L;
+impl<S: ?Sized, F: Format<S>, L: Bind + From<F::Owned>> Travel for Capture<'_, S, F, L> {
+    type Decoded = L;
     const ROOM: usize = F::ROOM;
 
     #[inline]

@@ -33,7 +33,7 @@ use std::sync::atomic;
 /// variables.
 pub trait Travel {
     /// The same, owned, at the place where it arrives.
-    type Landed: Land;
+    type Decoded: Bind;
 
     /// Estimated number of bytes that `encode` writes; this much room is requested first.
     const ROOM: usize = ROOM_GUESS;
@@ -48,7 +48,7 @@ pub trait Travel {
     ///
     /// # Errors
     /// [`DecodeError`]: the bytes are not what was written.
-    fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError>;
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Decoded, DecodeError>;
 
     /// Finds out whether what `encode` writes reads back as the same; plain memory does, so nothing is done for it.
     ///
@@ -60,7 +60,7 @@ pub trait Travel {
 }
 
 /// Captures that have arrived, and lend the body its variables.
-pub trait Land {
+pub trait Bind {
     /// Variables of the body: a value for a value, a reference for a reference.
     type Bound<'a>
     where
@@ -319,14 +319,14 @@ pub fn closures_and_unlisted_variables_cannot_travel<A, R>(_: fn(A) -> R) {}
 pub fn signature<C, F, B>(_captures: &C, remote: F) -> F
 where
     C: Travel,
-    F: Fn(C::Landed) -> B,
+    F: Fn(C::Decoded) -> B,
     B: Future,
 {
     remote
 }
 
 impl Travel for () {
-    type Landed = ();
+    type Decoded = ();
     const ROOM: usize = 0;
 
     #[inline]
@@ -340,7 +340,7 @@ impl Travel for () {
     }
 }
 
-impl Land for () {
+impl Bind for () {
     type Bound<'a> = ();
 
     #[inline]
@@ -349,7 +349,7 @@ impl Land for () {
 
 /// The captures of a call site are nested pairs: `(first, (second, (third, ())))`.
 impl<A: Travel, B: Travel> Travel for (A, B) {
-    type Landed = (A::Landed, B::Landed);
+    type Decoded = (A::Decoded, B::Decoded);
     const ROOM: usize = A::ROOM + B::ROOM;
 
     #[inline]
@@ -359,7 +359,7 @@ impl<A: Travel, B: Travel> Travel for (A, B) {
     }
 
     #[inline]
-    fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError> {
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Decoded, DecodeError> {
         Ok((A::decode(from)?, B::decode(from)?))
     }
 
@@ -369,7 +369,7 @@ impl<A: Travel, B: Travel> Travel for (A, B) {
     }
 }
 
-impl<A: Land, B: Land> Land for (A, B) {
+impl<A: Bind, B: Bind> Bind for (A, B) {
     type Bound<'a>
         = (A::Bound<'a>, B::Bound<'a>)
     where

@@ -1,27 +1,27 @@
-//! Tests of the choice of forms: which variable lands as what.
+//! Tests of the choice of forms: how each variable is decoded.
 
 use super::*;
 use crate::wire::{Reader, Writer};
 use serde::Deserialize;
 
-/// Sends `capture` through bytes; returns what landed and how many bytes it took.
-fn landed<C: Travel>(capture: &C) -> (C::Landed, usize) {
+/// Sends `capture` through bytes; returns what was decoded and how many bytes it took.
+fn through_bytes<C: Travel>(capture: &C) -> (C::Decoded, usize) {
     let mut counter = Writer::new(&mut []);
     capture.encode(&mut counter).unwrap();
     let mut bytes = vec![0; counter.written()];
     capture.encode(&mut Writer::new(&mut bytes)).unwrap();
     let mut reader = Reader::new(&bytes);
-    let landed = C::decode(&mut reader).unwrap();
+    let decoded = C::decode(&mut reader).unwrap();
     reader.finish().unwrap();
-    (landed, bytes.len())
+    (decoded, bytes.len())
 }
 
 /// Asserts that `$source` arrives as a value of the same type that equals it, and took `$bytes` bytes.
 macro_rules! check {
     ($source:expr, $bytes:expr) => {{
         let source = $source;
-        let (mut landed, bytes) = landed(&tag(&source).__isles_capture());
-        assert_eq!(same_type(&source, &landed.bind()), Ok(()));
+        let (mut decoded, bytes) = through_bytes(&tag(&source).__isles_capture());
+        assert_eq!(same_type(&source, &decoded.bind()), Ok(()));
         assert_eq!(bytes, $bytes);
     }};
 }
@@ -50,7 +50,7 @@ fn plain_values_travel_as_their_bytes() {
 }
 
 #[test]
-fn references_land_as_references() {
+fn references_are_decoded_as_references() {
     let floats = vec![1.0f64, 2.0];
     let names = vec!["a".to_owned(), "b".to_owned()];
     check!(&floats, 24);
@@ -64,7 +64,7 @@ fn references_land_as_references() {
 }
 
 #[test]
-fn values_land_as_values() {
+fn values_are_decoded_as_values() {
     check!(vec![1u32, 2, 3], 20);
     check!(vec![Some(1u32)], 3);
     check!("text".to_owned(), 5);
@@ -110,19 +110,19 @@ fn a_handle_travels_instead_of_its_fields() {
     let ticket = Ticket(3);
     let rooted = Rooted;
     let capture = prefix(&ticket).__isles_choose(|| tag(&rooted).__isles_capture());
-    let (mut landed, _) = landed(&capture);
-    assert_eq!(landed.bind(), Ticket(3));
+    let (mut decoded, _) = through_bytes(&capture);
+    assert_eq!(decoded.bind(), Ticket(3));
     let reference = &ticket;
     let capture = prefix(&reference).__isles_choose(|| tag(&rooted).__isles_capture());
-    let (mut landed, _) = self::landed(&capture);
-    assert_eq!(landed.bind(), &Ticket(3));
+    let (mut decoded, _) = through_bytes(&capture);
+    assert_eq!(decoded.bind(), &Ticket(3));
 }
 
 #[test]
 fn what_is_no_handle_gives_its_fields() {
     let town = town();
     let capture = prefix(&town).__isles_choose(|| tag(&town.people).__isles_capture());
-    assert_eq!(landed(&capture).0.bind(), 4u32);
+    assert_eq!(through_bytes(&capture).0.bind(), 4u32);
 }
 
 /// Sends `value` back through bytes and returns the number of bytes.
@@ -161,8 +161,8 @@ fn values_come_back_in_the_shortest_way() {
 fn pairs_travel_in_order() {
     let (a, b) = (1u8, "two");
     let captures = (tag(&a).__isles_capture(), (tag(&b).__isles_capture(), ()));
-    let (mut landed, bytes) = landed(&captures);
-    assert_eq!(landed.bind(), (1, ("two", ())));
+    let (mut decoded, bytes) = through_bytes(&captures);
+    assert_eq!(decoded.bind(), (1, ("two", ())));
     assert_eq!(bytes, 5);
 }
 

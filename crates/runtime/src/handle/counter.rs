@@ -3,7 +3,7 @@
 use crate::call;
 use crate::call::CallFuture;
 use crate::capture::form::OwnedCapture;
-use crate::capture::{Handle, Land, Ship};
+use crate::capture::{Bind, Handle, Ship};
 use crate::error::{Error, Result};
 use crate::local::Local;
 use crate::part::{InternalSite, PartRef, SerdeCapture};
@@ -237,8 +237,8 @@ impl Counter {
     fn ask(&self, operation: Operation) -> CallFuture {
         let wanted = (self.share.clone(), operation);
         let captures = (SerdeCapture(&wanted), ());
-        let body = |mut landed: (OwnedCapture<(PartRef, Operation)>, ())| async move {
-            let ((share, operation), ()) = landed.bind();
+        let body = |mut decoded: (OwnedCapture<(PartRef, Operation)>, ())| async move {
+            let ((share, operation), ()) = decoded.bind();
             let cell = share.value::<CounterCell>();
             Ok(PreviousValue(cell.and_then(|cell| cell.apply(operation))))
         };

@@ -4,7 +4,7 @@ use super::{PartId, PartRef};
 use crate::call::function::Function;
 use crate::call::site::{INTERNAL, Site, SiteCell};
 use crate::capture::form::OwnedCapture;
-use crate::capture::{Land, Ship, Travel, roundtrip_check};
+use crate::capture::{Bind, Ship, Travel, roundtrip_check};
 use crate::error::{Error, ErrorKind, Result};
 use crate::join::join_all;
 use crate::local::Local;
@@ -35,7 +35,7 @@ impl Site for InternalSite {
 pub struct SerdeCapture<'a, T>(pub &'a T);
 
 impl<T: Serialize + DeserializeOwned> Travel for SerdeCapture<'_, T> {
-    type Landed = OwnedCapture<T>;
+    type Decoded = OwnedCapture<T>;
 
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         to.put_value(self.0)
@@ -126,8 +126,8 @@ where
             InternalSite,
             to,
             (SerdeCapture(tree), (SerdeCapture(&rest), SerdeCapture(seed))),
-            move |mut landed| async move {
-                let (tree, (rest, seed)): (ReplicationTree, _) = landed.bind();
+            move |mut decoded| async move {
+                let (tree, (rest, seed)): (ReplicationTree, _) = decoded.bind();
                 if !tree.members.are_of(Local::with(Local::places)) {
                     return Err(Error::new(ErrorKind::Undecodable, "a part for places that are not there"));
                 }
@@ -177,11 +177,18 @@ where
     if first != Local::with(Local::here) {
         let to = Place::of(first);
         let wanted = (share, range.start, range.end, Function(merge));
-        return call::at_there(InternalSite, to, (SerdeCapture(&wanted), ()), move |mut landed| async move {
-            let ((share, first, end, Function(merge)), ()) = landed.bind();
-            let members = share.members()?.ok_or_else(not_here)?;
-            Box::pin(fold_range::<T, V, R>(share, members, first..end, read, merge)).await.map(SerdeReturn)
-        })
+        return call::at_there(
+            InternalSite,
+            to,
+            (SerdeCapture(&wanted), ()),
+            move |mut decoded| async move {
+                let ((share, first, end, Function(merge)), ()) = decoded.bind();
+                let members = share.members()?.ok_or_else(not_here)?;
+                Box::pin(fold_range::<T, V, R>(share, members, first..end, read, merge))
+                    .await
+                    .map(SerdeReturn)
+            },
+        )
         .await;
     }
     let mut value = read_here(&share, read)?;

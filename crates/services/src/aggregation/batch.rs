@@ -50,7 +50,7 @@ impl Drop for BatchReceipt {
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Travel for &ItemBatch<'_, T> {
-    type Landed = OwnedCapture<Arrived<T>>;
+    type Decoded = OwnedCapture<Arrived<T>>;
 
     fn encode(&self, to: &mut Writer<'_>) -> Result<(), EncodeError> {
         let source = Local::with(Local::here);
@@ -61,7 +61,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Travel for &ItemBatch<'_, T> {
         to.put_values(self.items)
     }
 
-    fn decode(from: &mut Reader<'_>) -> Result<Self::Landed, DecodeError> {
+    fn decode(from: &mut Reader<'_>) -> Result<Self::Decoded, DecodeError> {
         let source: PlaceId = from.take_serde()?;
         let aggregator: Aggregator<T> = from.take_value()?;
         let mut receipt = BatchReceipt { id: aggregator.id(), source, left: 0 };
@@ -80,8 +80,8 @@ where
 {
     let captures = (batch, ());
     let lost = |error: Error| error.with(|| format!("the {} items of a bucket are lost", batch.items.len()));
-    call::spawn_there(local, InternalSite, peer, &captures, &lost, move |mut landed| async move {
-        let (arrived, ()): (Arrived<T>, ()) = isles_runtime::capture::Land::bind(&mut landed);
+    call::spawn_there(local, InternalSite, peer, &captures, &lost, move |mut decoded| async move {
+        let (arrived, ()): (Arrived<T>, ()) = isles_runtime::capture::Bind::bind(&mut decoded);
         arrived.forward().await
     })
 }

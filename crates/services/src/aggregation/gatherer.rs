@@ -179,9 +179,9 @@ where
             InternalSite,
             place,
             captures,
-            move |mut landed| async move {
+            move |mut decoded| async move {
                 let (gatherer, (questions, ())): (Gatherer<Q, A>, (Vec<Q>, ())) =
-                    isles_runtime::capture::Land::bind(&mut landed);
+                    isles_runtime::capture::Bind::bind(&mut decoded);
                 Ok(SerdeReturn((gatherer.answer.0)(questions)))
             },
         );

@@ -77,8 +77,8 @@ pub fn channel_at<T: CanSend>(
         if home.id() == Local::with(Local::here) {
             return Local::with(|local| make(local, capacity));
         }
-        call::at_there(InternalSite, home, (SerdeCapture(&capacity), ()), |mut landed| async move {
-            let (capacity, ()) = isles_runtime::capture::Land::bind(&mut landed);
+        call::at_there(InternalSite, home, (SerdeCapture(&capacity), ()), |mut decoded| async move {
+            let (capacity, ()) = isles_runtime::capture::Bind::bind(&mut decoded);
             Local::with(|local| make::<T>(local, capacity)).map(SerdeReturn)
         })
         .await

@@ -9,7 +9,7 @@ use super::table::{HubTable, name_of};
 use super::{HubSystem, HubTask, KernelCounts};
 use crate::table::service::Service;
 use isles_protocol::hub::TaskId;
-use isles_runtime::capture::Land;
+use isles_runtime::capture::Bind;
 use isles_runtime::service::{InternalSite, OwnedCapture, SerdeCapture, SerdeReturn, call};
 use isles_runtime::{Error, ErrorKind, Local, Place, Result, try_join_all};
 use serde::Serialize;
@@ -113,8 +113,8 @@ impl HubSystem {
             return self.run_here(|task| body(task, argument.clone())).await;
         }
         let seed = (self.clone(), argument);
-        let there = move |mut landed: OwnedCapture<(HubSystem, A)>| async move {
-            let (system, argument) = landed.bind();
+        let there = move |mut decoded: OwnedCapture<(HubSystem, A)>| async move {
+            let (system, argument) = decoded.bind();
             system.run_here(|task| body(task, argument.clone())).await.map(SerdeReturn)
         };
         let captures = SerdeCapture(&seed);
@@ -127,8 +127,8 @@ impl HubSystem {
         if place == isles_runtime::here() {
             return Ok(self.counts());
         }
-        let there = |mut landed: OwnedCapture<HubSystem>| async move {
-            let system: HubSystem = landed.bind();
+        let there = |mut decoded: OwnedCapture<HubSystem>| async move {
+            let system: HubSystem = decoded.bind();
             Ok(SerdeReturn(system.counts()))
         };
         let captures = SerdeCapture(self);

@@ -8,7 +8,7 @@ pub(crate) mod table;
 pub(crate) mod travel;
 
 pub(crate) use table::{PhaserTable, receive};
-pub(crate) use travel::{land_here, not_in_calls, receive_registered, send_with_registrations};
+pub(crate) use travel::{decode_here, not_in_calls, receive_registered, send_with_registrations};
 
 use crate::table::service::Service;
 use isles_protocol::phaser::{Advanced, Party, PhaserError};

@@ -31,7 +31,7 @@ pub(super) struct TravellingRegistrations {
     /// The phasers met so far, while captures are written.
     being_written: RefCell<Option<Vec<Registration>>>,
     /// The registrations that have arrived and nobody took yet, while captures are read.
-    landed: RefCell<Vec<Option<Registration>>>,
+    decoded: RefCell<Vec<Option<Registration>>>,
 }
 
 impl TravellingRegistrations {
@@ -56,7 +56,7 @@ impl TravellingRegistrations {
 
     /// Lets phasers that are read take `registrations`, until the answer is dropped; those that nobody took are left.
     fn begin_landing(&self, registrations: impl Iterator<Item = Registration>) -> LandingGuard<'_> {
-        LandingGuard { travelling: self, before: self.landed.replace(registrations.map(Some).collect()) }
+        LandingGuard { travelling: self, before: self.decoded.replace(registrations.map(Some).collect()) }
     }
 }
 
@@ -69,7 +69,7 @@ struct LandingGuard<'a> {
 
 impl Drop for LandingGuard<'_> {
     fn drop(&mut self) {
-        let left = self.travelling.landed.replace(std::mem::take(&mut self.before));
+        let left = self.travelling.decoded.replace(std::mem::take(&mut self.before));
         left.into_iter().flatten().map(Phaser::from_registration).for_each(drop);
     }
 }
@@ -119,20 +119,20 @@ pub(crate) fn receive_registered(
     call::start_spawned(local, source, head, reader)
 }
 
-/// Writes captures that could not be written without registrations, and has `land` read them as if they had travelled;
-/// `error` is why, if it was not that.
-pub(crate) fn land_here(
+/// Writes captures that could not be written without registrations, and has `decode` read them as if they had
+/// travelled; `error` is the reason if it was another one.
+pub(crate) fn decode_here(
     local: &Local,
     encode: &Encode<'_>,
     error: Error,
-    land: &mut dyn FnMut(&[u8]),
+    decode: &mut dyn FnMut(&[u8]),
 ) -> Result<()> {
     let (bytes, _landing) = write_here(local, encode, error)?;
-    land(&bytes);
+    decode(&bytes);
     Ok(())
 }
 
-/// Returns the captures of [`land_here`] as bytes, with the registrations that they take when they are read.
+/// Returns the captures of [`decode_here`] as bytes, with the registrations that they take when they are read.
 fn write_here<'a>(
     local: &'a Local,
     encode: &Encode<'_>,
@@ -198,7 +198,7 @@ impl<'de> Deserialize<'de> for Phaser {
             return Ok(Phaser::from_registration(Err(PhaserError::NotRegistered)));
         }
         let take = |local: &Local| {
-            PhaserTable::of(local).travelling.landed.borrow_mut().get_mut(position as usize)?.take()
+            PhaserTable::of(local).travelling.decoded.borrow_mut().get_mut(position as usize)?.take()
         };
         let registration = Local::try_with(take).flatten();
         registration.map(Phaser::from_registration).ok_or_else(|| serde::de::Error::custom(ONLY_WITH_TASKS))

@@ -267,14 +267,14 @@ impl ServiceTable for Services {
         phaser::send_with_registrations(local, body, error)
     }
 
-    fn land_refused(
+    fn decode_refused(
         &self,
         local: &Local,
         encode: &Encode<'_>,
         error: Error,
-        land: &mut dyn FnMut(&[u8]),
+        decode: &mut dyn FnMut(&[u8]),
     ) -> Result<()> {
-        phaser::land_here(local, encode, error, land)
+        phaser::decode_here(local, encode, error, decode)
     }
 
     fn refused_call(&self, local: &Local, error: Error) -> Error {

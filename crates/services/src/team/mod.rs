@@ -261,14 +261,14 @@ impl Serialize for Team {
 impl<'de> Deserialize<'de> for Team {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let travelling = EncodedTeam::<PartRef, Members>::deserialize(deserializer)?;
-        let landed = Local::try_with(|local| match travelling {
+        let decoded = Local::try_with(|local| match travelling {
             None => Some(Team { share: None, state: TeamTable::world(local) }),
             Some((share, id, members)) => {
                 let sound = id.is_of(local.places()) && id != TeamId::WORLD && members.are_of(local.places());
-                sound.then(|| Team::land(local, share, id, members))
+                sound.then(|| Team::decoded(local, share, id, members))
             }
         });
-        landed.flatten().ok_or_else(|| {
+        decoded.flatten().ok_or_else(|| {
             serde::de::Error::custom(
                 "a handle to a team that this run does \
              not have",
@@ -279,7 +279,7 @@ impl<'de> Deserialize<'de> for Team {
 
 impl Team {
     /// Takes a handle in; the first one at a place takes the seat.
-    fn land(local: &Local, share: PartRef, id: TeamId, members: Members) -> Team {
+    fn decoded(local: &Local, share: PartRef, id: TeamId, members: Members) -> Team {
         let state = Teams::of(local).table.borrow_mut().state(local, id);
         state.set_members(local, members);
         if share.value::<TeamMembership>().is_none() {
