@@ -191,13 +191,13 @@ fn ends_with_a_dump(test: &str, name: &str, signal: i32, first: &[&str]) {
     if guest(test).is_none() {
         return;
     }
-    let output = failing(name);
-    let output = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.signal(), Some(signal), "{output}");
-    let dump = output.lines().skip_while(|line| !line.starts_with("place 7: the guest failed: "));
+    let Output { status, stderr, .. } = failing(name);
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.signal(), Some(signal), "{stderr}");
+    let dump = stderr.lines().skip_while(|line| !line.starts_with("place 7: the guest failed: "));
     let dump = dump.collect::<Vec<_>>();
-    assert!(first.iter().all(|part| dump[0].contains(part)), "{output}");
-    assert!(dump[1].contains("rip 0000") && dump.len() >= 6, "{output}");
+    assert!(first.iter().all(|part| dump[0].contains(part)), "{stderr}");
+    assert!(dump[1].contains("rip 0000") && dump.len() >= 6, "{stderr}");
     if first[0].starts_with("page fault") && name.ends_with("to_null") {
         assert_shown("guests.md", "crates/hypervisor/tests/guest.rs", &dump.join("\n"));
     }
