@@ -146,9 +146,9 @@ impl JobTable {
     /// There is no such job, or its state does not permit the order: a line.
     pub(crate) fn apply_verb(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
         self.job(id)?;
-        let is_for_commands = OrderInfo::of_verb(verb).is_none_or(|order| order.is_for_commands);
+        let needs_criu = OrderInfo::of_verb(verb).is_some_and(|order| order.needs_criu);
         if self.is_command(id)
-            && !is_for_commands
+            && needs_criu
             && let Some(lack) = criu::lack()
         {
             let verb = verb.name();

@@ -332,6 +332,7 @@ esac
 fn a_command_moves_and_is_checkpointed_by_criu() {
     let mut server = JobServer::with_criu("criu", Some(FAKE_CRIU));
     let (refuse, finish) = (server.folder.join("refuse"), server.folder.join("finish"));
+    assert_eq!(server.json(&["list"])["criu"], true);
     let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
     server.wait(&job, "running");
 
@@ -377,6 +378,7 @@ fn without_criu_a_command_stays_where_it_is_and_says_why() {
     ];
     for (number, (criu, reason)) in cases.into_iter().enumerate() {
         let mut server = JobServer::with_criu(&format!("no-criu-{number}"), criu);
+        assert_eq!(server.json(&["list"])["criu"], false);
         let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
         server.wait(&job, "running");
         for (words, verb) in
