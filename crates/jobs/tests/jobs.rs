@@ -312,17 +312,23 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+here=${images%/*}
 case $verb in
 check) exit 0 ;;
 dump)
-    [ -e "${images%/*}/refuse" ] && { echo "Error (dump): refused" > "$images/dump.log"; exit 1; }
+    [ -e "$here/refuse-dump" ] && { echo "Error (dump): refused" > "$images/dump.log"; exit 1; }
     echo "$tree" > "$images/tree"
-    [ -e "${images%/*}/restored" ] && tree=$(cat "${images%/*}/restored")
+    [ -e "$here/restored" ] && tree=$(cat "$here/restored")
     kill -KILL "$tree" ;;
 restore)
-    [ -e "${images%/*}/refuse" ] && { echo "Error (restore): refused" > "$images/restore.log"; exit 1; }
-    sh -c 'echo restored; while [ ! -e "$0" ]; do sleep 0.01; done; exit 7' "${images%/*}/finish" &
-    echo $! > "${images%/*}/restored"
+    [ -e "$here/refuse-restore" ] && { echo "Error (restore): refused" > "$images/restore.log"; exit 1; }
+    if [ -e "$here/fail-late" ]; then
+        cat "$images/tree" > "$pidfile"
+        while [ -e "$here/fail-late" ]; do sleep 0.01; done
+        echo "Error (restore): failed late" > "$images/restore.log"; exit 1
+    fi
+    sh -c 'echo restored; while [ ! -e "$0" ]; do sleep 0.01; done; exit 7' "$here/finish" &
+    echo $! > "$here/restored"
     cat "$images/tree" > "$pidfile"
     exec "$@" ;;
 esac
@@ -331,7 +337,7 @@ esac
 #[test]
 fn a_command_moves_and_is_checkpointed_by_criu() {
     let mut server = JobServer::with_criu("criu", Some(FAKE_CRIU));
-    let (refuse, finish) = (server.folder.join("refuse"), server.folder.join("finish"));
+    let (refuse, finish) = (server.folder.join("refuse-dump"), server.folder.join("finish"));
     assert_eq!(server.json(&["list"])["criu"], true);
     let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
     server.wait(&job, "running");
@@ -366,6 +372,41 @@ fn a_command_moves_and_is_checkpointed_by_criu() {
     let ended = server.wait(&job, "failed");
     assert_eq!(ended["reason"], "exit code 7", "{ended}");
     assert!(!images.exists(), "the image is of the past of a command that runs");
+    server.end();
+}
+
+#[test]
+fn a_failed_restore_leaves_the_checkpoint() {
+    let mut server = JobServer::with_criu("unrestored", Some(FAKE_CRIU));
+    let (refuse, late) = (server.folder.join("refuse-restore"), server.folder.join("fail-late"));
+    let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+    server.wait(&job, "running");
+    let images = server.folder.join(format!("job-{job}.images"));
+
+    // At the target of a move, and at a start.
+    std::fs::write(&refuse, "").unwrap();
+    server.json(&["move", &job, "--to", "1"]);
+    let refused = "it cannot be restored: criu restore: Error (restore): refused";
+    assert_eq!(server.wait(&job, "checkpointed")["reason"], refused);
+    server.json(&["start", &job]);
+    assert_eq!(server.wait(&job, "checkpointed")["reason"], refused);
+    std::fs::remove_file(&refuse).unwrap();
+
+    // CRIU has written its process file, but it has not finished: the job does not run yet.
+    std::fs::write(&late, "").unwrap();
+    server.json(&["start", &job]);
+    until(|| images.join("process").exists());
+    for _ in 0..20 {
+        assert_eq!(server.json(&["list"])["jobs"][0]["state"], "creating");
+    }
+    std::fs::remove_file(&late).unwrap();
+    let failed = server.wait(&job, "checkpointed");
+    assert_eq!(failed["reason"], "it cannot be restored: criu restore: Error (restore): failed late");
+
+    assert!(images.join("tree").exists());
+    server.json(&["start", &job]);
+    assert_eq!(server.wait(&job, "running")["reason"], "");
+    until(|| !images.exists());
     server.end();
 }
 

@@ -42,14 +42,19 @@ pub(crate) async fn run(
     if wanted.atomic(|command| command.control) == Control::Kill {
         return Ok(Some(JobEventKind::Killed));
     }
-    let begun = match order.state.as_deref().map(CommandImage::of_state) {
-        None => start(words, order, order.caller.as_ref()).await,
-        Some(Ok(image)) => restore(&image, order).await,
-        Some(Err(fault)) => Err(fault),
+    let begun = match &order.state {
+        None => start(words, order, order.caller.as_ref()).await.map_err(JobEventKind::Faulted),
+        Some(state) => {
+            let restored = match CommandImage::of_state(state) {
+                Ok(image) => restore(&image, order).await,
+                Err(fault) => Err(fault),
+            };
+            restored.map_err(|fault| JobEventKind::Unrestored { fault, state: state.clone() })
+        }
     };
     let mut command = match begun {
         Ok(command) => command,
-        Err(fault) => return Ok(Some(JobEventKind::Faulted(fault))),
+        Err(report) => return Ok(Some(report)),
     };
     send_event(events, order.id, JobEventKind::Started).await?;
     loop {
@@ -85,7 +90,9 @@ pub(crate) async fn run(
                     Control::Kill => return Ok(Some(JobEventKind::Killed)),
                     Control::Run | Control::Pause | Control::Save => match restore(&image, order).await {
                         Ok(command) => command,
-                        Err(fault) => return Ok(Some(JobEventKind::Faulted(fault))),
+                        Err(fault) => {
+                            return Ok(Some(JobEventKind::Unrestored { fault, state: image.to_state() }));
+                        }
                     },
                 };
             }
@@ -119,6 +126,9 @@ async fn dump(command: &mut RunningCommand, order: &StartOrder) -> Result<Comman
 }
 
 /// Restores a command, and lets it run.
+///
+/// # Errors
+/// The reason; the image is as it was, and no process of the command is left.
 async fn restore(image: &CommandImage, order: &StartOrder) -> Result<RunningCommand, String> {
     // CRIU is that of the place: the restored processes have the environment that they had.
     let words = image.restore_words().map_err(|fault| format!("cannot restore it: {fault}"))?;
@@ -127,12 +137,16 @@ async fn restore(image: &CommandImage, order: &StartOrder) -> Result<RunningComm
     while !image.is_restored() {
         match command.child.try_wait() {
             Ok(None) => isles::sleep(START_POLL_INTERVAL).await,
-            Ok(Some(_)) => return Err(format!("criu restore: {}", image.restore_fault())),
+            Ok(Some(_)) if image.is_restored() => break, // the command has ended at once
+            Ok(Some(_)) => {
+                kill_marked(&image.mark); // CRIU may have left some
+                return Err(format!("criu restore: {}", image.restore_fault()));
+            }
             Err(fault) => return Err(format!("cannot wait for criu restore: {fault}")),
         }
     }
     command.process = image.process;
-    // It may have been dumped while it was paused.
+    // It may have been dumped while it was paused: CRIU has stopped it again.
     command.is_paused = true;
     command.pause(false);
     Ok(command)

@@ -32,6 +32,9 @@ const DUMP_LOG: &str = "dump.log";
 const RESTORE_LOG: &str = "restore.log";
 const PROCESS_FILE: &str = "process";
 
+/// The file that is there until a restore has ended well. Its removal needs no room on a full disk.
+const RESTORING_FILE: &str = "restoring";
+
 /// Most time that `criu check` may take.
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
 
@@ -138,23 +141,26 @@ impl CommandImage {
     /// Returns the words of the command that restores the processes and then waits for the first of them.
     ///
     /// # Errors
-    /// This program has no path.
+    /// This program has no path, or the folder cannot be written.
     pub(crate) fn restore_words(&self) -> io::Result<Vec<String>> {
         let _ = fs::remove_file(self.folder.join(PROCESS_FILE)); // it need not be there
+        let restoring = self.folder.join(RESTORING_FILE);
+        fs::write(&restoring, "")?;
         let text = |path: &Path| path.display().to_string();
         let words = ["criu", "restore", "--shell-job", "--restore-detached", "--log-file", RESTORE_LOG];
         let mut words: Vec<String> = words.map(str::to_owned).into();
         words.extend(["--images-dir".to_owned(), text(&self.folder)]);
         words.extend(["--pidfile".to_owned(), text(&self.folder.join(PROCESS_FILE))]);
         words.extend(["--exec-cmd", "--"].map(str::to_owned));
-        words.extend([text(&current_exe()?), WAIT.to_owned()]);
+        words.extend([text(&current_exe()?), WAIT.to_owned(), text(&restoring)]);
         Ok(words)
     }
 
-    /// Returns `true` if the processes are there again.
+    /// Returns `true` if the processes are there again, and CRIU has finished with them. It writes its process file
+    /// earlier, and can fail or send SIGSTOP after that.
     pub(crate) fn is_restored(&self) -> bool {
         let text = fs::read_to_string(self.folder.join(PROCESS_FILE)).unwrap_or_default();
-        text.trim().parse() == Ok(self.process)
+        text.trim().parse() == Ok(self.process) && !self.folder.join(RESTORING_FILE).exists()
     }
 
     /// Returns why a dump has failed, as its log says.
@@ -173,10 +179,15 @@ impl CommandImage {
     }
 }
 
-/// Waits for the restored process and ends as it has ended, if this process was started for that; else does nothing.
+/// Reports that CRIU has finished, waits for the restored process and ends as it has ended, if this process was started
+/// for that; else does nothing.
 pub(crate) fn wait_if_requested() {
-    if args_os().nth(1).is_none_or(|first| first != WAIT) {
+    let mut arguments = args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != WAIT) {
         return;
+    }
+    if let Some(restoring) = arguments.next() {
+        let _ = fs::remove_file(restoring); // otherwise the job is not reported as running, and can be killed
     }
     let status = loop {
         match wait(WaitOptions::empty()) {
