@@ -33,7 +33,7 @@ impl JobServer {
         let programs = folder.join("programs");
         std::fs::create_dir(&programs).unwrap();
         // No other folder has a CRIU then.
-        for shared in ["sh", "sleep", "kill", "cat", "mkdir", "env"] {
+        for shared in ["sh", "sleep", "kill", "cat", "mkdir", "env", "tr"] {
             let found = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(shared));
             if let Some(found) = found.iter().find(|path| path.exists()) {
                 std::os::unix::fs::symlink(found, programs.join(shared)).unwrap();
@@ -313,12 +313,14 @@ while [ $# -gt 0 ]; do
     shift
 done
 here=${images%/*}
+while [ -e "$here/hang-$verb" ]; do sleep 0.01; done
 case $verb in
 check) exit 0 ;;
 dump)
     [ -e "$here/refuse-dump" ] && { echo "Error (dump): refused" > "$images/dump.log"; exit 1; }
     echo "$tree" > "$images/tree"
     [ -e "$here/restored" ] && tree=$(cat "$here/restored")
+    tr '\0' '\n' < "/proc/$tree/environ" > "$images/environ"
     kill -KILL "$tree" ;;
 restore)
     [ -e "$here/refuse-restore" ] && { echo "Error (restore): refused" > "$images/restore.log"; exit 1; }
@@ -327,6 +329,9 @@ restore)
         while [ -e "$here/fail-late" ]; do sleep 0.01; done
         echo "Error (restore): failed late" > "$images/restore.log"; exit 1
     fi
+    while IFS= read -r line; do
+        case $line in JOB_OF_ISLES=*) export "$line" ;; esac
+    done < "$images/environ"
     sh -c 'echo restored; while [ ! -e "$0" ]; do sleep 0.01; done; exit 7' "$here/finish" &
     echo $! > "$here/restored"
     cat "$images/tree" > "$pidfile"
@@ -350,6 +355,8 @@ fn a_command_moves_and_is_checkpointed_by_criu() {
         reason.contains("its state cannot be written: criu dump: Error (dump): refused")
     });
     server.wait(&job, "running");
+    let images = server.folder.join(format!("job-{job}.images"));
+    assert!(!images.exists(), "a failed dump leaves no image");
     std::fs::remove_file(&refuse).unwrap();
 
     server.json(&["move", &job, "--to", "1"]);
@@ -358,7 +365,6 @@ fn a_command_moves_and_is_checkpointed_by_criu() {
     assert_eq!(moved["place"], 1, "{moved}");
     server.json(&["checkpoint", &job]);
     server.wait(&job, "checkpointed");
-    let images = server.folder.join(format!("job-{job}.images"));
     assert!(images.join("tree").exists());
 
     // A copy begins anew, because two commands cannot be one process.
@@ -407,6 +413,61 @@ fn a_failed_restore_leaves_the_checkpoint() {
     server.json(&["start", &job]);
     assert_eq!(server.wait(&job, "running")["reason"], "");
     until(|| !images.exists());
+    let restored = std::fs::read_to_string(server.folder.join("restored")).unwrap();
+    assert!(state_of(restored.trim()).is_some());
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
+    until(|| state_of(restored.trim()).is_none_or(|state| state == "Z")); // whoever adopts it may be slow
+    server.end();
+}
+
+#[test]
+fn a_command_whose_state_cannot_be_written_is_restored_in_place() {
+    let mut server = JobServer::with_criu("in-place", Some(FAKE_CRIU));
+    let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+    server.wait(&job, "running");
+    // A file cannot be written where a folder is.
+    std::fs::create_dir(server.folder.join(format!("job-{job}.new"))).unwrap();
+    server.json(&["checkpoint", &job]);
+    until(|| server.json(&["output", &job])["lines"] == Value::from(vec!["restored"]));
+    let running = server.wait(&job, "running");
+    assert!(running["reason"].as_str().unwrap().contains("its state cannot be written"), "{running}");
+    until(|| !server.folder.join(format!("job-{job}.images")).exists());
+
+    // Without a state there is nothing to return to.
+    std::fs::write(server.folder.join("refuse-restore"), "").unwrap();
+    server.json(&["checkpoint", &job]);
+    let failed = server.wait(&job, "failed");
+    assert!(
+        failed["reason"].as_str().unwrap().starts_with("it cannot be restored: criu restore"),
+        "{failed}"
+    );
+    server.end();
+}
+
+#[test]
+fn a_job_is_killed_while_criu_hangs() {
+    let mut server = JobServer::with_criu("hang", Some(FAKE_CRIU));
+    let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+    server.wait(&job, "running");
+    let images = server.folder.join(format!("job-{job}.images"));
+    std::fs::write(server.folder.join("hang-dump"), "").unwrap();
+    server.json(&["checkpoint", &job]);
+    until(|| images.exists());
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
+    assert!(!images.exists(), "an ended dump leaves no image");
+    std::fs::remove_file(server.folder.join("hang-dump")).unwrap();
+
+    server.json(&["start", &job]);
+    server.wait(&job, "running");
+    server.json(&["checkpoint", &job]);
+    server.wait(&job, "checkpointed");
+    std::fs::write(server.folder.join("hang-restore"), "").unwrap();
+    server.json(&["start", &job]);
+    until(|| images.join("restoring").exists());
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
     server.end();
 }
 

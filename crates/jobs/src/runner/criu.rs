@@ -130,7 +130,7 @@ impl CommandImage {
     /// # Errors
     /// The folder cannot be made, or CRIU cannot be started.
     pub(crate) fn begin_dump(&self) -> io::Result<Child> {
-        let _ = fs::remove_dir_all(&self.folder); // it need not be there
+        self.remove();
         fs::create_dir(&self.folder)?;
         let mut command = Command::new(CRIU);
         command.args(["dump", "--shell-job", "--log-file", DUMP_LOG, "--tree", &self.process.to_string()]);
@@ -161,6 +161,11 @@ impl CommandImage {
     pub(crate) fn is_restored(&self) -> bool {
         let text = fs::read_to_string(self.folder.join(PROCESS_FILE)).unwrap_or_default();
         text.trim().parse() == Ok(self.process) && !self.folder.join(RESTORING_FILE).exists()
+    }
+
+    /// Removes the folder.
+    pub(crate) fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.folder); // it need not be there
     }
 
     /// Returns why a dump has failed, as its log says.
