@@ -53,11 +53,11 @@ async fn list(socket: &Path) -> Result<Answer, Box<Answer>> {
     let jobs = ask(socket, &object!({ "ask": "list" })).await?;
     let cores = ask(socket, &object!({ "ask": "cores" })).await?;
     let (list, kinds, policy) = (&jobs["jobs"], &jobs["kinds"], &cores["policy"]);
-    let (governor, page_commands) = (&cores["governor"], &jobs["page_commands"]);
+    let (governor, page_commands, criu) = (&cores["governor"], &jobs["page_commands"], &jobs["criu"]);
     let cores = &cores["cores"];
     Ok(json(&object!({
         "jobs": list, "kinds": kinds, "cores": cores, "policy": policy, "governor": governor,
-        "page_commands": page_commands
+        "page_commands": page_commands, "criu": criu
     })))
 }
 

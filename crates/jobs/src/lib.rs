@@ -2,9 +2,9 @@
 //!
 //! `isles serve` becomes the program of this crate: one run, whose first place keeps a table of jobs and executes
 //! requests from a socket; the other places run jobs, too. A [`Job`] of a program can be stopped between two steps:
-//! paused, checkpointed to a file, or moved to another place. A system command can be a job as well, which can only be
-//! paused and killed. The states of jobs and their transitions are the state machine of `isles_protocol::job`;
-//! `docs/design/jobs.md` describes the design.
+//! paused, checkpointed to a file, or moved to another place. A system command can be a job as well: it can be paused
+//! and killed, and with CRIU also checkpointed and moved. The states of jobs and their transitions are the state
+//! machine of `isles_protocol::job`; `docs/design/jobs.md` describes the design.
 
 #![forbid(unsafe_code)]
 

@@ -10,7 +10,7 @@ use crate::request::{CoreView, JobOrder, JobReply, JobRequest, JobView, KindView
 use crate::response_tracker::ResponseTracker;
 use crate::runner::clocks;
 use crate::runner::clocks::{ClockOrder, ClockScope};
-use crate::runner::{self, JobEvent, JobRunner, StartId, StartOrder, UsageSample, process};
+use crate::runner::{self, JobEvent, JobRunner, StartId, StartOrder, UsageSample, criu, process};
 use crate::socket::JobSocket;
 use crate::store::{JobSpec, Store};
 use crate::table::{Followup, JobTable, ManagedJob};
@@ -69,6 +69,9 @@ pub fn serve(launch: Launch, options: JobServerOptions, is_over: Arc<AtomicBool>
     runner::process::exec_if_requested();
     runner::criu::wait_if_requested();
     runner::set_modelled(options.is_modelled);
+    if !options.is_modelled {
+        criu::begin_check();
+    }
     let (ended, _) = launch.run(move || manage(options, is_over)).map_err(|error| error.to_string())?;
     ended.map_err(|error| error.to_string())
 }
@@ -79,6 +82,9 @@ async fn manage(options: JobServerOptions, is_over: Arc<AtomicBool>) -> isles::R
     let socket = JobSocket::listen(options.store.directory()).map_err(refused)?;
     let table = JobTable::load(options.store.clone()).map_err(|error| refused(error.to_string()))?;
     let runners = PlaceLocal::<JobRunner>::new(JobRunner::default).await?;
+    while !options.is_modelled && !criu::is_checked() {
+        isles::sleep(TURN).await;
+    }
     let (events, event_receiver) = channel::<JobEvent>(EVENTS);
     let demonstration = options.demonstration.map(Demonstration::new);
     isles::notice(format_args!("jobs are managed in {}", options.store.directory().display()));
@@ -280,7 +286,8 @@ impl JobServer {
                 let kind =
                     |kind: &JobKind| KindView { name: kind.name.to_owned(), words: kind.words.to_owned() };
                 let kinds = job::offered().iter().map(kind).collect();
-                Ok(JobReply::Jobs { jobs, kinds, page_commands: self.options.page_commands })
+                let (page_commands, criu) = (self.options.page_commands, criu::lack().is_none());
+                Ok(JobReply::Jobs { jobs, kinds, page_commands, criu })
             }
             JobRequest::Cores => {
                 let cores = self.core_views();

@@ -146,9 +146,9 @@ impl JobTable {
     /// There is no such job, or its state does not permit the order: a line.
     pub(crate) fn apply_verb(&mut self, id: u64, verb: JobVerb) -> Result<(), Refusal> {
         self.job(id)?;
-        let is_for_commands = OrderInfo::of_verb(verb).is_none_or(|order| order.is_for_commands);
+        let needs_criu = OrderInfo::of_verb(verb).is_some_and(|order| order.needs_criu);
         if self.is_command(id)
-            && !is_for_commands
+            && needs_criu
             && let Some(lack) = criu::lack()
         {
             let verb = verb.name();
@@ -329,6 +329,7 @@ impl JobTable {
                 let was_paused = job.filter(is_due).map(|job| job.was_paused);
                 return was_paused.map_or(Followup::Nothing, |paused| self.unsaved(id, paused, &fault));
             }
+            JobEventKind::Unrestored { fault, state } => self.unrestored(id, &fault, &state),
             JobEventKind::Killed => JobReport::Killed,
             JobEventKind::Ended(result) => self.set_reason(id, result, JobReport::Ended),
             JobEventKind::Faulted(fault) => self.set_reason(id, fault, JobReport::Faulted),
@@ -384,6 +385,15 @@ impl JobTable {
             job.is_unsaved = true;
             Followup::Unsaved
         })
+    }
+
+    /// Handles a failed restore: the job returns to its checkpoint. A command that was restored in place, because its
+    /// state could not be written, has one only if that can be written now.
+    fn unrestored(&mut self, id: u64, fault: &str, state: &[u8]) -> JobReport {
+        let what = self.jobs.get(&id).map(|job| &job.spec.what);
+        let save = |what| self.store.save_state(id, state_kind(what), state);
+        let is_saved = self.store.has_state(id) || what.is_some_and(|what| save(what).is_ok());
+        self.set_reason(id, format!("it cannot be restored: {fault}"), JobReport::Lost { is_saved })
     }
 
     /// Handles the death of a job's place or of its job server.

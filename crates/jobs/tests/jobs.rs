@@ -33,7 +33,7 @@ impl JobServer {
         let programs = folder.join("programs");
         std::fs::create_dir(&programs).unwrap();
         // No other folder has a CRIU then.
-        for shared in ["sh", "sleep", "kill", "cat", "mkdir", "env"] {
+        for shared in ["sh", "sleep", "kill", "cat", "mkdir", "env", "tr"] {
             let found = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(shared));
             if let Some(found) = found.iter().find(|path| path.exists()) {
                 std::os::unix::fs::symlink(found, programs.join(shared)).unwrap();
@@ -312,17 +312,28 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+here=${images%/*}
+while [ -e "$here/hang-$verb" ]; do sleep 0.01; done
 case $verb in
 check) exit 0 ;;
 dump)
-    [ -e "${images%/*}/refuse" ] && { echo "Error (dump): refused" > "$images/dump.log"; exit 1; }
+    [ -e "$here/refuse-dump" ] && { echo "Error (dump): refused" > "$images/dump.log"; exit 1; }
     echo "$tree" > "$images/tree"
-    [ -e "${images%/*}/restored" ] && tree=$(cat "${images%/*}/restored")
+    [ -e "$here/restored" ] && tree=$(cat "$here/restored")
+    tr '\0' '\n' < "/proc/$tree/environ" > "$images/environ"
     kill -KILL "$tree" ;;
 restore)
-    [ -e "${images%/*}/refuse" ] && { echo "Error (restore): refused" > "$images/restore.log"; exit 1; }
-    sh -c 'echo restored; while [ ! -e "$0" ]; do sleep 0.01; done; exit 7' "${images%/*}/finish" &
-    echo $! > "${images%/*}/restored"
+    [ -e "$here/refuse-restore" ] && { echo "Error (restore): refused" > "$images/restore.log"; exit 1; }
+    if [ -e "$here/fail-late" ]; then
+        cat "$images/tree" > "$pidfile"
+        while [ -e "$here/fail-late" ]; do sleep 0.01; done
+        echo "Error (restore): failed late" > "$images/restore.log"; exit 1
+    fi
+    while IFS= read -r line; do
+        case $line in JOB_OF_ISLES=*) export "$line" ;; esac
+    done < "$images/environ"
+    sh -c 'echo restored; while [ ! -e "$0" ]; do sleep 0.01; done; exit 7' "$here/finish" &
+    echo $! > "$here/restored"
     cat "$images/tree" > "$pidfile"
     exec "$@" ;;
 esac
@@ -331,7 +342,8 @@ esac
 #[test]
 fn a_command_moves_and_is_checkpointed_by_criu() {
     let mut server = JobServer::with_criu("criu", Some(FAKE_CRIU));
-    let (refuse, finish) = (server.folder.join("refuse"), server.folder.join("finish"));
+    let (refuse, finish) = (server.folder.join("refuse-dump"), server.folder.join("finish"));
+    assert_eq!(server.json(&["list"])["criu"], true);
     let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
     server.wait(&job, "running");
 
@@ -343,6 +355,8 @@ fn a_command_moves_and_is_checkpointed_by_criu() {
         reason.contains("its state cannot be written: criu dump: Error (dump): refused")
     });
     server.wait(&job, "running");
+    let images = server.folder.join(format!("job-{job}.images"));
+    assert!(!images.exists(), "a failed dump leaves no image");
     std::fs::remove_file(&refuse).unwrap();
 
     server.json(&["move", &job, "--to", "1"]);
@@ -351,7 +365,6 @@ fn a_command_moves_and_is_checkpointed_by_criu() {
     assert_eq!(moved["place"], 1, "{moved}");
     server.json(&["checkpoint", &job]);
     server.wait(&job, "checkpointed");
-    let images = server.folder.join(format!("job-{job}.images"));
     assert!(images.join("tree").exists());
 
     // A copy begins anew, because two commands cannot be one process.
@@ -369,6 +382,96 @@ fn a_command_moves_and_is_checkpointed_by_criu() {
 }
 
 #[test]
+fn a_failed_restore_leaves_the_checkpoint() {
+    let mut server = JobServer::with_criu("unrestored", Some(FAKE_CRIU));
+    let (refuse, late) = (server.folder.join("refuse-restore"), server.folder.join("fail-late"));
+    let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+    server.wait(&job, "running");
+    let images = server.folder.join(format!("job-{job}.images"));
+
+    // At the target of a move, and at a start.
+    std::fs::write(&refuse, "").unwrap();
+    server.json(&["move", &job, "--to", "1"]);
+    let refused = "it cannot be restored: criu restore: Error (restore): refused";
+    assert_eq!(server.wait(&job, "checkpointed")["reason"], refused);
+    server.json(&["start", &job]);
+    assert_eq!(server.wait(&job, "checkpointed")["reason"], refused);
+    std::fs::remove_file(&refuse).unwrap();
+
+    // CRIU has written its process file, but it has not finished: the job does not run yet.
+    std::fs::write(&late, "").unwrap();
+    server.json(&["start", &job]);
+    until(|| images.join("process").exists());
+    for _ in 0..20 {
+        assert_eq!(server.json(&["list"])["jobs"][0]["state"], "creating");
+    }
+    std::fs::remove_file(&late).unwrap();
+    let failed = server.wait(&job, "checkpointed");
+    assert_eq!(failed["reason"], "it cannot be restored: criu restore: Error (restore): failed late");
+
+    assert!(images.join("tree").exists());
+    server.json(&["start", &job]);
+    assert_eq!(server.wait(&job, "running")["reason"], "");
+    until(|| !images.exists());
+    let restored = std::fs::read_to_string(server.folder.join("restored")).unwrap();
+    assert!(state_of(restored.trim()).is_some());
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
+    until(|| state_of(restored.trim()).is_none_or(|state| state == "Z")); // whoever adopts it may be slow
+    server.end();
+}
+
+#[test]
+fn a_command_whose_state_cannot_be_written_is_restored_in_place() {
+    let mut server = JobServer::with_criu("in-place", Some(FAKE_CRIU));
+    let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+    server.wait(&job, "running");
+    // A file cannot be written where a folder is.
+    std::fs::create_dir(server.folder.join(format!("job-{job}.new"))).unwrap();
+    server.json(&["checkpoint", &job]);
+    until(|| server.json(&["output", &job])["lines"] == Value::from(vec!["restored"]));
+    let running = server.wait(&job, "running");
+    assert!(running["reason"].as_str().unwrap().contains("its state cannot be written"), "{running}");
+    until(|| !server.folder.join(format!("job-{job}.images")).exists());
+
+    // Without a state there is nothing to return to.
+    std::fs::write(server.folder.join("refuse-restore"), "").unwrap();
+    server.json(&["checkpoint", &job]);
+    let failed = server.wait(&job, "failed");
+    assert!(
+        failed["reason"].as_str().unwrap().starts_with("it cannot be restored: criu restore"),
+        "{failed}"
+    );
+    server.end();
+}
+
+#[test]
+fn a_job_is_killed_while_criu_hangs() {
+    let mut server = JobServer::with_criu("hang", Some(FAKE_CRIU));
+    let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
+    server.wait(&job, "running");
+    let images = server.folder.join(format!("job-{job}.images"));
+    std::fs::write(server.folder.join("hang-dump"), "").unwrap();
+    server.json(&["checkpoint", &job]);
+    until(|| images.exists());
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
+    assert!(!images.exists(), "an ended dump leaves no image");
+    std::fs::remove_file(server.folder.join("hang-dump")).unwrap();
+
+    server.json(&["start", &job]);
+    server.wait(&job, "running");
+    server.json(&["checkpoint", &job]);
+    server.wait(&job, "checkpointed");
+    std::fs::write(server.folder.join("hang-restore"), "").unwrap();
+    server.json(&["start", &job]);
+    until(|| images.join("restoring").exists());
+    server.json(&["kill", &job]);
+    server.wait(&job, "stopped");
+    server.end();
+}
+
+#[test]
 fn without_criu_a_command_stays_where_it_is_and_says_why() {
     let check = "#!/bin/sh\necho 'Error (criu/vdso.c:1): not on this kernel' >&2\nexit 1\n";
     let cases = [
@@ -377,6 +480,7 @@ fn without_criu_a_command_stays_where_it_is_and_says_why() {
     ];
     for (number, (criu, reason)) in cases.into_iter().enumerate() {
         let mut server = JobServer::with_criu(&format!("no-criu-{number}"), criu);
+        assert_eq!(server.json(&["list"])["criu"], false);
         let job = server.begin(&["--at", "0", "--", "sleep", "1000"]);
         server.wait(&job, "running");
         for (words, verb) in

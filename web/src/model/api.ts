@@ -180,6 +180,7 @@ export interface JobsAnswer {
     policy: string;
     governor: string | null;
     page_commands: boolean;
+    criu: boolean;
 }
 export interface JobOutput { lines: string[]; before: number; file: string }
 export interface OrderAnswer { job?: Job; scores?: number[]; text?: string }

@@ -15,9 +15,11 @@ const ASK_MS = 1000;
 /** Whether a job is at a place, or on its way to one or from one. */
 export const isActive = (job: Job) => ACTIVE_STATES.includes(job.state);
 
-/** Whether a job can be told something in its state, be it a command or not. */
-export const may = (job: Job | undefined, order: string) =>
-    job !== undefined && ORDERS[order]!.states.includes(job.state) && (ORDERS[order]!.forCommands || !isCommand(job));
+/** Whether an order applies to a job in its state; some apply to a command only with CRIU. */
+export const may = (job: Job | undefined, order: string) => {
+    const { states, needsCriu } = ORDERS[order]!;
+    return job !== undefined && states.includes(job.state) && (!needsCriu || !isCommand(job) || jobs.hasCriu);
+};
 
 export const isCommand = (job: Job) => "Command" in job.what;
 
@@ -31,6 +33,8 @@ class Jobs {
     governor: string | null = null;
     /** Whether the job server lets pages make jobs of commands. */
     mayStartCommands = false;
+    /** Whether CRIU can checkpoint and move commands. */
+    hasCriu = false;
     /** The jobs whose output is shown, beside each other. */
     selected: number[] = [];
     /** What came of the last order, or why nothing is known. */
@@ -129,6 +133,7 @@ class Jobs {
         this.policy = answer.policy;
         this.governor = answer.governor;
         this.mayStartCommands = answer.page_commands;
+        this.hasCriu = answer.criu;
         this.selected = this.selected.filter((id) => this.job(id));
         store.changed();
     }

@@ -9,42 +9,42 @@ export interface Order {
     states: string[];
     /** Whether something is lost, so that the page asks first. */
     asks: boolean;
-    /** Whether commands of the system can be told it. */
-    forCommands: boolean;
+    /** Whether it applies to commands only with CRIU. */
+    needsCriu: boolean;
 }
 
 export const ORDERS: Record<string, Order> = {
     start: {
-        name: "Start", asks: false, forCommands: true,
+        name: "Start", asks: false, needsCriu: false,
         states: ["new", "checkpointed", "stopped"],
     },
     pause: {
-        name: "Pause", asks: false, forCommands: true,
+        name: "Pause", asks: false, needsCriu: false,
         states: ["running"],
     },
     resume: {
-        name: "Resume", asks: false, forCommands: true,
+        name: "Resume", asks: false, needsCriu: false,
         states: ["paused"],
     },
     checkpoint: {
-        name: "Checkpoint", asks: false, forCommands: false,
+        name: "Checkpoint", asks: false, needsCriu: true,
         states: ["running", "paused"],
     },
     move: {
-        name: "Move", asks: false, forCommands: false,
+        name: "Move", asks: false, needsCriu: true,
         states: ["running", "paused"],
     },
     duplicate: {
-        name: "Duplicate", asks: false, forCommands: true,
+        name: "Duplicate", asks: false, needsCriu: false,
         states: ["new", "creating", "running", "paused", "checkpointing", "checkpointed", "moving",
             "stopping", "stopped", "finished", "failed"],
     },
     kill: {
-        name: "Kill", asks: true, forCommands: true,
+        name: "Kill", asks: true, needsCriu: false,
         states: ["creating", "running", "paused", "checkpointing", "moving"],
     },
     remove: {
-        name: "Remove", asks: true, forCommands: true,
+        name: "Remove", asks: true, needsCriu: false,
         states: ["new", "checkpointed", "stopped", "finished", "failed"],
     },
 };

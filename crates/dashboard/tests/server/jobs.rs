@@ -28,7 +28,8 @@ fn job_server(name: &str) -> (PathBuf, Receiver<Value>) {
                 })
             } else {
                 serde_json::json!({
-                    "answer": "done", "jobs": [1], "cores": [2], "kinds": [3], "policy": "p", "page_commands": true
+                    "answer": "done", "jobs": [1], "cores": [2], "kinds": [3], "policy": "p", "page_commands": true,
+                    "criu": true
                 })
             };
             // The other side may have gone.
@@ -107,7 +108,7 @@ fn who_may_manage_is_passed_on_and_who_may_look_is_not() {
     );
     let list = server.ask("GET /api/v1/jobs", &[&format!("Authorization: Bearer {view}")]);
     assert_eq!((list.status, &list.json()["policy"]), (200, &"p".into()));
-    assert_eq!(list.json()["page_commands"], true);
+    assert_eq!((&list.json()["page_commands"], &list.json()["criu"]), (&true.into(), &true.into()));
     let run_of =
         |token: &str| server.ask("GET /api/v1/run", &[&format!("Authorization: Bearer {token}")]).json();
     assert_eq!(

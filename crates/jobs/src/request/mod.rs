@@ -93,6 +93,8 @@ pub enum JobReply {
         kinds: Vec<KindView>,
         /// `true` if a page may create jobs from commands.
         page_commands: bool,
+        /// `true` if CRIU can checkpoint and move commands.
+        criu: bool,
     },
     /// All cores.
     Cores {

@@ -64,8 +64,8 @@ pub struct OrderInfo {
     pub verb: Option<JobVerb>,
     /// The flag that names its place, and the help of that; `None` if it has none.
     pub place: Option<(&'static str, &'static str)>,
-    /// `true` if the order applies to a job that is a command.
-    pub is_for_commands: bool,
+    /// `true` if the order applies to a command only with CRIU.
+    pub needs_criu: bool,
     /// `true` if the order loses something, so that a page asks for confirmation.
     pub loses: bool,
 }
@@ -74,7 +74,7 @@ impl OrderInfo {
     /// Returns the row of an order that is a transition of the job's state.
     const fn step(order: JobOrder, verb: JobVerb, about: &'static str) -> OrderInfo {
         let (verb, name) = (Some(verb), verb.name());
-        OrderInfo { order, name, about, verb, place: None, is_for_commands: true, loses: false }
+        OrderInfo { order, name, about, verb, place: None, needs_criu: false, loses: false }
     }
 
     /// Returns the row of this name.
@@ -106,12 +106,12 @@ pub const ORDERS: [OrderInfo; 8] = [
     OrderInfo::step(JobOrder::Pause, JobVerb::Pause, "Pauses a job; its memory stays resident"),
     OrderInfo::step(JobOrder::Resume, JobVerb::Resume, "Resumes a job"),
     OrderInfo {
-        is_for_commands: false,
+        needs_criu: true,
         ..OrderInfo::step(JobOrder::Checkpoint, JobVerb::Checkpoint, "Checkpoints a job, and frees its place")
     },
     OrderInfo {
         place: Some(("to", "Place [default: the best one, if one is better]")),
-        is_for_commands: false,
+        needs_criu: true,
         ..OrderInfo::step(JobOrder::Move { to: None }, JobVerb::Move, "Moves a job to another place")
     },
     OrderInfo {
@@ -120,7 +120,7 @@ pub const ORDERS: [OrderInfo; 8] = [
         about: "Duplicates a job",
         verb: None,
         place: None,
-        is_for_commands: true,
+        needs_criu: false,
         loses: false,
     },
     OrderInfo { loses: true, ..OrderInfo::step(JobOrder::Kill, JobVerb::Kill, "Ends a job") },
@@ -157,15 +157,15 @@ mod tests {
              /** What a job can be told. */\nexport interface Order {{\n    name: string;\n    \
              /** The states in which it can be told; the job server has the last word. */\n    states: string[];\n    \
              /** Whether something is lost, so that the page asks first. */\n    asks: boolean;\n    \
-             /** Whether commands of the system can be told it. */\n    forCommands: boolean;\n}}\n\n\
+             /** Whether it applies to commands only with CRIU. */\n    needsCriu: boolean;\n}}\n\n\
              export const ORDERS: Record<string, Order> = {{\n"
         );
         for order in &ORDERS {
             let label = order.name[..1].to_uppercase() + &order.name[1..];
-            let OrderInfo { name, is_for_commands, loses, .. } = order;
+            let OrderInfo { name, needs_criu, loses, .. } = order;
             write!(
                 text,
-                "    {name}: {{\n        name: \"{label}\", asks: {loses}, forCommands: {is_for_commands},\n        \
+                "    {name}: {{\n        name: \"{label}\", asks: {loses}, needsCriu: {needs_criu},\n        \
                  states: {},\n    }},\n",
                 // Eleven states are longer than a line.
                 quoted(&order.states()).replace("\"moving\", ", "\"moving\",\n            ")
@@ -188,7 +188,7 @@ mod tests {
                 Some(_) => names(&order.states()).join(", "),
                 None => "in any state".to_owned(),
             };
-            let commands = if order.is_for_commands { "" } else { "; no command of the system" };
+            let commands = if order.needs_criu { "; commands only with CRIU" } else { "" };
             writeln!(text, "| `{}` | {states}{commands} | {} |", order.name, order.about).unwrap();
         }
         text

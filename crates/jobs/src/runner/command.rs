@@ -39,17 +39,23 @@ pub(crate) async fn run(
     wanted: &Monitor<NumberedCommand>,
     events: &Sender<JobEvent>,
 ) -> isles::Result<Option<JobEventKind>> {
-    if wanted.atomic(|command| command.control) == Control::Kill {
+    if is_killed(wanted) {
         return Ok(Some(JobEventKind::Killed));
     }
-    let begun = match order.state.as_deref().map(CommandImage::of_state) {
-        None => start(words, order, order.caller.as_ref()).await,
-        Some(Ok(image)) => restore(&image, order).await,
-        Some(Err(fault)) => Err(fault),
+    let begun = match &order.state {
+        None => start(words, order, order.caller.as_ref()).await.map(Some).map_err(JobEventKind::Faulted),
+        Some(state) => {
+            let restored = match CommandImage::of_state(state) {
+                Ok(image) => restore(&image, order, wanted).await,
+                Err(fault) => Err(fault),
+            };
+            restored.map_err(|fault| JobEventKind::Unrestored { fault, state: state.clone() })
+        }
     };
     let mut command = match begun {
-        Ok(command) => command,
-        Err(fault) => return Ok(Some(JobEventKind::Faulted(fault))),
+        Ok(Some(command)) => command,
+        Ok(None) => return Ok(Some(JobEventKind::Killed)),
+        Err(report) => return Ok(Some(report)),
     };
     send_event(events, order.id, JobEventKind::Started).await?;
     loop {
@@ -67,75 +73,144 @@ pub(crate) async fn run(
                 drop(command);
                 return Ok(Some(JobEventKind::Killed));
             }
-            Control::Save => {
-                let image = match dump(&mut command, order).await {
-                    Ok(image) => image,
-                    Err(fault) => {
-                        send_event(events, order.id, JobEventKind::Unsaved(fault)).await?;
-                        wanted.when(|command| command.number > number, |_| ()).await;
-                        continue;
-                    }
-                };
-                drop(command);
-                send_event(events, order.id, JobEventKind::Saved(image.to_state())).await?;
-                // Only the job server knows whether that is written, and what the command is to do then.
-                let control = wanted.when(|command| command.number > number, |command| command.control).await;
-                command = match control {
-                    Control::Leave => return Ok(None),
-                    Control::Kill => return Ok(Some(JobEventKind::Killed)),
-                    Control::Run | Control::Pause | Control::Save => match restore(&image, order).await {
-                        Ok(command) => command,
-                        Err(fault) => return Ok(Some(JobEventKind::Faulted(fault))),
-                    },
-                };
-            }
+            Control::Save => match save(command, number, order, wanted, events).await? {
+                Ok(goes_on) => command = goes_on,
+                Err(last) => return Ok(last),
+            },
             Control::Pause | Control::Run | Control::Leave => command.pause(control == Control::Pause),
         }
         isles::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Dumps a command, which ends it.
+/// Dumps a command, sends its state and waits for the control after `number`. Returns the command if it goes on here,
+/// otherwise the last report as of [`run`].
 ///
 /// # Errors
-/// The reason; the command runs on.
-async fn dump(command: &mut RunningCommand, order: &StartOrder) -> Result<CommandImage, String> {
-    let image =
-        CommandImage { process: command.process, mark: command.mark.clone(), folder: order.images.clone() };
-    let mut dumping = image.begin_dump().map_err(|fault| format!("criu dump: {fault}"))?;
-    loop {
-        match dumping.try_wait() {
-            Ok(Some(status)) if status.success() => break,
-            Ok(Some(_)) => return Err(format!("criu dump: {}", image.dump_fault())),
-            Ok(None) => isles::sleep(POLL_INTERVAL).await,
-            Err(fault) => return Err(format!("cannot wait for criu dump: {fault}")),
+/// The job server is dead; the command is killed.
+async fn save(
+    mut command: RunningCommand,
+    number: u64,
+    order: &StartOrder,
+    wanted: &Monitor<NumberedCommand>,
+    events: &Sender<JobEvent>,
+) -> isles::Result<Result<RunningCommand, Option<JobEventKind>>> {
+    let next = || wanted.when(move |command| command.number > number, |command| command.control);
+    let image = match dump(&mut command, order, wanted).await {
+        Ok(Some(image)) => image,
+        Ok(None) => {
+            drop(command);
+            return Ok(Err(Some(JobEventKind::Killed)));
         }
+        Err(fault) => {
+            send_event(events, order.id, JobEventKind::Unsaved(fault)).await?;
+            next().await;
+            return Ok(Ok(command));
+        }
+    };
+    drop(command);
+    send_event(events, order.id, JobEventKind::Saved(image.to_state())).await?;
+    // Only the job server knows whether that is written, and what the command is to do then.
+    let restored = match next().await {
+        Control::Leave => return Ok(Err(None)),
+        Control::Kill => Ok(None),
+        Control::Run | Control::Pause | Control::Save => restore(&image, order, wanted).await,
+    };
+    match restored {
+        Ok(restored) => {
+            image.remove();
+            Ok(restored.ok_or(Some(JobEventKind::Killed)))
+        }
+        Err(fault) => Ok(Err(Some(JobEventKind::Unrestored { fault, state: image.to_state() }))),
     }
-    // Its number is free for the restored process when nobody can ask for its end any more.
-    while matches!(command.child.try_wait(), Ok(None)) {
-        isles::sleep(START_POLL_INTERVAL).await;
-    }
-    Ok(image)
 }
 
-/// Restores a command, and lets it run.
-async fn restore(image: &CommandImage, order: &StartOrder) -> Result<RunningCommand, String> {
+fn is_killed(wanted: &Monitor<NumberedCommand>) -> bool {
+    wanted.atomic(|command| command.control) == Control::Kill
+}
+
+/// Dumps a command, which ends it. Returns `None` if the job is killed meanwhile.
+///
+/// # Errors
+/// The reason; the command runs on, and no image is left.
+async fn dump(
+    command: &mut RunningCommand,
+    order: &StartOrder,
+    wanted: &Monitor<NumberedCommand>,
+) -> Result<Option<CommandImage>, String> {
+    let image =
+        CommandImage { process: command.process, mark: command.mark.clone(), folder: order.images.clone() };
+    let is_dumped = match image.begin_dump() {
+        Ok(dumping) => finish_dump(dumping, &image, wanted).await,
+        Err(fault) => Err(format!("criu dump: {fault}")),
+    };
+    if is_dumped != Ok(true) {
+        image.remove(); // others need the room
+        return is_dumped.map(|_| None);
+    }
+    // Its number is free for the restored process when nobody can ask for its end any more.
+    while !is_killed(wanted) && matches!(command.child.try_wait(), Ok(None)) {
+        isles::sleep(START_POLL_INTERVAL).await;
+    }
+    Ok(Some(image))
+}
+
+/// Waits for the end of `criu dump`. Ends it and returns `false` if the job is killed meanwhile.
+///
+/// # Errors
+/// The dump has failed: the reason.
+async fn finish_dump(
+    mut dumping: Child,
+    image: &CommandImage,
+    wanted: &Monitor<NumberedCommand>,
+) -> Result<bool, String> {
+    let mut is_ended = false;
+    loop {
+        match dumping.try_wait() {
+            Ok(Some(_)) if is_ended => return Ok(false),
+            Ok(Some(status)) if status.success() => return Ok(true),
+            Ok(Some(_)) => return Err(format!("criu dump: {}", image.dump_fault())),
+            Ok(None) => {}
+            Err(fault) => return Err(format!("cannot wait for criu dump: {fault}")),
+        }
+        if !is_ended && is_killed(wanted) {
+            let _ = dumping.kill(); // it may have ended
+            is_ended = true;
+        }
+        isles::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Restores a command, and lets it run. Returns `None` if the job is killed meanwhile.
+///
+/// # Errors
+/// The reason; the image is as it was, and no process of the command is left.
+async fn restore(
+    image: &CommandImage,
+    order: &StartOrder,
+    wanted: &Monitor<NumberedCommand>,
+) -> Result<Option<RunningCommand>, String> {
     // CRIU is that of the place: the restored processes have the environment that they had.
     let words = image.restore_words().map_err(|fault| format!("cannot restore it: {fault}"))?;
     let mut command = start(&words, order, None).await?;
     command.mark.clone_from(&image.mark);
     while !image.is_restored() {
         match command.child.try_wait() {
+            Ok(None) if is_killed(wanted) => return Ok(None),
             Ok(None) => isles::sleep(START_POLL_INTERVAL).await,
-            Ok(Some(_)) => return Err(format!("criu restore: {}", image.restore_fault())),
+            Ok(Some(_)) if image.is_restored() => break, // the command has ended at once
+            Ok(Some(_)) => {
+                kill_marked(&image.mark); // CRIU may have left some
+                return Err(format!("criu restore: {}", image.restore_fault()));
+            }
             Err(fault) => return Err(format!("cannot wait for criu restore: {fault}")),
         }
     }
     command.process = image.process;
-    // It may have been dumped while it was paused.
+    // It may have been dumped while it was paused: CRIU has stopped it again.
     command.is_paused = true;
     command.pause(false);
-    Ok(command)
+    Ok(Some(command))
 }
 
 /// A command that is killed if its job is dropped, with all that it has started.

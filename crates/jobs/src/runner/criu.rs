@@ -11,10 +11,12 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 use serde::{Deserialize, Serialize};
 use std::env::{args_os, current_exe};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio, exit};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The program.
 const CRIU: &str = "criu";
@@ -30,22 +32,68 @@ const DUMP_LOG: &str = "dump.log";
 const RESTORE_LOG: &str = "restore.log";
 const PROCESS_FILE: &str = "process";
 
-/// Returns why commands cannot be checkpointed here, or `None` if `criu check` passes. Asks once.
+/// The file that is there until a restore has ended well. Its removal needs no room on a full disk.
+const RESTORING_FILE: &str = "restoring";
+
+/// Most time that `criu check` may take.
+const CHECK_LIMIT: Duration = Duration::from_secs(5);
+
+/// Interval between looks at `criu check`.
+const CHECK_POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Why commands cannot be checkpointed here; `None` if they can.
+static LACK: OnceLock<Option<String>> = OnceLock::new();
+
+/// Begins `criu check` in a thread of its own, once per process.
+pub(crate) fn begin_check() {
+    thread::spawn(|| LACK.get_or_init(|| check(CRIU.as_ref(), CHECK_LIMIT).err()));
+}
+
+/// Returns `true` if `criu check` has ended or has exceeded its limit, after [`begin_check`].
+pub(crate) fn is_checked() -> bool {
+    LACK.get().is_some()
+}
+
+/// Returns why commands cannot be checkpointed here, or `None` if `criu check` has passed. Never blocks.
 pub(crate) fn lack() -> Option<&'static str> {
-    static LACK: OnceLock<Option<String>> = OnceLock::new();
-    LACK.get_or_init(|| {
-        let checked = Command::new(CRIU).arg("check").stdin(Stdio::null()).output();
-        let output = match checked {
-            Err(fault) if fault.kind() == ErrorKind::NotFound => {
-                return Some("CRIU is not installed".to_owned());
+    LACK.get().map_or(Some("it has not been checked"), Option::as_deref)
+}
+
+/// Runs `criu check` for at most `limit`.
+///
+/// # Errors
+/// Why CRIU is not usable.
+fn check(criu: &Path, limit: Duration) -> Result<(), String> {
+    let deadline = Instant::now() + limit;
+    let mut command = Command::new(criu);
+    command.arg("check").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|fault| match fault.kind() {
+        ErrorKind::NotFound => "CRIU is not installed".to_owned(),
+        _ => format!("criu cannot be started: {fault}"),
+    })?;
+    // A descendant may keep the pipe open.
+    let (sender, text) = mpsc::channel();
+    let pipe = child.stderr.take();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes)); // what was read before a fault is enough
+        sender.send(bytes)
+    });
+    let status = loop {
+        match child.try_wait().map_err(|fault| format!("cannot wait for criu check: {fault}"))? {
+            Some(status) => break status,
+            None if Instant::now() < deadline => thread::sleep(CHECK_POLL_INTERVAL),
+            None => {
+                let _ = child.kill(); // it may have ended
+                return Err(format!("criu check has not ended within {} s", limit.as_secs_f64()));
             }
-            Err(fault) => return Some(format!("criu cannot be started: {fault}")),
-            Ok(output) => output,
-        };
-        let text = String::from_utf8_lossy(&output.stderr);
-        (!output.status.success()).then(|| format!("criu check fails: {}", last_error(&text)))
-    })
-    .as_deref()
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let bytes = text.recv_timeout(deadline.saturating_duration_since(Instant::now())).unwrap_or_default();
+    Err(format!("criu check fails: {}", last_error(&String::from_utf8_lossy(&bytes))))
 }
 
 /// Returns the last line of CRIU's output that reports an error.
@@ -82,7 +130,7 @@ impl CommandImage {
     /// # Errors
     /// The folder cannot be made, or CRIU cannot be started.
     pub(crate) fn begin_dump(&self) -> io::Result<Child> {
-        let _ = fs::remove_dir_all(&self.folder); // it need not be there
+        self.remove();
         fs::create_dir(&self.folder)?;
         let mut command = Command::new(CRIU);
         command.args(["dump", "--shell-job", "--log-file", DUMP_LOG, "--tree", &self.process.to_string()]);
@@ -93,26 +141,34 @@ impl CommandImage {
     /// Returns the words of the command that restores the processes and then waits for the first of them.
     ///
     /// # Errors
-    /// This program has no path.
+    /// This program has no path, or the folder cannot be written.
     pub(crate) fn restore_words(&self) -> io::Result<Vec<String>> {
         let _ = fs::remove_file(self.folder.join(PROCESS_FILE)); // it need not be there
+        let restoring = self.folder.join(RESTORING_FILE);
+        fs::write(&restoring, "")?;
         let text = |path: &Path| path.display().to_string();
         let words = ["criu", "restore", "--shell-job", "--restore-detached", "--log-file", RESTORE_LOG];
         let mut words: Vec<String> = words.map(str::to_owned).into();
         words.extend(["--images-dir".to_owned(), text(&self.folder)]);
         words.extend(["--pidfile".to_owned(), text(&self.folder.join(PROCESS_FILE))]);
         words.extend(["--exec-cmd", "--"].map(str::to_owned));
-        words.extend([text(&current_exe()?), WAIT.to_owned()]);
+        words.extend([text(&current_exe()?), WAIT.to_owned(), text(&restoring)]);
         Ok(words)
     }
 
-    /// Returns `true` if the processes are there again.
+    /// Returns `true` if the processes are there again, and CRIU has finished with them. It writes its process file
+    /// earlier, and can fail or send SIGSTOP after that.
     pub(crate) fn is_restored(&self) -> bool {
         let text = fs::read_to_string(self.folder.join(PROCESS_FILE)).unwrap_or_default();
-        text.trim().parse() == Ok(self.process)
+        text.trim().parse() == Ok(self.process) && !self.folder.join(RESTORING_FILE).exists()
     }
 
-    /// Returns why a dump or a restore has failed, as its log says.
+    /// Removes the folder.
+    pub(crate) fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.folder); // it need not be there
+    }
+
+    /// Returns why a dump has failed, as its log says.
     pub(crate) fn dump_fault(&self) -> String {
         self.fault(DUMP_LOG)
     }
@@ -128,10 +184,15 @@ impl CommandImage {
     }
 }
 
-/// Waits for the restored process and ends as it has ended, if this process was started for that; else does nothing.
+/// Reports that CRIU has finished, waits for the restored process and ends as it has ended, if this process was started
+/// for that; else does nothing.
 pub(crate) fn wait_if_requested() {
-    if args_os().nth(1).is_none_or(|first| first != WAIT) {
+    let mut arguments = args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != WAIT) {
         return;
+    }
+    if let Some(restoring) = arguments.next() {
+        let _ = fs::remove_file(restoring); // otherwise the job is not reported as running, and can be killed
     }
     let status = loop {
         match wait(WaitOptions::empty()) {
@@ -157,8 +218,21 @@ pub(crate) fn process_id(number: u32) -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandImage, last_error};
+    use super::{CommandImage, check, last_error};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
+    use std::time::Duration;
+
+    #[test]
+    fn a_check_that_never_ends_is_given_up() {
+        let path = std::env::temp_dir().join(format!("isles-criu-check-{}", std::process::id()));
+        fs::write(&path, "#!/bin/sh\nexec sleep 1000000\n").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        let checked = check(&path, Duration::from_millis(50));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(checked, Err("criu check has not ended within 0.05 s".to_owned()));
+    }
 
     #[test]
     fn the_last_error_of_a_log_is_found() {

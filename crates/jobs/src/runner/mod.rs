@@ -92,6 +92,11 @@ pub(crate) enum JobEventKind {
     Saved(Vec<u8>),
     /// Its state could not be written; it is as it was.
     Unsaved(String),
+    /// A command could not be restored from this state, which is as it was.
+    Unrestored {
+        fault: String,
+        state: Vec<u8>,
+    },
     Killed,
     Ended(String),
     Faulted(String),

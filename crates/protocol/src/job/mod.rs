@@ -187,7 +187,7 @@ pub enum JobReport {
     Ended,
     /// It has ended by an error or a panic.
     Faulted,
-    /// Its place is dead, or its job server was.
+    /// Its place is dead, or its job server was, or it could not be restored.
     Lost {
         /// True if a state of it was saved from which it can continue.
         is_saved: bool,
