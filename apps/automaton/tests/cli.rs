@@ -37,6 +37,10 @@ fn the_generations_are_the_same_on_every_machine_whichever_way_edges_go() {
             assert_eq!(other["populations"], one["populations"]);
         }
     }
+    for (exchange, places) in [("served", 2), ("served", 4), ("served-buffers --window-lines 64", 4)] {
+        let other = document(&format!("{field} --exchange {exchange} --places {places} --machine chip:scc"));
+        assert_eq!(other["hashes"], one["hashes"], "{exchange}, {places} places");
+    }
 }
 
 /// The populations are those of `bgolly` 3.3 (Debian 12).

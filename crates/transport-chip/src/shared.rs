@@ -210,6 +210,16 @@ impl SharedMemoryState {
         }
     }
 
+    /// Returns `true` if the region lies in memory that has been taken, in the message buffer of `place` or behind the
+    /// controller of its core.
+    pub(crate) fn is_taken_by(&self, (place, core): (PlaceId, usize), region: &MemoryRegion) -> bool {
+        let is_at_place = match region.home {
+            MemoryHome::Controller(controller) => controller == self.plan.own[core],
+            MemoryHome::Buffer(owner) => owner == place && region.kind == CachePolicy::Through,
+        };
+        is_at_place && region.start.checked_add(region.bytes).is_some_and(|end| end <= self.free)
+    }
+
     pub(crate) fn stale(&self) -> Stale {
         Stale { number: self.memory.stale_count(), first: self.memory.stale_reads().to_vec() }
     }

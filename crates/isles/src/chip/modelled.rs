@@ -301,7 +301,7 @@ impl ModelledChip {
             .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 
-    /// Checks that the chip carries a protocol among `places` places; `source` is where it was written.
+    /// Checks that the chip carries a protocol among `places` places beside the lines kept for windows.
     pub(crate) fn check_window_lines(
         self,
         lines: &Setting<u32>,
@@ -318,7 +318,8 @@ impl ModelledChip {
         })
     }
 
-    /// As [`ModelledChip::check_window_lines`], with all lines for messages.
+    /// Checks that the chip carries a protocol among `places` places, with all lines for messages; `source` is where it
+    /// was written.
     pub(crate) fn check_protocol(
         self,
         source: &str,

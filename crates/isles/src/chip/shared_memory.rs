@@ -158,6 +158,10 @@ impl IncoherentMemory for ChipMemory {
         ask((), |world, _| world.give_back_buffer(&ChipMemory::region(range)));
     }
 
+    fn is_taken_by(&self, place: PlaceId, range: &MemoryRange) -> bool {
+        ask(false, |world, _| world.is_taken_by(place, &ChipMemory::region(range)))
+    }
+
     fn tile(&self, place: PlaceId) -> u32 {
         ask(0, |world, _| world.tile(place))
     }
@@ -185,5 +189,50 @@ impl IncoherentMemory for ChipMemory {
 
     fn invalidate(&self) {
         SharedMemory::invalidate();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+    use crate::{ErrorKind, Launch, ModelledChip, Result, ServedMemory, WindowOptions};
+
+    /// Has the place with this number die, and computes until this place knows of it.
+    fn kill(place: u32) {
+        ask((), |world, _| world.kill(PlaceId(place)));
+        work(Cycles(1_000_000));
+        assert!(places().nth(place as usize).unwrap().is_dead());
+    }
+
+    fn check_is_death_of(ended: Result<()>, place: u32) {
+        assert_eq!(*ended.unwrap_err().kind(), ErrorKind::DeadPlace(PlaceId(place)));
+    }
+
+    /// Notices and completes come through the server of the own part, and not through those of the others.
+    #[test]
+    fn waits_end_with_the_server_of_the_own_part_and_with_no_other() {
+        let program = || async {
+            let team = Team::from_places(&places().step_by(2).collect::<Vec<_>>())?;
+            let options = WindowOptions::served(ServedMemory::Shared);
+            let window = Window::<u64>::with_lens(&team, &[1, 1], options).await?;
+            kill(3);
+            window.post(&[1])?;
+            at!(window.place_of(1), {
+                window.start(&[0]).await?;
+                window.put_notify(0, 0, &[5]).await?;
+                window.complete().await?;
+            })
+            .await?;
+            window.notified(1, 1).await?;
+            window.wait().await?;
+            kill(1);
+            check_is_death_of(window.notified(1, 2).await, 1);
+            window.post(&[1])?;
+            check_is_death_of(window.wait().await, 1);
+            Ok::<_, crate::Error>(())
+        };
+        let launch = Launch::from_environment().unwrap().places(4);
+        launch.run_on_chip(ModelledChip::new("scc").unwrap(), program).unwrap().0.unwrap();
     }
 }

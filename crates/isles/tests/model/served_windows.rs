@@ -149,6 +149,79 @@ fn a_buffer_has_room_again_when_the_window_is_gone() {
     .unwrap();
 }
 
+/// Waits until the owners' messages that a window is gone have come.
+async fn settle() {
+    isles::sleep(Duration::from_millis(1)).await;
+}
+
+/// Makes a window that takes all lines for windows of two buffers, and drops it.
+async fn check_buffers_are_free() -> Result<()> {
+    let options = WindowOptions::served(ServedMemory::Buffer);
+    let window = Window::<u64>::with_lens(&computing()?, &[512, 512], options).await?;
+    window.put(1, 511, &[7]).await?;
+    window.flush(1).await?;
+    drop(window);
+    settle().await;
+    Ok(())
+}
+
+#[test]
+fn a_buffer_has_room_again_when_a_window_was_not_made() {
+    on_scc(&launch(4), || async {
+        for lens in [[1000, 200], [200, 1000], [513, 512], [512, 513]] {
+            let options = WindowOptions::served(ServedMemory::Buffer);
+            let refused = Window::<u64>::with_lens(&computing()?, &lens, options).await;
+            assert_eq!(*refused.map(drop).unwrap_err().kind(), ErrorKind::Misused);
+            settle().await;
+            check_buffers_are_free().await?;
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// Wherever the making of a window is given up, `EndServe` and `Serve` come to the servers in either order.
+#[test]
+fn a_buffer_has_room_again_when_the_making_is_given_up() {
+    on_scc(&launch(4), || async {
+        let (mut given_up, mut made) = (0, 0);
+        for step in 0..160 {
+            let options = WindowOptions::served(ServedMemory::Buffer);
+            let (team, lens) = (computing()?, [300, 300]);
+            let making = Window::<u64>::with_lens(&team, &lens, options);
+            match isles::timeout(Duration::from_nanos(step * 250), making).await {
+                Ok(window) => made += usize::from(window.map(drop).is_ok()),
+                Err(_) => given_up += 1,
+            }
+            // Replicas of a window that is given up before all places have one go later.
+            isles::sleep(Duration::from_millis(20)).await;
+            check_buffers_are_free().await?;
+        }
+        assert!(given_up > 20 && made > 5, "{given_up} given up, {made} made");
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// On a chip whose file does not state the cost of shared memory, members serve their own parts.
+#[test]
+fn a_chip_without_controllers_of_memory_serves_as_others_do() {
+    let program = || async {
+        for memory in BOTH {
+            let options = WindowOptions::served(memory);
+            let window = Window::<u64>::with_lens(&Team::world(), &[5, 5, 5], options).await?;
+            window.put(2, 1, &[4]).await?;
+            window.flush(2).await?;
+            let mut number = [0];
+            window.get(2, 1, &mut number).await?;
+            assert_eq!(number, [4], "{memory:?}");
+        }
+        Ok::<_, isles::Error>(())
+    };
+    let launch = Launch::from_environment().unwrap().places(3);
+    launch.run_on_chip(ModelledChip::new("bluegene-p").unwrap(), program).unwrap().0.unwrap();
+}
+
 #[test]
 fn what_cannot_be_served_is_named() {
     on_scc(&launch(3), || async {

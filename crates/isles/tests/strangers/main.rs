@@ -53,6 +53,11 @@ fn input(seed: u64) -> Vec<u8> {
     bytes
 }
 
+/// The head of a message of a window that place 1 made.
+fn window_head(kind: u8) -> Vec<u8> {
+    [&[0; 7], [kind].as_slice(), &[0; 4], &[1, 0, 0, 0], &[0; 8]].concat()
+}
+
 /// Heads that are too short, an unknown handler, an unknown finish, an answer that nobody asked for, and controls.
 fn wrong_messages() -> Vec<(Class, u16, Vec<u8>)> {
     let unknown_finish = [[0; 8].as_slice(), &[0; 4], &[9; 12]].concat();
@@ -75,6 +80,9 @@ fn wrong_messages() -> Vec<(Class, u16, Vec<u8>)> {
         // More messages are acknowledged than were sent; a team of a place that there is not.
         (Class::Control, 11, [[0; 15].as_slice(), &[2, 9], &[0; 7]].concat()),
         (Class::Control, 11, [[0xff; 8].as_slice(), &[0; 16]].concat()),
+        // A part to serve, and the end of its service, where there is no memory for it.
+        (Class::Data, 14, [window_head(17).as_slice(), &[0; 12]].concat()),
+        (Class::Data, 14, [window_head(18).as_slice(), &[0; 4]].concat()),
     ]
 }
 

@@ -54,6 +54,9 @@ pub trait IncoherentMemory {
     /// Gives back a range of [`IncoherentMemory::take_buffer`], of any place; ignores others.
     fn give_back_buffer(&self, range: &MemoryRange);
 
+    /// Returns `true` if `place` has taken `range`, or one that contains it.
+    fn is_taken_by(&self, place: PlaceId, range: &MemoryRange) -> bool;
+
     /// Returns the number of the tile on which the core of `place` lies.
     fn tile(&self, place: PlaceId) -> u32;
 

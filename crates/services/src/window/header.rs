@@ -68,7 +68,7 @@ pub(super) enum MessageKind {
     Reply,
     /// A request to serve the part that follows.
     Serve,
-    /// The part is served no more.
+    /// The part is served no more, and its range, which follows, is given back.
     EndServe,
     /// A notice of the member with the rank `offset`, from the server of the part.
     ServedNotice,

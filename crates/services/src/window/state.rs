@@ -462,14 +462,16 @@ impl Drop for WindowState {
                     memory.free(*region);
                 }
             }
-            // The owner is gone by now.
-            Memory::Served(part) if self.is_server() => part.give_back(),
-            Memory::Served(_) => {
+            Memory::Served(part) if !self.is_server() => {
                 let head = MessageHeader::new(self.id, MessageKind::EndServe);
-                // A dead server serves nothing.
-                let _ = self.send(local, self.rank, head, &|_| Ok(()));
+                let put = |writer: &mut Writer<'_>| writer.put_serde(&part.range);
+                // A dead server gives nothing back.
+                if self.send(local, self.rank, head, &put).is_err() {
+                    part.give_back();
+                }
             }
-            Memory::Heap(_) | Memory::None => {}
+            // The owner's `EndServe` gives the range back.
+            Memory::Served(_) | Memory::Heap(_) | Memory::None => {}
         });
     }
 }

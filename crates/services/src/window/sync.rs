@@ -9,6 +9,7 @@ use super::state::{Line, PartLocation, WindowState};
 use super::{Window, describe, table, transfer};
 use crate::table::service::Service;
 use crate::window::table::WindowTable;
+use isles_protocol::PlaceId;
 use isles_protocol::window::{EpochFault, LockMode};
 use isles_runtime::service::coop::{Attempt, FastPath, slow_path};
 use isles_runtime::service::span;
@@ -167,13 +168,24 @@ impl WindowState {
         Ok(ranks)
     }
 
-    /// Returns the error of a member that has died, if it has.
+    /// Returns the error if a place that accesses to the part of `rank` need has died: its owner or its server.
     #[inline]
     fn death<R>(&self, rank: u32) -> Option<Result<R>> {
-        let places = [self.place(rank), self.server_of(rank)];
-        let dead = Local::with(|local| places.into_iter().find(|place| local.is_dead(*place)));
-        dead.map(|place| Err(Error::dead(place)))
+        first_death([self.place(rank), self.server_of(rank)])
     }
+
+    /// Returns the error if a place has died through which this place hears of accesses of `origin` to its own part:
+    /// `origin`, or the server of the part here.
+    fn death_of_origin<R>(&self, origin: u32) -> Option<Result<R>> {
+        first_death([self.place(origin), self.server_of(self.rank)])
+    }
+}
+
+/// Returns the error of the first of `places` that has died.
+#[inline]
+fn first_death<R>(places: [PlaceId; 2]) -> Option<Result<R>> {
+    let dead = Local::with(|local| places.into_iter().find(|place| local.is_dead(*place)));
+    dead.map(|place| Err(Error::dead(place)))
 }
 
 async fn fence(state: &Rc<WindowState>, line: Line) -> Result<()> {
@@ -323,7 +335,7 @@ async fn wait(state: &Rc<WindowState>) -> Result<()> {
         .wait_until(what, || match state.exposure.borrow_mut().wait().map_err(not_open) {
             Err(misuse) => Some(Err(misuse)),
             Ok(None) => Some(Ok(())),
-            Ok(Some(missing)) => state.death(missing),
+            Ok(Some(missing)) => state.death_of_origin(missing),
         })
         .await?;
     state.log.borrow_mut().waited();
@@ -448,7 +460,9 @@ async fn notified(state: &Rc<WindowState>, from: usize, count: u64) -> Result<()
     state.attachment.with(|_| ())?;
     let what = || format!("{count} puts with a notice of {} in a window", state.place(from));
     let notices = &state.peers[from as usize].notices;
-    state.wait_until(what, || if notices.get() >= count { Some(Ok(())) } else { state.death(from) }).await
+    state
+        .wait_until(what, || if notices.get() >= count { Some(Ok(())) } else { state.death_of_origin(from) })
+        .await
 }
 
 /// Members, as a reader sees them.

@@ -11,7 +11,7 @@ use super::state::WindowState;
 use crate::table::service::Service;
 use crate::window::header::WINDOW;
 use isles_protocol::PlaceId;
-use isles_protocol::ordered::OrderedMap;
+use isles_protocol::ordered::{OrderedMap, OrderedSet};
 use isles_protocol::window::LockMode;
 use isles_runtime::service::{Inquiry, NumberHasherBuilder, Refused};
 use isles_runtime::wire::{DecodeError, Reader};
@@ -33,6 +33,9 @@ pub(crate) struct WindowTable {
     made: Cell<u64>,
     /// Windows of which this place serves the part of a member.
     served: RefCell<OrderedMap<WindowId, Rc<WindowState>>>,
+    /// Windows whose service has ended before it began: the owner's `EndServe` came before the maker's `Serve`, which
+    /// may never come.
+    ended_early: RefCell<OrderedSet<WindowId>>,
     requests: RefCell<HashMap<u32, PendingRequest, NumberHasherBuilder>>,
     last_token: Cell<u32>,
 }
@@ -61,18 +64,36 @@ impl WindowTable {
     }
 
     fn find(&self, id: WindowId) -> Option<Rc<WindowState>> {
-        let served = || self.served.borrow().get(id).cloned();
-        self.windows.borrow().get(id).and_then(Weak::upgrade).or_else(served)
+        self.windows.borrow().get(id).and_then(Weak::upgrade).or_else(|| self.served(id))
     }
 
-    /// Begins to serve a part of another place, until that ends it.
-    pub(super) fn serve(&self, state: Rc<WindowState>) {
-        let before = self.served.borrow_mut().insert(state.id, state);
-        drop(before);
+    /// Begins to serve a part of another place until its owner ends that, unless it has ended it already.
+    ///
+    /// # Errors
+    /// This place serves a part of the window already.
+    pub(super) fn begin_service(&self, state: WindowState) -> Result<(), Refused> {
+        let id = state.id;
+        if self.ended_early.borrow_mut().remove(id) {
+            return Ok(());
+        }
+        if self.served.borrow().contains_key(id) {
+            return Err(Refused::of_service("it asks a place twice to serve a window"));
+        }
+        self.served.borrow_mut().insert(id, Rc::new(state));
+        Ok(())
     }
 
-    fn end_service(&self, id: WindowId) {
+    /// Returns the state of a window of which this place serves a part.
+    pub(super) fn served(&self, id: WindowId) -> Option<Rc<WindowState>> {
+        self.served.borrow().get(id).cloned()
+    }
+
+    /// Ends the service of a part; a `Serve` of it that is still to come has no effect.
+    pub(super) fn end_service(&self, id: WindowId) {
         let ended = self.served.borrow_mut().remove(id);
+        if ended.is_none() {
+            self.ended_early.borrow_mut().insert(id);
+        }
         drop(ended);
     }
 
@@ -223,9 +244,12 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         return if is_asked { Ok(()) } else { Err(Refused::UnknownCall) };
     }
     if head.kind == MessageKind::Serve {
-        served::serve(local, head.window, reader)?;
+        served::serve(local, source, head.window, reader)?;
         reply(local, head.window, (source, head.token), &[]);
         return Ok(());
+    }
+    if head.kind == MessageKind::EndServe {
+        return served::end_serve(local, source, head.window, reader);
     }
     let Some(state) = WindowTable::of(local).find(head.window) else { return Ok(()) };
     if state.servers.is_some() && !state.is_server() {
@@ -264,9 +288,6 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         MessageKind::Check => {
             let fault = check::note(&state, source, reader.take_serde()?);
             reply(local, state.id, (source, head.token), fault.unwrap_or_default().as_bytes());
-        }
-        MessageKind::EndServe if state.is_server() && rank == state.rank => {
-            WindowTable::of(local).end_service(state.id);
         }
         MessageKind::Notice | MessageKind::Reply => {}
         MessageKind::Serve

@@ -427,6 +427,14 @@ impl ChipWorld {
         self.reach_shared(|shared, _| shared.give_back(region));
     }
 
+    /// Returns `true` if the region lies in memory that has been taken, in the message buffer of the core of `place` or
+    /// behind its controller.
+    pub fn is_taken_by(&self, place: PlaceId, region: &MemoryRegion) -> bool {
+        let state = self.shared.state.borrow();
+        let core = state.cores.core_map().core(place);
+        state.shared.as_ref().is_some_and(|shared| shared.is_taken_by((place, core), region))
+    }
+
     /// Returns the number of the tile of the core of `place`.
     pub fn tile(&self, place: PlaceId) -> u32 {
         self.shared.state.borrow().cores.tile(place).0

@@ -100,7 +100,8 @@ impl ServedPart {
 /// # Errors
 /// A member has no such place.
 pub(in crate::window) fn servers(local: &Local, members: &Members) -> Result<Option<Vec<PlaceId>>> {
-    let Some(memory) = incoherent_memory(local) else { return Ok(None) };
+    let memory = incoherent_memory(local).filter(|memory| memory.controllers() > 0);
+    let Some(memory) = memory else { return Ok(None) };
     let others = (0..local.places()).map(PlaceId).filter(|place| members.rank_of(*place).is_none());
     let mut free: Vec<(u32, PlaceId)> = others.map(|place| (memory.tile(place), place)).collect();
     let server = |rank| {
@@ -129,25 +130,57 @@ pub(in crate::window) struct ServeRequest {
 }
 
 impl ServeRequest {
-    /// Returns the state of the window at its server.
-    fn open(self, local: &Local, id: WindowId) -> Option<WindowState> {
-        let memory = Rc::clone(incoherent_memory(local)?);
-        let part = ServedPart { memory, range: self.range };
-        Some(WindowState::server(local, id, self, part))
+    /// Returns `true` if `here` can serve the part: it is the server, and the owner has taken a range of this length.
+    fn is_sound(&self, here: PlaceId, memory: &dyn IncoherentMemory) -> bool {
+        let rank = self.rank as usize;
+        let bytes = self.lens.of(rank).checked_mul(self.element_bytes as u64);
+        let is_long_enough = bytes.is_some_and(|bytes| bytes <= self.range.bytes);
+        self.servers.get(rank) == Some(&here)
+            && self.servers.len() == self.members.len()
+            && is_long_enough
+            && memory.is_taken_by(self.members.member(rank), &self.range)
     }
 }
 
 /// Begins to serve the part that `reader` describes.
 ///
 /// # Errors
-/// This place is not the server of the part.
-pub(in crate::window) fn serve(local: &Local, id: WindowId, reader: &mut Reader<'_>) -> Result<(), Refused> {
+/// This place cannot serve the part, or `source` is not the maker of the window.
+pub(in crate::window) fn serve(
+    local: &Local,
+    source: PlaceId,
+    id: WindowId,
+    reader: &mut Reader<'_>,
+) -> Result<(), Refused> {
     let request: ServeRequest = reader.take_serde()?;
-    let is_server = request.servers.get(request.rank as usize) == Some(&local.here());
-    let has_ranks = request.servers.len() == request.members.len();
-    let state = (is_server && has_ranks).then(|| request.open(local, id)).flatten();
-    let state = state.ok_or_else(|| Refused::of_service("it asks a place to serve a window that cannot"))?;
-    WindowTable::of(local).serve(Rc::new(state));
+    let memory = incoherent_memory(local).filter(|memory| request.is_sound(local.here(), &***memory));
+    let memory = memory.filter(|_| source == id.home);
+    let memory =
+        memory.ok_or_else(|| Refused::of_service("it asks a place to serve a window that cannot"))?;
+    let part = ServedPart { memory: Rc::clone(memory), range: request.range };
+    WindowTable::of(local).begin_service(WindowState::server(local, id, request, part))
+}
+
+/// Ends the service of the part of `source` and gives its range back, also if the service has not begun.
+///
+/// # Errors
+/// `source` does not own the part, or has not taken the range.
+pub(in crate::window) fn end_serve(
+    local: &Local,
+    source: PlaceId,
+    id: WindowId,
+    reader: &mut Reader<'_>,
+) -> Result<(), Refused> {
+    let range: MemoryRange = reader.take_serde()?;
+    let table = WindowTable::of(local);
+    let is_other =
+        |state: &WindowState| state.place(state.rank) != source || state.served_range() != Some(range);
+    let memory = incoherent_memory(local).filter(|memory| memory.is_taken_by(source, &range));
+    let memory = memory.filter(|_| !table.served(id).is_some_and(|state| is_other(&state)));
+    let memory =
+        memory.ok_or_else(|| Refused::of_service("it ends the service of a part that is not its own"))?;
+    table.end_service(id);
+    memory.give_back_buffer(&range);
     Ok(())
 }
 
