@@ -176,8 +176,7 @@ counters! {
         BucketsSent, "buckets_sent", "buckets", Count, "buckets_sent", "Buckets of aggregators sent.";
         ItemsApplied, "items_applied", "items", Count, "items_applied", "Items of aggregators applied.";
         ItemsLost, "items_lost", "items", Count, "items_lost",
-            "Items of aggregators lost: to a dead place, a cancelled finish, or a panic of the function \
-             that applies them.";
+            "Items of aggregators lost to a dead place, a cancelled finish, or a panic of their function.";
         AggregatorWaits, "aggregator_waits", "waits", Count, "aggregator_waits",
             "Times that an item had to wait for room in a bucket.";
     }

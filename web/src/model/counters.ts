@@ -71,7 +71,7 @@ export interface CounterColumns {
     buckets_sent?: number[];
     /** Items of aggregators applied. In items. */
     items_applied?: number[];
-    /** Items of aggregators lost: to a dead place, a cancelled finish, or a panic of the function that applies them. In items. */
+    /** Items of aggregators lost to a dead place, a cancelled finish, or a panic of their function. In items. */
     items_lost?: number[];
     /** Times that an item had to wait for room in a bucket. In waits. */
     aggregator_waits?: number[];
