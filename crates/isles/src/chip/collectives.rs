@@ -16,7 +16,7 @@ use isles_runtime::run::MainTask;
 use isles_runtime::{here, now};
 use isles_services::{BroadcastAlgorithm, Collectives, Shape, Team};
 use isles_transport::PlaceId;
-use isles_transport_chip::{ChipWorld, Placement, Protocol, ProtocolConfig};
+use isles_transport_chip::{ChipWorld, Costs, Placement, Protocol, ProtocolConfig};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -134,12 +134,12 @@ impl ModelledChip {
     pub(crate) fn check_broadcast(
         self,
         broadcast: &Setting<Broadcast>,
+        costs: &Costs,
         protocol: Protocol,
         places: u32,
     ) -> Result<(), ConfigError> {
-        let check = |broadcast: Broadcast| {
-            self.costs().check_protocol_config(broadcast.protocol_config(protocol), places)
-        };
+        let check =
+            |broadcast: Broadcast| costs.check_protocol_config(broadcast.protocol_config(protocol), places);
         let Setting { value, source } = broadcast;
         check(*value).map_err(|error| {
             let fits = |children: &u32| check(Broadcast::Asynchronous(*children)).is_ok();
@@ -159,6 +159,7 @@ type ChoiceCache<T> = RefCell<OrderedMap<(usize, usize), T>>;
 #[derive(Clone)]
 pub(crate) struct TrialContext {
     pub(crate) chip: ModelledChip,
+    pub(crate) costs: Costs,
     pub(crate) protocol_config: ProtocolConfig,
     pub(crate) placement: Placement,
 }
@@ -313,9 +314,9 @@ impl Trial {
     /// From the first member's beginning to the last member's end, on cores of their own; for ever if it cannot be.
     fn time(&self, fixed: Fixed, is_reduction: bool) -> Duration {
         let (places, bytes) = (self.members as u32, self.bytes);
-        let TrialContext { chip, protocol_config, placement } = &self.ground;
+        let TrialContext { chip, costs, protocol_config, placement } = &self.ground;
         let Ok(core_map) = placement.core_map(chip.chip().topology(), places) else { return Duration::MAX };
-        let world = ChipWorld::with_core_map(core_map, chip.costs().clone(), *protocol_config, 0);
+        let world = ChipWorld::with_core_map(core_map, costs.clone(), *protocol_config, 0);
         let Ok(world) = world else { return Duration::MAX };
         world.disable_energy();
         let stopwatch = Stopwatch::idle(&world, chip.chip().default_preset().clocks().core);
@@ -358,7 +359,8 @@ mod tests {
     fn trial(members: usize, bytes: usize) -> Trial {
         let chip = ModelledChip::new("scc").unwrap();
         let protocol_config = Protocol::Doorbell.into();
-        let ground = TrialContext { chip, protocol_config, placement: Placement::Linear };
+        let ground =
+            TrialContext { chip, costs: chip.costs().clone(), protocol_config, placement: Placement::Linear };
         Trial { ground, members, bytes }
     }
 

@@ -263,10 +263,11 @@ fn run(
     let settings = &launch.chip;
     let core_map = settings.core_map(chip, launch.places)?;
     settings.notice_protocol(chip, launch.places);
-    let costs = chip.costs().clone().with_window_lines(settings.window_lines.value);
+    let costs = settings.costs(chip);
     let protocol = settings.protocol_on(chip, launch.places);
     let protocol_config = settings.broadcast.value.protocol_config(protocol);
-    let world = ChipWorld::with_core_map(core_map, costs, protocol_config, launch.seed).map_err(unable)?;
+    let world =
+        ChipWorld::with_core_map(core_map, costs.clone(), protocol_config, launch.seed).map_err(unable)?;
     let Setting { value: policy, source } = &settings.governor;
     world
         .govern(*policy)
@@ -276,7 +277,7 @@ fn run(
     let draft = export::begin(launch, chip, &world)?;
     let _on_chip = ChipScope::of(&stopwatch);
     let locals = all_locals(&stopwatch, launch.places);
-    let ground = TrialContext { chip, protocol_config, placement: settings.placement.value.clone() };
+    let ground = TrialContext { chip, costs, protocol_config, placement: settings.placement.value.clone() };
     let chosen = CollectiveChoice::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
     locals
         .iter()

@@ -301,23 +301,6 @@ impl ModelledChip {
             .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 
-    /// Checks that the chip carries a protocol among `places` places beside the lines kept for windows.
-    pub(crate) fn check_window_lines(
-        self,
-        lines: &Setting<u32>,
-        protocol: Protocol,
-        places: u32,
-    ) -> std::result::Result<(), ConfigError> {
-        if lines.value == 0 {
-            return Ok(());
-        }
-        let kept = self.costs.clone().with_window_lines(lines.value);
-        kept.check_protocol(protocol, places).map_err(|error| {
-            let allowed = format!("what {protocol} leaves of a buffer with {places} places ({error})");
-            ConfigError::new(&lines.source, &lines.value.to_string(), allowed)
-        })
-    }
-
     /// Checks that the chip carries a protocol among `places` places, with all lines for messages; `source` is where it
     /// was written.
     pub(crate) fn check_protocol(

@@ -12,7 +12,7 @@ use crate::print::notice;
 use crate::settings::table::{SETTINGS, SettingDefault, SettingRow, Stored, ValueFormatter};
 use crate::settings::{ConfigError, Environment, Flag, Setting};
 use isles_chip::governor::Policy;
-use isles_transport_chip::{CoreMap, IdlePolicy, Placement, PlacementError, Protocol};
+use isles_transport_chip::{CoreMap, Costs, IdlePolicy, Placement, PlacementError, Protocol};
 
 /// Settings of a launch for runs on modelled chips.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,9 +118,27 @@ impl ChipSettings {
         let core_map = self.core_map(chip, places)?;
         let protocol = self.protocol_on(chip, places);
         chip.check_protocol(&self.protocol.source, protocol, places)?;
-        chip.check_window_lines(&self.window_lines, protocol, places)?;
-        chip.check_broadcast(&self.broadcast, protocol, places)?;
+        let costs = self.costs(chip);
+        self.check_window_lines(&costs, protocol, places)?;
+        chip.check_broadcast(&self.broadcast, &costs, protocol, places)?;
         chip.check_policy(&self.governor, &core_map)
+    }
+
+    /// Returns the costs of a run on `chip`, whose messages have the buffer lines that are not kept for windows.
+    pub(crate) fn costs(&self, chip: ModelledChip) -> Costs {
+        chip.costs().clone().with_window_lines(self.window_lines.value)
+    }
+
+    /// Checks that `costs`, those of a run, carry a protocol among `places` places beside the lines kept for windows.
+    fn check_window_lines(&self, costs: &Costs, protocol: Protocol, places: u32) -> Result<(), ConfigError> {
+        let Setting { value, source } = &self.window_lines;
+        if *value == 0 {
+            return Ok(());
+        }
+        costs.check_protocol(protocol, places).map_err(|error| {
+            let allowed = format!("what {protocol} leaves of a buffer with {places} places ({error})");
+            ConfigError::new(source, &value.to_string(), allowed)
+        })
     }
 
     /// Puts `places` places on the cores of `chip`.
@@ -279,6 +297,11 @@ mod tests {
         let all_lines = read("ISLES_CHIP_WINDOW_LINES", "256").unwrap().check(chip, 48).unwrap_err();
         assert_eq!(all_lines.source, "ISLES_CHIP_WINDOW_LINES", "{all_lines}");
         read("ISLES_CHIP_WINDOW_LINES", "64").unwrap().check(chip, 48).unwrap();
+        // The tree has room beside the messages, but not beside windows too.
+        let mut tree = read("ISLES_CHIP_BROADCAST", "async:7").unwrap();
+        tree.check(chip, 48).unwrap();
+        tree.window_lines = Setting::new("ISLES_CHIP_WINDOW_LINES", 64);
+        assert_eq!(tree.check(chip, 48).unwrap_err().source, "ISLES_CHIP_BROADCAST");
         assert_eq!(settings.check(chip, 2).unwrap_err().source, "--protocol");
         assert_eq!(ChipSettings::default().check(chip, 49).unwrap_err().source, "the placement");
     }
