@@ -471,7 +471,7 @@ fn applications() -> String {
 #[test]
 fn values_of_every_flag_are_refused_in_the_same_words() {
     let cases = [
-        ("--balance", "fair", "static, dynamic, glb"),
+        ("--balance", "fair", "static, dynamic, single, glb"),
         ("--weights", "heavy", "ignore, file, unit"),
         ("--weights", "", "ignore, file, unit"),
         ("--top", "ten", "a whole number from 0 up"),
