@@ -1,6 +1,6 @@
 //! The memory that all cores share, as places reach it: what its accesses cost, and which reads were stale.
 //!
-//! What a read finds is the business of `isles_chip::shared`; here are addresses, the controllers or message buffers in
+//! `isles_chip::shared` decides what a read finds; this file has addresses, the controllers or message buffers in
 //! which they lie, and time. Invariant: an access counts as of when it begins, so of two of one place the earlier is
 //! earlier.
 

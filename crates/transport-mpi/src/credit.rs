@@ -1,7 +1,7 @@
 //! The credit of one place towards another: how much it may have under way, and what it owes back.
 //!
 //! An MPI library takes in whatever is sent and keeps it in memory until somebody asks. So each pair of places has a
-//! window of bytes for each class, and one of blocks; the receiver gives back what it has handed on. It differs from
+//! window of bytes for each class, and one of blocks; the receiver returns what it has handed on. It differs from
 //! `isles_protocol::credit`, which counts units, because records are as long as they are. A pure machine.
 //! Invariant: what is under way of records is at most the window; of blocks at most [`BLOCKS_MAX`] and
 //! [`BLOCK_BYTES_MAX`], or one alone.

@@ -1,8 +1,7 @@
 //! A channel at one place: its home, or an end at another place.
 //!
-//! Which of the two it is is decided when it is made, by its type. Here are the parts that both have: values that have
-//! come for tasks of this place, and answers to its operations. Invariant: nothing is borrowed while a message is sent,
-//! a value is dropped, or a task is woken.
+//! The type says which, from the creation on. Both hold values that have arrived for tasks of this place, and answers
+//! to its operations. Invariant: nothing is borrowed while a message is sent, a value is dropped, or a task is woken.
 
 use super::control_block::{AnyChannel, ControlBlock, value_bytes};
 use super::home::HomeChannel;

@@ -71,6 +71,6 @@ pub(super) enum ObjectMessage {
     GiveBack(ReturnedToken),
     /// Caches are old.
     Invalidate(InvalidationRange),
-    /// The receiver's flag with this token is known to all to whom it went.
+    /// All places that were sent the receiver's flag with this token know it.
     Invalidated(u32),
 }

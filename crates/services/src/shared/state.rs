@@ -469,7 +469,7 @@ impl ObjectState {
         }
     }
 
-    /// A flag is known to all to whom it went: who waits for that here or elsewhere is told.
+    /// Handles that all places that were sent a flag know it: notifies what waits for that, here or elsewhere.
     fn flag_known(&self, local: &Local, Known { token, answer }: Known) {
         if let Some(AwaitedAnswer { place, token }) = answer {
             let _ = self.send(local, place, ObjectMessage::Invalidated(token), &[]);
