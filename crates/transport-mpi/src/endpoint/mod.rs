@@ -99,7 +99,7 @@ pub struct MpiEndpoint {
     /// Receiver of frames, and the memory of frames to send.
     inlet: RefCell<FrameInlet>,
     frame_pool: Rc<FramePool>,
-    /// Whether a send was refused, and whether credit has come back since then.
+    /// True if a send was refused, and then if credit has come back since.
     refused: Cell<bool>,
     has_room_again: Cell<bool>,
     /// True once this place has left: it sends nothing more, not even owed credit.
