@@ -18,7 +18,7 @@ use std::rc::Rc;
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedStage {
     pub(super) stage: usize,
-    /// `None` if it has none.
+    /// `None` if the stage has no state.
     #[serde(with = "crate::plain::optional")]
     pub(super) state: Option<Vec<u8>>,
 }
