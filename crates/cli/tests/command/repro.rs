@@ -204,7 +204,7 @@ fn the_page_names_the_shapes_that_whole_programs_have_and_those_that_they_lack()
     assert_eq!(verdicts(text(&page_of("rates")).lines()), now);
     let out = |(_, verdict): &&(String, String)| verdict == "OUT";
     let names: Vec<&str> = now.iter().filter(out).map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["V21 stencil out of memory, time of 48 cores at 400 MHz against 24 at 800"]);
+    assert_eq!(names, ["V21 stencil out of memory, time of 48 cores at 400 MHz / 24 at 800"]);
 }
 
 #[test]

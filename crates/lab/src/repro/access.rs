@@ -118,8 +118,8 @@ fn read_and_write(chip: &Chip) -> [Row; 3] {
     let (band, basis) = (Band::Within(15.0), Basis::Calibrated);
     let family = Family { deck: "", unit: "", band, basis, source: "002:181", reading: "" };
     [
-        family.row("a line of the core's own buffer against one of its first cache, read", 4.0, read / first),
-        family.at("002:187").row("a line of the core's own buffer, write against read", 1.4, write / read),
+        family.row("a line of the core's own buffer / one of its first cache, read", 4.0, read / first),
+        family.at("002:187").row("a line of the core's own buffer, write / read", 1.4, write / read),
         Family { unit: "ns", ..family.at("002:197") }.row("64 B, what a hop adds to a line", 5.0, hop),
     ]
 }
@@ -165,7 +165,7 @@ fn off_chip(times: TimingTable<HopCost>) -> Vec<Row> {
     for (name, memory, buffer) in pairs {
         for (hops, far) in [(0, "near"), (8, "far")] {
             let ratio = nanoseconds(times.read(memory, hops)) / nanoseconds(times.read(buffer, hops));
-            rows.push(family.row(format!("read of a {name}, memory against buffer, {far}"), 2.0, ratio));
+            rows.push(family.row(format!("read of a {name}, memory / buffer, {far}"), 2.0, ratio));
         }
     }
     rows

@@ -103,10 +103,10 @@ fn channels() -> Vec<Row> {
         band: Band::AtMost,
         basis: Basis::Predicted,
         source: "004:932",
-        reading: "at most 1: “the channel that uses the MPB delivers best performance”",
+        reading: "≤ 1: “the channel that uses the MPB delivers best performance”",
     };
     let row = |protocol: Protocol, other: &str, of: Protocol| {
-        let title = Title::from(format!("{}, rate against {other}", protocol.name()));
+        let title = Title::from(format!("{}, rate / {other}", protocol.name()));
         best.row(title.over(Quantity::length(LONG)), 1.0, half(of, 1, LONG) / half(protocol, 1, LONG))
     };
     [Protocol::Sections, Protocol::SectionsByPlaces]
