@@ -303,8 +303,8 @@ impl LaneNumbers {
         }
     }
 
-    /// Returns the rank of the lane's owner among events at the same time and the same first place: the numbers of
-    /// lanes, or what these would be if all had one, counted from the first of that place.
+    /// Returns the order of a lane among simultaneous events at the same first place: its number relative to the first
+    /// lane of that place, as if all lanes were numbered.
     #[inline]
     pub(crate) fn owner(&self, lane: usize) -> u32 {
         match self {
