@@ -1,9 +1,9 @@
-//! The bells by which ranks of different hosts wake each other.
+//! Bells: datagrams that wake a rank of another host.
 //!
-//! An MPI library waits only by spinning. So each rank listens on a UDP socket with a thread that makes no call of the
-//! library, and whoever sends something after a silence rings there. A ring may be lost or come from a stranger: it
-//! only makes a place look, and a sleeping place looks from time to time anyway. The same thread keeps the watch, which
-//! begins before there is a place to wake.
+//! An MPI library waits only by spinning. So each rank has a thread that listens on a UDP socket and makes no call of
+//! the library, and a sender that was silent for a while rings there. A ring may be lost or come from a stranger: it
+//! only makes the place look, and a sleeping place looks from time to time anyway. The same thread runs the failure
+//! detector, which starts before there is a place to wake.
 
 use crate::failure_detector::{FailureDetector, HEARTBEAT_BYTES, Heartbeat};
 use crate::library::leave;
@@ -99,7 +99,7 @@ impl Bell {
         }
     }
 
-    /// Rings at `rank` if it may sleep: nothing was sent to it for so long.
+    /// Rings at `rank` if it may be asleep: nothing was sent to it for `silence`.
     pub(crate) fn ring_after(&self, silence: Duration, rank: u32) {
         let Listener { socket, addresses, .. } = &self.listener;
         let may_sleep = self.silences.get(rank as usize).is_some_and(|longest| silence > *longest);

@@ -207,8 +207,8 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
 fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), "004:1228");
     let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
-    // Chosen with the first five in view: that flags are cleared, and by whose instructions, by the first of each form;
-    // that who has no children fetches straight into memory, by the others.
+    // Chosen with the first five in view: the first of each form decided that flags are cleared, and with whose
+    // instructions; the others, that a core without children fetches straight into memory.
     let chosen = Family { basis: Basis::Calibrated, ..predicted };
     let tree = Algorithm::Tree { fanout: CORES - 1 };
     let mut rows = Vec::new();

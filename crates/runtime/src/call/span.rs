@@ -1,9 +1,9 @@
 //! Spans of a program for a machine that draws them: turns of its tasks, its calls, their bodies, its finishes, its
 //! waits for other tasks, its collectives, and the whole run.
 //!
-//! Its own file, so that who has a span need not know whether anybody wants it. Where nobody does, a span is four
-//! bytes, a look at the place when it begins and a comparison when it ends; messages know nothing of it. Invariant: a
-//! span ends once, at the latest when what it is of is dropped.
+//! Code that opens a span need not know whether anything draws it. If nothing does, a span costs four bytes, a look at
+//! the place when it begins and a comparison when it ends; no message carries it. Invariant: a span ends once, at the
+//! latest when its owner is dropped.
 
 use crate::local::Local;
 use isles_protocol::PlaceId;

@@ -191,11 +191,10 @@ impl<T: 'static> PlaceLocal<T> {
         }
     }
 
-    /// Puts all instances together, in the order of the places, or of the ranks of a team; they stay where they are.
+    /// Folds all instances, in the order of the places, or of the ranks of a team; the instances stay in place.
     ///
-    /// The order of the merges depends on the number of places only, so a floating-point result has the same bits at
-    /// every run with as many instances, whoever asks; with another number it may have others. `merge` runs at several
-    /// places, so it captures nothing.
+    /// The order of the merges depends only on the number of instances, so a floating-point result has the same bits in
+    /// every run with that number, whichever place calls. `merge` runs at several places, so it captures nothing.
     ///
     /// # Errors
     /// A place is dead, an instance is locked, or `merge` panicked.

@@ -234,7 +234,8 @@ impl Outbox {
             .all(|to| matches!(first(to), Some(QueueEntry::Part(number)) if *number == multicast.number))
     }
 
-    /// Offers a multicast, without those who have died since; returns how many do not wait for it any more.
+    /// Offers a multicast to those of its receivers that are alive; returns the number of queue entries that it
+    /// removed.
     fn offer_multicast(&mut self, multicast: &mut Multicast, transmit: &mut dyn Transmit) -> usize {
         let mut removed = 0;
         loop {
@@ -255,7 +256,7 @@ impl Outbox {
         }
     }
 
-    /// Takes out what stands first for these receivers; returns how many they are.
+    /// Removes the first entry of each of these receivers; returns the number of receivers.
     fn pop_first(&mut self, places: impl IntoIterator<Item = PlaceId>, class: Class) -> usize {
         let queues = &mut self.queues[class as usize];
         let mut count = 0;

@@ -22,7 +22,7 @@ const STEPS: u32 = 64;
 /// Time between two lists of open finishes.
 const FINISHES_EVERY: Duration = Duration::from_millis(50);
 
-/// Open finishes that are told of.
+/// Number of open finishes that are listed.
 const FINISHES_MAX: usize = 8;
 
 /// Reading of the core of a place by the driver of a chip.
@@ -261,7 +261,7 @@ impl Local {
         values
     }
 
-    /// The first few open finishes, with when each was first told of.
+    /// Returns the first few open finishes, each with the time at which it was first listed.
     fn open_finishes(&self, now: Duration, first_seen: &mut OrderedMap<u64, u64>) -> Vec<OpenFinish> {
         let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let open = self.finishes.explain_first(FINISHES_MAX);

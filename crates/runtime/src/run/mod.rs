@@ -112,9 +112,10 @@ async fn watched<F: Future>(main: F) -> F::Output {
 
 /// Runs `main` at the first place until everything it has started has ended, then lets the other places go.
 ///
-/// `stall` says what is done when nothing happens for a while; a run that is given up ends with an error of kind
-/// [`Misused`](crate::ErrorKind::Misused) that explains what everyone waits for. One whose `main` has failed is also
-/// given up if it goes on for so long: a place that asks again and again for what will never be is not silent.
+/// `stall` says what to do when nothing happens for a while; a run that is given up ends with an error of kind
+/// [`Misused`](crate::ErrorKind::Misused) that explains what all places wait for. A run whose `main` has failed is
+/// given up after the same limit even if it is not silent, because a place may poll for ever for something that never
+/// comes.
 pub fn run_first_place<F>(local: &Rc<Local>, main: F, stall: Stall) -> (Result<()>, RunReport)
 where
     F: Future + 'static,

@@ -1,9 +1,9 @@
 //! Tasks under loom: a place and the threads that wake its tasks, in every interleaving within the bound.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-runtime --lib model` runs these and nothing else. Real here is
-//! all of this folder: the word, the cell, the waker, the injector, the pool. Not real is the place: a loop that runs
-//! what was woken and sleeps otherwise. Loom tells of a wake that is lost (everybody sleeps), of memory that is left or
-//! given back twice, and of accesses that nothing orders.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p isles-runtime --lib model` runs these and nothing else. All of this
+//! folder is real: the word, the cell, the waker, the injector, the pool. The place is a stand-in: a loop that runs
+//! woken tasks and sleeps otherwise. Loom reports a lost wake (all threads sleep), memory that is leaked or freed
+//! twice, and accesses that nothing orders.
 
 use super::cell::{PollOutcome, Priority, TaskRef};
 use super::injector::Injector;

@@ -138,7 +138,7 @@ fn store_whole(words: &[AtomicU64], source: &[[u8; WORD_BYTES]]) {
         return;
     }
     for (word, bytes) in words.iter().zip(source).take(len) {
-        // Relaxed is enough: the message that tells of it carries the order.
+        // Relaxed is enough: the message that announces the write carries the order.
         word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
     }
 }

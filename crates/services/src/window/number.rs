@@ -5,7 +5,7 @@
 
 use bytemuck::{AnyBitPattern, NoUninit};
 
-/// Operation by which `accumulate` combines an element with an operand.
+/// Operation of `accumulate`: combines an element with an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Combine {

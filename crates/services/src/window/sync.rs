@@ -270,7 +270,7 @@ fn post(state: &Rc<WindowState>, group: &[usize]) -> Result<()> {
                 state.exposure.borrow_mut().posted(rank);
                 state.wake();
             } else {
-                // A member that died does not start; `wait` tells of it.
+                // A member that died never starts; `wait` reports it.
                 let _ = state.send(local, rank, MessageHeader::new(state.id, MessageKind::Post), &|_| Ok(()));
             }
         }

@@ -31,10 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A frame that is as long leaves.
+/// Length at which a frame is sent, in bytes.
 const FRAME_BYTES: usize = 4096;
 
-/// A place that has not looked in vain for messages for so long was computing, or waited for its turn.
+/// Time since the last look that found nothing after which this place was computing, or was not scheduled.
 const AWAY: Duration = Duration::from_micros(5);
 
 /// Longest sleep of a place: the library moves large messages only while it is called, and a ring may be lost.
@@ -198,8 +198,10 @@ impl MpiEndpoint {
         SendError::Full
     }
 
-    /// Sends a large message, for which there is room as a block, in a frame, if it is short enough and there is room
-    /// for that: to be told of and to come by itself would take longer. Whether it did.
+    /// Sends a large message inside a frame, if it is short enough and the frame has room; returns whether it did.
+    ///
+    /// Called when there is room for it as a block, which would take longer, because a block is announced and sent
+    /// apart.
     fn send_inline_block(
         &self,
         to: PlaceId,

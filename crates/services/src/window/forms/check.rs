@@ -10,7 +10,7 @@ pub(in crate::window) const GET: u8 = 0;
 pub(in crate::window) const PUT: u8 = 1;
 pub(in crate::window) const UPDATE: u8 = 2;
 
-/// An access, as its owner is told of it.
+/// An access, as its origin reports it to the owner of the part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::window) struct AccessRecord {
     /// [`GET`], [`PUT`] or [`UPDATE`].
