@@ -361,7 +361,7 @@ fn series<'a>(rows: &[&'a Row]) -> Vec<RowSeries<'a>> {
         let title = others.join(", ");
         let is_same = |series: &&mut RowSeries| {
             let first = series.first;
-            (first.deck, first.basis, first.unit, &series.title) == (row.deck, row.basis, row.unit, &title)
+            (first.deck, first.unit, &series.title) == (row.deck, row.unit, &title)
         };
         match all.iter_mut().find(is_same) {
             Some(series) => series.figures.push((quantity, row.ours)),
@@ -386,7 +386,7 @@ fn series_line(series: &RowSeries) -> String {
         cells.push(if label.is_empty() { ours } else { format!("{label}: {ours}") });
     }
     let figures = format!("{} {}", cells.join(", "), first.unit);
-    format!("| {} | {} | {} |\n", with_deck(first.deck, title), figures.trim_end(), first.basis.name())
+    format!("| {} | {} |\n", with_deck(first.deck, title), figures.trim_end())
 }
 
 /// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
@@ -406,9 +406,12 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
             text += "|---|---|---|---|---|---|---|---|\n";
             text.extend(published.into_iter().map(|row| published_row(row, &notes)));
         }
-        if !alone.is_empty() {
-            text += "\n| Without a published value | Ours | Basis |\n|---|---|---|\n";
-            text.extend(series(&alone).iter().map(series_line));
+        for basis in [Basis::Predicted, Basis::Derived, Basis::Measured, Basis::Calibrated] {
+            let alike: Vec<&Row> = alone.iter().copied().filter(|row| row.basis == basis).collect();
+            if !alike.is_empty() {
+                text += &format!("\n| Without a published value, {} | Ours |\n|---|---|\n", basis.name());
+                text.extend(series(&alike).iter().map(series_line));
+            }
         }
         if !notes.is_empty() {
             text += "\nNotes:\n\n";
@@ -581,8 +584,7 @@ mod tests {
         let rows =
             [row(ring(0), 1.0), row("ring, far".into(), 2.0), row(ring(3), 4.0), row("other".into(), 5.0)];
         let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
-        let expected =
-            ["| ring, far | 0 hops: 1, 2, 3 hops: 4 ns | predicted |\n", "| other | 5 ns | predicted |\n"];
+        let expected = ["| ring, far | 0 hops: 1, 2, 3 hops: 4 ns |\n", "| other | 5 ns |\n"];
         assert_eq!(lines, expected);
     }
 
