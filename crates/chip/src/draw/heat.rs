@@ -73,7 +73,7 @@ pub fn check_heat(chip: &Chip) -> Result<(), TooLarge> {
 /// Draws the heat map of a chip; `caption` is the line below its title.
 ///
 /// # Errors
-/// [`TooLarge`]: nobody could read it.
+/// [`TooLarge`]: the picture would be unreadable.
 pub fn heat(chip: &Chip, caption: &str, links: &[LinkHeat], tiles: &[TileHeat]) -> Result<String, TooLarge> {
     check_heat(chip)?;
     let [columns, rows, levels] = chip.topology().extent();

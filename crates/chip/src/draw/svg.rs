@@ -27,7 +27,7 @@ const STYLE: &str = "<style>text{font:13px sans-serif;text-anchor:middle;fill:#2
 /// Draws the chip as SVG.
 ///
 /// # Errors
-/// [`TooLarge`]: nobody could read it.
+/// [`TooLarge`]: the picture would be unreadable.
 pub fn svg(chip: &Chip) -> Result<String, TooLarge> {
     TooLarge::check(chip, TILES_MAX)?;
     let [columns, rows, levels] = chip.topology().extent();
