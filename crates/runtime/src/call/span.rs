@@ -35,7 +35,7 @@ pub const PAGES: &str = "pages ←";
 /// Name of the span of the whole run.
 pub(crate) const RUN: &str = "the whole run";
 
-/// A span of a library on top of this one, until it is dropped; of no meaning where nobody draws any.
+/// A span of a library on top of this one, open until it is dropped; without effect if nothing draws spans.
 #[must_use = "a span ends when it is dropped"]
 pub struct LibrarySpan(#[expect(dead_code, reason = "it ends when it is dropped")] OpenSpan);
 
@@ -46,10 +46,10 @@ impl LibrarySpan {
     }
 }
 
-/// Number of no span: no endpoint has that many open.
+/// Id of no span: no endpoint has that many open.
 const NONE: SpanId = SpanId(u32::MAX);
 
-/// A span of this place, until it is dropped; or none, where nobody draws any.
+/// A span of this place, open until it is dropped; or none, if nothing draws spans.
 #[must_use = "a span ends when it is dropped"]
 pub struct OpenSpan(SpanId);
 
@@ -83,7 +83,7 @@ impl Local {
 }
 
 impl OpenSpan {
-    /// Absent span: nothing that could end.
+    /// No span.
     pub const NONE: OpenSpan = OpenSpan(NONE);
 }
 

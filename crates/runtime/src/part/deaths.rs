@@ -10,7 +10,6 @@
 //!
 //! A pure machine. Invariant: nothing is forgotten before each living place has answered, in one round, about all
 //! places whose death the home knew when the round began.
-//! whose death the home knew when it began.
 
 use isles_protocol::PlaceId;
 use isles_protocol::ordered::OrderedSet;
