@@ -72,7 +72,7 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// How a constant is known.
+/// Precision of a constant.
 #[derive(Clone, Copy)]
 pub enum Precision {
     /// Built or counted: exact unless stated otherwise.
