@@ -41,7 +41,7 @@ pub(crate) const BANDWIDTH: Experiment = Experiment {
 pub const CYCLES: Experiment = Experiment {
     name: "cycles",
     about: "core cycles of an access from nearest to farthest, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    source: "Rotta et al., MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Model(cycles),
 };
@@ -184,7 +184,7 @@ pub(crate) const CACHES: Experiment = Experiment {
 pub const CONTROLLER: Experiment = Experiment {
     name: "controller",
     about: "cores that read from one memory controller at once: time of a line against alone, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3: three do not interfere, beyond it grows linearly",
+    source: "Rotta et al., MARC 2012, paper 3: three do not interfere, beyond it grows linearly",
     instructions: "",
     rows: RowSource::Model(controller),
 };
@@ -202,7 +202,7 @@ pub const SHARED: Experiment = Experiment {
 pub(crate) const FLUSH: Experiment = Experiment {
     name: "flush",
     about: "core cycles of a software flush of the second cache, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    source: "Rotta et al., MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Model(flush),
 };
@@ -354,7 +354,7 @@ fn flush(chip: &Chip) -> Vec<Row> {
 pub const C6678: Experiment = Experiment {
     name: "c6678",
     about: "an interrupt and the shared memory of the C6678",
-    source: "OpenComRTOS on the C6678, 6th MARC symposium (2012), paper 10",
+    source: "OpenComRTOS on the C6678, MARC 2012, paper 10",
     instructions: "",
     rows: RowSource::Model(texas),
 };

@@ -36,7 +36,7 @@ pub fn pattern(bytes: usize) -> Vec<u8> {
 pub(crate) const INTERRUPTS: Experiment = Experiment {
     name: "interrupts",
     about: "core cycles from the raising of an interrupt until cores have it, at 533/800/800",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 2",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5, figure 2",
     instructions: "",
     rows: RowSource::Model(interrupts),
 };

@@ -40,7 +40,7 @@ pub(crate) const GAINS: Experiment = Experiment {
 pub const BROADCAST: Experiment = Experiment {
     name: "broadcast",
     about: "one broadcast among 48 cores until all have it in memory, k = 47, at 533/800/800",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5",
     instructions: "the copy of iRCCE, as the source says, and the calls of RCCE, chosen with the first\n\
                    row of each form in view; where a row says so, the calls of iRCCE",
     rows: RowSource::Model(broadcast),
@@ -50,7 +50,7 @@ pub const BROADCAST: Experiment = Experiment {
 pub(crate) const THROUGHPUT: Experiment = Experiment {
     name: "throughput",
     about: "bytes broadcast a second, messages of 4 KiB again and again, asynchronous, by children and sources",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 3",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5, figure 3",
     instructions: "the copy of iRCCE and the calls of RCCE, as for `broadcast`; behind an interrupt a switch of\n\
                    6,400 cycles (004:2347), but where a row says so",
     rows: RowSource::Model(throughput),

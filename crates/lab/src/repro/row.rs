@@ -326,9 +326,10 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     text + &summary(outcomes).join("\n") + "\n"
 }
 
-/// Returns the line of a page for a row with a published figure.
+/// Returns the line of a page for a row with a published figure, whose unit ours has too.
 fn published_row(row: &Row, notes: &[&str]) -> String {
     let [published, ours, error, band, verdict, basis, _] = cells(row);
+    let ours = ours.strip_suffix(row.unit).unwrap_or(&ours).trim_end();
     let error = error.trim_end_matches(" %");
     let band = band.trim_end_matches(" %").replace("± ", "±").replace("at most", "≤");
     let source = source_with_note(row, notes);
@@ -361,7 +362,7 @@ fn series<'a>(rows: &[&'a Row]) -> Vec<RowSeries<'a>> {
         let title = others.join(", ");
         let is_same = |series: &&mut RowSeries| {
             let first = series.first;
-            (first.deck, first.basis, first.unit, &series.title) == (row.deck, row.basis, row.unit, &title)
+            (first.deck, first.unit, &series.title) == (row.deck, row.unit, &title)
         };
         match all.iter_mut().find(is_same) {
             Some(series) => series.figures.push((quantity, row.ours)),
@@ -386,7 +387,7 @@ fn series_line(series: &RowSeries) -> String {
         cells.push(if label.is_empty() { ours } else { format!("{label}: {ours}") });
     }
     let figures = format!("{} {}", cells.join(", "), first.unit);
-    format!("| {} | {} | {} |\n", with_deck(first.deck, title), figures.trim_end(), first.basis.name())
+    format!("| {} | {} |\n", with_deck(first.deck, title), figures.trim_end())
 }
 
 /// Returns the rows as tables of a page. A reading that several rows share occurs once, in a note below its table.
@@ -406,9 +407,12 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
             text += "|---|---|---|---|---|---|---|---|\n";
             text.extend(published.into_iter().map(|row| published_row(row, &notes)));
         }
-        if !alone.is_empty() {
-            text += "\n| Without a published value | Ours | Basis |\n|---|---|---|\n";
-            text.extend(series(&alone).iter().map(series_line));
+        for basis in [Basis::Predicted, Basis::Derived, Basis::Measured, Basis::Calibrated] {
+            let alike: Vec<&Row> = alone.iter().copied().filter(|row| row.basis == basis).collect();
+            if !alike.is_empty() {
+                text += &format!("\n| Without a published value, {} | Ours |\n|---|---|\n", basis.name());
+                text.extend(series(&alike).iter().map(series_line));
+            }
         }
         if !notes.is_empty() {
             text += "\nNotes:\n\n";
@@ -570,7 +574,7 @@ mod tests {
     #[test]
     fn a_page_has_errors_and_bands_as_numbers() {
         let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
-        let line = "| V1 figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
+        let line = "| V1 figure | 100 ns | 104 | +4.0 | ±5 | in | predicted | 000:293 |\n";
         assert_eq!(published_row(&compared, &[]), line);
     }
 
@@ -581,8 +585,7 @@ mod tests {
         let rows =
             [row(ring(0), 1.0), row("ring, far".into(), 2.0), row(ring(3), 4.0), row("other".into(), 5.0)];
         let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
-        let expected =
-            ["| ring, far | 0 hops: 1, 2, 3 hops: 4 ns | predicted |\n", "| other | 5 ns | predicted |\n"];
+        let expected = ["| ring, far | 0 hops: 1, 2, 3 hops: 4 ns |\n", "| other | 5 ns |\n"];
         assert_eq!(lines, expected);
     }
 

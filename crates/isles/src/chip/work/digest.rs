@@ -1,4 +1,4 @@
-//! A digest of bytes, by which a tape recognises its program and its own bytes.
+//! A digest of bytes, with which a tape recognises its program and its own bytes.
 //!
 //! It is not the identity that processes of one run compare, which is made without reading the program and is valid on
 //! one host only. Invariant: the digest depends only on the bytes and their number.

@@ -19,7 +19,7 @@ const NOTHING: [u8; 8] = [0; 8];
 pub(super) struct ClockReading {
     /// Time of the other clock, in nanoseconds.
     at: u64,
-    /// Nanoseconds by which the other clock was ahead; negative if it was behind.
+    /// Lead of the other clock in nanoseconds; negative if it was behind.
     ahead: i64,
     /// Largest possible error of `ahead`, in nanoseconds.
     error: u64,

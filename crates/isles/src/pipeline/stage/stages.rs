@@ -6,7 +6,7 @@ use isles_runtime::capture::CanSend;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of the next chain, by which branches recognise their chain.
+/// The number of the next chain; branches recognise their chain by its number.
 static NEXT_CHAIN: AtomicU64 = AtomicU64::new(0);
 
 /// Stages in the order in which they run, and the ports between them.

@@ -19,7 +19,7 @@ use std::process::{Command, Output};
 pub(crate) const BARE_METAL: Experiment = Experiment {
     name: "bare",
     about: "programs on bare cores under QEMU: RCCE bare and hosted, the device of Xipx, threads, interrupts",
-    source: "Ziwisky and Brylow, BareMichael, 6th MARC symposium (2012)",
+    source: "Ziwisky and Brylow, BareMichael, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(crate) const AUV: Experiment = Experiment {
     name: "auv",
     about: "an ocean model and a path planner at clocks of tiles, mesh and memory, over RCKMPI: time, power and energy",
-    source: "Woithe et al., battery-operated cyber-physical systems, 6th MARC symposium (2012), paper 7",
+    source: "Woithe et al., battery-operated cyber-physical systems, MARC 2012, paper 7",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

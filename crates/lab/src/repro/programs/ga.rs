@@ -16,7 +16,7 @@ use isles_app::{Failure, runs};
 pub(crate) const GENETIC_ALGORITHM: Experiment = Experiment {
     name: "ga",
     about: "a genetic algorithm on 1 to 96 islands and 48 cores: how many times faster than one island, at 533/800/800",
-    source: "Prell and Rauber, Go's concurrency constructs on the SCC, 6th MARC symposium (2012), paper 1",
+    source: "Prell and Rauber, Go's concurrency constructs on the SCC, MARC 2012, paper 1",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

@@ -18,7 +18,7 @@ use isles_chip::energy::Load;
 pub(crate) const POWER_LOOPS: Experiment = Experiment {
     name: "power-loops",
     about: "a power model fitted to 35 settings of mixed domains and four programs, with the chip's model `manyman`",
-    source: "Cichowski, Keller, Kessler, 6th MARC symposium (2012), paper 9, section III",
+    source: "Cichowski, Keller, Kessler, MARC 2012, paper 9, section III",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

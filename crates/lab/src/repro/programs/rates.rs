@@ -19,7 +19,7 @@ use std::rc::Rc;
 pub const RATES: Experiment = Experiment {
     name: "rates",
     about: "a planner, a stencil and loops over memory by cores and rate, power model `manyman`, at 533/800/800",
-    source: "V20, V21: battery-operated CPS, 6th MARC symposium (2012), paper 7; V22: Gschwandtner et al., in paper 9",
+    source: "V20, V21: battery-operated CPS, MARC 2012, paper 7; V22: Gschwandtner et al., in paper 9",
     instructions: "",
     rows: RowSource::Runs(rates),
 };

@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub const RDF: Experiment = Experiment {
     name: "rdf",
     about: "RDF queries from a server of files: serial times, speed-ups of pools over 47 workers, at 800/1600/1066",
-    source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, 6th MARC symposium (2012), paper 3",
+    source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

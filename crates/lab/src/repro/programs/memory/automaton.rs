@@ -15,7 +15,7 @@ use isles_app::{Failure, runs};
 pub const AUTOMATON: Experiment = Experiment {
     name: "automaton",
     about: "a cellular automaton one-sided and two-sided: how many times faster than 1 core, at 533/800/800",
-    source: "Christgau and Schnor, One-sided communication in RCKMPI for the SCC, 6th MARC symposium (2012)",
+    source: "Christgau and Schnor, One-sided communication in RCKMPI for the SCC, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

@@ -22,7 +22,7 @@ use std::rc::Rc;
 pub(crate) const MODULARITY: Experiment = Experiment {
     name: "modularity",
     about: "clustering over shared objects, by memory: how many times faster than 1 core cached, at 800/1600/1066",
-    source: "Rotta et al., Data sharing mechanisms for parallel graph algorithms, 6th MARC symposium (2012)",
+    source: "Rotta et al., Data sharing mechanisms for parallel graph algorithms, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

@@ -25,7 +25,7 @@ use isles_chip::{Chip, ControllerId};
 pub(crate) const RTOS: Experiment = Experiment {
     name: "rtos",
     about: "the hubs of OpenComRTOS: a semaphore loop and a port, on the SCC at 533/800/800 and on the C6678",
-    source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, 6th MARC symposium (2012), paper 10",
+    source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, MARC 2012, paper 10",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
