@@ -263,7 +263,6 @@ fn v17_the_model_of_cichowski_gives_its_published_powers() {
     }
 }
 
-/// Compares the values of the coefficients.
 #[test]
 fn v18_the_mesh_draws_what_intel_measured() {
     let chip = scc();
@@ -277,6 +276,7 @@ fn v18_the_mesh_draws_what_intel_measured() {
     within(mesh.flit().joules() * 1e12, 0.3 * full, 1.0, "pJ a flit and hop");
 }
 
+/// Returns the values of the coefficients.
 fn values(fit: &Fit) -> Vec<f64> {
     fit.coefficients.iter().map(|coefficient| coefficient.value).collect()
 }
