@@ -226,7 +226,7 @@ impl Watch {
 
     fn sample(&mut self, is_over: bool) {
         if let Some(log) = &mut self.log
-            && let Err(cause) = Watch::keep(log, (&mut self.reader, &mut self.printed), is_over)
+            && let Err(cause) = Watch::keep(log, &mut self.reader, &mut self.printed, is_over)
         {
             notice_log_end(&cause);
             self.log = None;
@@ -236,7 +236,8 @@ impl Watch {
     /// Appends a sample, and what the places have printed since the last one; `printed` is the last line of each.
     fn keep(
         log: &mut LogWriter,
-        (reader, printed): (&mut PagesReader, &mut [u64]),
+        reader: &mut PagesReader,
+        printed: &mut [u64],
         is_over: bool,
     ) -> std::result::Result<(), String> {
         let sample: Sample = reader.read().map_err(|error| error.to_string())?;

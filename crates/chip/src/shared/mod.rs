@@ -104,7 +104,8 @@ impl SharedMemory {
     /// Reads from `address` on, as `core` sees it at `now`.
     pub fn read(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         kind: CachePolicy,
         address: u64,
         into: &mut [u8],
@@ -116,11 +117,11 @@ impl SharedMemory {
                     moved.words_read += words(&bytes);
                     self.memory_at(line, now)
                 }
-                CachePolicy::Cached => self.read_cached((core, now), line, &mut moved),
-                CachePolicy::Through => self.read_through((core, now), line, &mut moved),
+                CachePolicy::Cached => self.read_cached(core, now, line, &mut moved),
+                CachePolicy::Through => self.read_through(core, now, line, &mut moved),
             };
             into[part].copy_from_slice(&image.bytes[bytes.clone()]);
-            self.compare((core, now), line, bytes, &image);
+            self.compare(core, now, line, bytes, &image);
         }
         moved
     }
@@ -128,7 +129,8 @@ impl SharedMemory {
     /// Writes from `address` on, as `core` does at `now`.
     pub fn write(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         kind: CachePolicy,
         address: u64,
         from: &[u8],
@@ -155,7 +157,7 @@ impl SharedMemory {
                 CachePolicy::Through => {
                     // What it counts of caches is free here: the line goes to memory as well.
                     self.change_copy(core, line, mask, &image, &mut AccessTraffic::default());
-                    self.gather((core, now), line, (mask, image), &mut moved);
+                    self.gather(core, now, line, mask, &image, &mut moved);
                 }
             }
         }
@@ -172,7 +174,7 @@ impl SharedMemory {
     }
 
     /// The write buffer of `core` lets its line go.
-    pub fn drain(&mut self, (core, now): (CoreId, Picoseconds)) -> AccessTraffic {
+    pub fn drain(&mut self, core: CoreId, now: Picoseconds) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if let Some((line, mask, image)) = self.sides[core.0 as usize].write_buffer.take() {
             self.store(line, now, mask, &image);
@@ -182,7 +184,7 @@ impl SharedMemory {
     }
 
     /// Writes back everything that `core` has changed of these bytes' lines in its caches, and forgets the lines.
-    pub fn flush(&mut self, (core, now): (CoreId, Picoseconds), address: Range<u64>) -> AccessTraffic {
+    pub fn flush(&mut self, core: CoreId, now: Picoseconds, address: Range<u64>) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if address.is_empty() {
             return moved;
@@ -194,7 +196,7 @@ impl SharedMemory {
             let side = &mut self.sides[core.0 as usize];
             side.first.forget(line);
             side.second.forget(line);
-            self.leave((core, now), line, &mut moved);
+            self.leave(core, now, line, &mut moved);
         }
         moved
     }

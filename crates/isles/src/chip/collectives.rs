@@ -177,7 +177,8 @@ pub(crate) struct CollectiveChoice {
 impl CollectiveChoice {
     pub(crate) fn new(
         ground: TrialContext,
-        (broadcast, reduce): (Broadcast, Reduce),
+        broadcast: Broadcast,
+        reduce: Reduce,
         stopwatch: &Rc<Stopwatch>,
     ) -> Rc<CollectiveChoice> {
         let stopwatch = Rc::clone(stopwatch);
@@ -195,13 +196,15 @@ impl CollectiveChoice {
     fn ask<T: Copy>(
         &self,
         known: &ChoiceCache<T>,
-        key: (usize, usize),
+        members: usize,
+        bytes: usize,
         answer: impl FnOnce(&Trial) -> T,
     ) -> T {
+        let key = (members, bytes);
         let before = known.borrow().get(key).copied();
         before.unwrap_or_else(|| {
             let place = PlaceId(here().index() as u32);
-            let trial = Trial { ground: self.ground.clone(), members: key.0, bytes: key.1 };
+            let trial = Trial { ground: self.ground.clone(), members, bytes };
             let answer = self.stopwatch.ask(place, |_, _| answer(&trial));
             known.borrow_mut().insert(key, answer);
             answer
@@ -227,7 +230,7 @@ impl Collectives for CollectiveChoice {
                 Some(BroadcastAlgorithm::Tree { shape, chunk_bytes: CHUNKS[0] })
             }
             broadcast => {
-                Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(broadcast)))
+                Some(self.ask(&self.spreads, members, class(bytes), |trial| trial.best_spread(broadcast)))
             }
         }
     }
@@ -237,7 +240,7 @@ impl Collectives for CollectiveChoice {
             Reduce::Serial => true,
             Reduce::Logarithmic => false,
             Reduce::Auto if !(3..=TRIED_MEMBERS_MAX).contains(&members) => false,
-            Reduce::Auto => self.ask(&self.serial, (members, class(bytes)), Trial::is_serial_shorter),
+            Reduce::Auto => self.ask(&self.serial, members, class(bytes), Trial::is_serial_shorter),
         }
     }
 
@@ -344,7 +347,7 @@ impl Trial {
             })
             .collect();
         let over = || roots.iter().all(MainTask::is_over).then_some(());
-        let all_ended = drive((&world, &stopwatch), &locals, None, over).is_some();
+        let all_ended = drive(&world, &stopwatch, &locals, None, over).is_some();
         close_all(&stopwatch, &locals);
         let good = all_ended && roots.iter().all(|root| matches!(root.take(), Some(Ok(()))));
         let (first, last) = span.get();

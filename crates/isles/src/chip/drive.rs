@@ -54,7 +54,8 @@ pub(crate) fn drain_messages(world: &ChipWorld, locals: &[Rc<Local>]) {
 
 /// Gives turns until `over` has a result; `None` if nothing will ever happen again, or the run has left its tape.
 pub(crate) fn drive<R>(
-    (world, stopwatch): (&ChipWorld, &Stopwatch),
+    world: &ChipWorld,
+    stopwatch: &Stopwatch,
     locals: &[Rc<Local>],
     observation: Option<&ChipObservation>,
     mut over: impl FnMut() -> Option<R>,

@@ -189,7 +189,7 @@ impl ModelledChip {
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.voltages().iter().map(VoltageTable::name);
-        self.choose(self.chip.clone().with_voltages(name), (source, name), names)
+        self.choose(self.chip.clone().with_voltages(name), source, name, names)
     }
 
     /// [`ModelledChip::with_preset`]; `source` is where the name was written.
@@ -199,7 +199,7 @@ impl ModelledChip {
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.presets().iter().map(Preset::name);
-        self.choose(self.chip.clone().with_preset(name), (source, name), names)
+        self.choose(self.chip.clone().with_preset(name), source, name, names)
     }
 
     /// [`ModelledChip::with_power_model`]; `source` is where the name was written.
@@ -209,7 +209,7 @@ impl ModelledChip {
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.power_models().iter().map(PowerModel::name);
-        self.choose(self.chip.clone().with_power_model(name), (source, name), names)
+        self.choose(self.chip.clone().with_power_model(name), source, name, names)
     }
 
     /// The chip that was `chosen` by a name out of its file, if there is one on which a message can be sent; else the
@@ -217,7 +217,8 @@ impl ModelledChip {
     fn choose<'a>(
         self,
         chosen: Option<Chip>,
-        (source, name): (&str, &str),
+        source: &str,
+        name: &str,
         names: impl Iterator<Item = &'a str>,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let chosen = chosen.and_then(|chip| ModelledChip::leaked(self.machine, chip).ok());
@@ -296,8 +297,7 @@ impl ModelledChip {
         other: u32,
         bytes: usize,
     ) -> std::result::Result<Duration, ConfigError> {
-        let (costs, ends) = (self.costs.clone(), (PlaceId(other), other + 1));
-        half_ping_pong(costs, protocol, ends, bytes)
+        half_ping_pong(self.costs.clone(), protocol, PlaceId(other), other + 1, bytes)
             .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 

@@ -110,9 +110,10 @@ fn unreadable(fault: &DecodeError) -> Error {
 
 /// Carries out a save of this place that has begun, and tells givers that their parts are safe. A partner that dies
 /// keeps nothing, and nobody waits for it.
-pub(super) async fn save(backups: PlaceBackups, (version, save): StartedSave) -> Result<()> {
+pub(super) async fn save(backups: PlaceBackups, started: StartedSave) -> Result<()> {
+    let StartedSave { version, outgoing } = started;
     let owner = here().index();
-    if let Some((partner, save)) = save
+    if let Some((partner, save)) = outgoing
         && none_if_dead(at!(place(partner), keep(&backups, owner, save)).await)?.is_none()
     {
         return Ok(());

@@ -8,6 +8,7 @@
 use crate::PlaceId;
 use crate::team::Members;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// One place's knowledge of its own caches of one object.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +155,7 @@ impl Invalidations {
     /// The caller sends the flags, and calls [`Invalidations::answered`] for each that cannot be sent. If there are
     /// none, the flag is known already.
     pub fn begin(&mut self, members: &Members, root: usize) -> Flags {
-        self.pass_on(members, (root as u32, 1, members.len() as u32), None)
+        self.pass_on(members, root as u32, 1..members.len() as u32, None)
     }
 
     /// Takes in a flag of `source`: what this place passes on, and what is known at once if that is nothing.
@@ -172,18 +173,20 @@ impl Invalidations {
         }
         let InvalidationRange { root, first, end, token } = range;
         let answer = Some(AwaitedAnswer { place: source, token });
-        let flags = self.pass_on(members, (root, first + 1, end), answer);
+        let flags = self.pass_on(members, root, first + 1..end, answer);
         let known = flags.to.is_empty().then_some(Known { token: flags.token, answer });
         Ok((flags, known))
     }
 
-    /// Flags for the halves of the members from `first` to before `end`.
+    /// Flags for the halves of the members in `range`, which counts from `root`.
     fn pass_on(
         &mut self,
         members: &Members,
-        (root, first, end): (u32, u32, u32),
+        root: u32,
+        range: Range<u32>,
         answer: Option<AwaitedAnswer>,
     ) -> Flags {
+        let Range { start: first, end } = range;
         let token = self.next;
         self.next = self.next.wrapping_add(1);
         let middle = first + end.saturating_sub(first) / 2;

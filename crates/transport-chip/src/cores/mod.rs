@@ -68,7 +68,7 @@ struct PlacedCore {
 
 impl PlacedCore {
     /// A core in the first gear, before it has done anything.
-    fn new((tile, tile_number): (TileId, OccupiedTile), plan: &PowerTables) -> PlacedCore {
+    fn new(tile: TileId, tile_number: OccupiedTile, plan: &PowerTables) -> PlacedCore {
         let first = plan.gears.first();
         PlacedCore {
             tile,
@@ -132,7 +132,7 @@ impl Cores {
         Cores {
             cores: tile_numbers
                 .into_iter()
-                .map(|tile_number| PlacedCore::new(tile_number, &costs.plan))
+                .map(|(tile, tile_number)| PlacedCore::new(tile, tile_number, &costs.plan))
                 .collect(),
             ports: vec![Timeline::default(); used.len()],
             paths: Paths::new(&costs.topology, used, costs.buffer_lines > 0),

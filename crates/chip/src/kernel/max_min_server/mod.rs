@@ -132,6 +132,15 @@ impl Jobs {
     }
 }
 
+/// Time that a job takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobTime {
+    /// The whole of it, if nobody is in its way.
+    pub alone: Picoseconds,
+    /// The part of it for which it keeps the server busy.
+    pub served: Picoseconds,
+}
+
 /// Server that shares itself among the jobs of many owners.
 #[derive(Clone, Debug, Default)]
 pub struct MaxMinServer {
@@ -145,8 +154,7 @@ pub struct MaxMinServer {
 }
 
 impl MaxMinServer {
-    /// A job of `owner` begins at `from`, lasts `alone` if nobody is in its way, and keeps the server busy for `served`
-    /// of that. Returns when it ends if nobody else comes.
+    /// Begins a job of `owner` at `from`; returns when it ends if nobody else comes.
     ///
     /// `present` is a time before which nobody will ask any more; it is not after `from`.
     pub fn take(
@@ -154,8 +162,9 @@ impl MaxMinServer {
         present: Picoseconds,
         owner: u32,
         from: Picoseconds,
-        (alone, served): (Picoseconds, Picoseconds),
+        length: JobTime,
     ) -> Picoseconds {
+        let JobTime { alone, served } = length;
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
         self.served += served.0;
         let before = self.end_of(present, owner).filter(|end| *end > present);

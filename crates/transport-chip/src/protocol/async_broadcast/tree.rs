@@ -76,7 +76,7 @@ impl AsyncBroadcast {
         if slot.free > now {
             return self.schedule_put(cores, root, now, lines, children);
         }
-        let (end, called) = self.put(cores, root, (number, now), lines, children);
+        let (end, called) = self.put(cores, root, number, now, lines, children);
         cores.spend(root, end - now, TimeCategory::Copying);
         (number, called)
     }
@@ -94,30 +94,34 @@ impl AsyncBroadcast {
         let alone = self.forward_time(cores, place, slot, lines);
         let system = &mut self.place_states[place.index()].system;
         let start = system.reserve(cores.present(), at.max(slot.free), alone);
-        let (_, called) = self.put(cores, place, (number, start), lines, children);
+        let (_, called) = self.put(cores, place, number, start, lines, children);
         (number, called)
     }
 
-    /// Writes a message and its header into a slot that is free at a time, and calls the children; when that is done.
+    /// Writes a message and its header into the slot of that number, which is free at `at`, and calls the children;
+    /// returns when that is done.
     fn put(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
-        (number, mut at): (usize, Picoseconds),
+        number: usize,
+        mut at: Picoseconds,
         lines: u32,
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += self.answers(cores, place, self.place_states[place.index()].slots[number]);
         at += cores.write_time(place, place, lines, at);
-        self.announce(cores, place, (number, at), children)
+        self.announce(cores, place, number, at, children)
     }
 
-    /// Writes the header of a slot that holds its message, and calls the children; when that is done.
+    /// Writes the header of the slot of that number, which holds its message, and calls the children; returns when that
+    /// is done.
     fn announce(
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
-        (number, mut at): (usize, Picoseconds),
+        number: usize,
+        mut at: Picoseconds,
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += cores.cycles(place, SEND_CYCLES);
@@ -155,7 +159,7 @@ impl AsyncBroadcast {
                 if is_last { none } else { self.schedule_put(cores, place, done, lines, children) };
             return FetchResult { found: done, done, slot, called };
         };
-        let (end, called) = self.announce(cores, place, (number, at), children);
+        let (end, called) = self.announce(cores, place, number, at, children);
         let found = end + cores.read_time(place, place, lines, end);
         FetchResult { found, done, slot: number, called }
     }

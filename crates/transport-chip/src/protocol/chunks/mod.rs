@@ -56,10 +56,10 @@ pub(crate) trait Handshake {
     const WAITS: bool;
 
     /// Writes a chunk of `lines` lines of a message of `bytes` bytes, and its flag.
-    fn put(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
+    fn put(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize);
 
     /// Takes a chunk of `lines` lines of a message of `bytes` bytes, whose flag was seen, and answers.
-    fn get(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
+    fn get(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize);
 }
 
 /// All buffers of a run.
