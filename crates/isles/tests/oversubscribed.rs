@@ -35,7 +35,7 @@ async fn greetings() -> Result<()> {
     Ok(())
 }
 
-/// A token goes round: each place passes it on itself, and the first place is told of its end.
+/// A token goes round: each place passes it on itself, and the first place gets the result.
 async fn pass(token: u64, rounds: u64) -> Result<u64> {
     let (next, last) = (here().next(), rounds * isles::place_count() as u64);
     if token == last {

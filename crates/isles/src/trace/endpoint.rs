@@ -1,8 +1,8 @@
-//! An endpoint that records what its place does, around the endpoint that does it.
+//! An endpoint that wraps another and records the activity of its place.
 //!
-//! It stands between the runtime and the transport, as the [`SpanSink`] of the runtime, so neither of them knows of
-//! traces, and a run without a trace has none of it. Invariant: every call goes to the endpoint within, unchanged and
-//! once.
+//! It stands between the runtime and the transport and is the [`SpanSink`] of the runtime, so neither of them knows of
+//! traces, and a run without a trace does not contain it. Invariant: every call is forwarded to the inner endpoint
+//! unchanged, once.
 
 use super::collect::Collector;
 use super::record::{RECORDS_MAX, RecordKind, Recorder, now};
@@ -16,13 +16,13 @@ use std::time::Duration;
 /// A recorded endpoint.
 pub(crate) struct RecordedEndpoint<E> {
     endpoint: E,
-    /// Until the place leaves.
+    /// `None` once the place has left.
     recorder: RefCell<Option<Recorder>>,
     collector: Collector,
 }
 
 impl<E: Endpoint> RecordedEndpoint<E> {
-    /// Records what the place of `endpoint` does, from now until it leaves, for `collector`.
+    /// Records the activity of the place of `endpoint`, from now until it leaves, for `collector`.
     pub(crate) fn new(endpoint: E, collector: Collector) -> RecordedEndpoint<E> {
         let recorder = Recorder::new(endpoint.here(), endpoint.places(), RECORDS_MAX);
         RecordedEndpoint { endpoint, recorder: RefCell::new(Some(recorder)), collector }
@@ -32,7 +32,7 @@ impl<E: Endpoint> RecordedEndpoint<E> {
         self.recorder.borrow_mut().as_mut().map(record)
     }
 
-    /// Records that a message was handled by `handle`.
+    /// Calls `handle`, and records it as the handling of a message.
     fn receive<V>(&self, from: PlaceId, class: Class, bytes: usize, handle: impl FnOnce() -> V) -> V {
         let number = self.record(|recorder| recorder.arrived(from, class));
         let start = now();
@@ -108,7 +108,7 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         class: Class,
         wants: &mut dyn FnMut(HandlerId, &[u8]) -> bool,
     ) -> Next {
-        // Only after the message has been handled is it known whether it is taken.
+        // Whether the message is taken is known only after the call.
         let (start, mut bytes) = (now(), 0);
         let mut wants = |handler, message: &[u8]| {
             bytes = message.len();
@@ -158,7 +158,7 @@ impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
 
 impl<E: Endpoint> SpanSink for RecordedEndpoint<E> {
     fn begin_span(&self, span: &Span) -> SpanId {
-        // After the end nothing is recorded; no span of a run has this number.
+        // After the place has left nothing is recorded; no span has this number.
         self.record(|recorder| recorder.begin_span(span)).unwrap_or(SpanId(u32::MAX - 1))
     }
 

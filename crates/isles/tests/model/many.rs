@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 const PLACES: u32 = 1_024;
 
-/// Blue Gene/P with as many cores as places.
+/// Blue Gene/P with one core for each place.
 fn torus() -> ModelledChip {
     static TORUS: OnceLock<ModelledChip> = OnceLock::new();
     *TORUS.get_or_init(|| {

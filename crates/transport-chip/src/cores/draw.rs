@@ -1,6 +1,6 @@
-//! What the cores and the rest of the chip have drawn, out of their ledgers.
+//! Energy of the cores and of the rest of the chip, from their ledgers.
 //!
-//! A look at the cores at a time: it changes nothing of them but the windows of the profile.
+//! Reading it changes nothing of the cores except the windows of the profile.
 
 use super::{Cores, PlacedCore};
 use crate::energy::meter::{CoreUsage, EnergyByCategory};
@@ -9,7 +9,7 @@ use crate::energy::{Energy, EnergyReading, ModelEnergy, Sample, Sampler};
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
-    /// Takes no samples of power; the run has no energy then.
+    /// Disables the sampling of power; the run has no energy then.
     pub(crate) fn disable_energy(&mut self) {
         self.sampler = None;
     }
@@ -30,8 +30,8 @@ impl Cores {
         self.sampler = Some(sampler);
     }
 
-    /// Returns the energy of one core or, for the index after the last core, of everything else, drawn until its own
-    /// clock or until `end`, by the run's own model.
+    /// Returns the energy of one core, or for the index after the last core that of everything else, until `end` or the
+    /// core's own clock if that is later, by the run's first power model.
     fn sample(&self, thing: usize, end: Picoseconds) -> Sample {
         if thing >= self.meters.plan().supplies.len() {
             return Sample { time: end, drawn: self.uncore_energy(0, end).uncore() };
@@ -86,8 +86,8 @@ impl Cores {
         self.sampler.as_ref().map(|_| EnergyReading::new(self.meters.plan().supplies.len()))
     }
 
-    /// Moves a reading on to the present, before which nothing will happen any more; of a run that is over to the
-    /// latest clock, until which [`Cores::energy`] goes.
+    /// Advances a reading to the present, before which nothing will happen any more; if the run is over, to the latest
+    /// clock, as [`Cores::energy`].
     pub(crate) fn read_energy(&self, reading: &mut EnergyReading, is_over: bool) {
         let until = if is_over { self.latest() } else { self.present };
         reading.advance(until, |thing, end| self.sample(thing, end));
@@ -113,8 +113,8 @@ impl Cores {
     }
 }
 
-/// Returns a sampler of all cores by their voltage domains and, behind them, of everything else; `None` if the chip has
-/// no power model.
+/// Returns a sampler with a column for each voltage domain and one for everything else; `None` if the chip has no power
+/// model.
 pub(super) fn sampler(plan: &PowerTables) -> Option<Sampler> {
     let columns = || plan.supplies.iter().map(|domain| *domain as usize).chain([plan.domains()]);
     (!plan.models.is_empty()).then(|| Sampler::new(columns().collect()))

@@ -1,11 +1,10 @@
-//! What each core has drawn, out of its ledger.
+//! Energy of each core, computed from its ledger.
 //!
-//! Power changes with what a core does, with its rate and with its voltage. What it does the ledger knows, so nothing
-//! is added up while the run goes on: only when rate or voltage of a core change, what its ledger has gathered since
-//! the last change is multiplied with the powers of the gear that ends. The sums are integers, so their order is of no
-//! meaning.
+//! Power depends on a core's activity, rate and voltage. The ledger has the activity, so nothing is summed up during
+//! the run: only when the rate or voltage of a core changes, its times since the last change are multiplied by the
+//! powers of the old gear. The sums are integers, so their order does not matter.
 //!
-//! Invariant: a core's changes are made in the order of time, at its own clock or, while it does nothing, later.
+//! Invariant: a core's changes are made in the order of time, at its own clock, or later while it is idle.
 
 use super::power_tables::PowerTables;
 use crate::report::{Ledger, TIME_CATEGORIES, TimeCategory};
@@ -15,7 +14,7 @@ use isles_chip::quantity::{Attojoules, Picoseconds};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The end of all time.
+/// A time that is never reached.
 pub(crate) const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
 /// Energies by category.
@@ -29,42 +28,42 @@ pub(crate) struct GearChange {
     pub(crate) step: VoltageStepId,
 }
 
-/// State of one core as the power model sees it.
+/// State of one core for the power model.
 #[derive(Clone)]
 struct Meter {
     gear: GearId,
     step: VoltageStepId,
-    /// The ledger when the gear was shifted last.
+    /// The ledger at the last change.
     closed: Ledger,
-    /// Energy drawn by then, by model.
+    /// Energy drawn until then, by model.
     drawn: Vec<EnergyByCategory>,
-    /// Changes to come, in the order of time.
+    /// Pending changes, in the order of time.
     shifts: VecDeque<GearChange>,
-    /// Time until which it is booked, if it has no place and so no ledger.
+    /// For a core without a place, and so without a ledger: the time until which its energy is booked.
     idle_from: Picoseconds,
 }
 
-/// Work of a core until some time.
+/// Use of a core until some time.
 #[derive(Clone, Copy)]
 pub(crate) struct CoreUsage<'a> {
-    /// Time it spent, by category, until its own clock.
+    /// Time spent until its own clock, by category.
     pub(crate) ledger: &'a Ledger,
     /// Its own clock.
     pub(crate) now: Picoseconds,
-    /// Time that it was halted since; after that it has looked for messages.
+    /// Time halted from then on; it polls for the rest.
     pub(crate) halted: Picoseconds,
-    /// The end.
+    /// End of the usage.
     pub(crate) until: Picoseconds,
 }
 
 impl CoreUsage<'_> {
-    /// That of a core without a place, which is halted from `now` on; `ledger` is empty.
+    /// Returns the usage of a core without a place, which is halted from `now` on; `ledger` is empty.
     fn idle(ledger: &Ledger, now: Picoseconds, until: Picoseconds) -> CoreUsage<'_> {
         CoreUsage { ledger, now, halted: Picoseconds(u64::MAX), until }
     }
 }
 
-/// The meters of all cores of a chip, also of those without a place.
+/// The meters of all cores of a chip, including those without a place.
 #[derive(Clone)]
 pub(crate) struct Meters {
     plan: Arc<PowerTables>,
@@ -72,7 +71,7 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// Meters of cores that all run in `gear`, at the voltage that it needs.
+    /// Makes the meters of cores that are all in the first gear.
     pub(crate) fn new(plan: Arc<PowerTables>) -> Meters {
         let gear = plan.gears.first();
         let meter = Meter {
@@ -86,12 +85,12 @@ impl Meters {
         Meters { meters: vec![meter; plan.supplies.len()], plan }
     }
 
-    /// Puts a core that has done nothing yet into a gear, at a step of voltage.
+    /// Sets the initial gear and voltage step of a core.
     pub(crate) fn begin(&mut self, core: usize, gear: GearId, step: VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step) = (gear, step);
     }
 
-    /// From `time` on a core is in another gear, or at another step, or both. Changes come in the order of time.
+    /// Adds a change of a core's gear, voltage step or both at `time`. Changes are added in the order of time.
     pub(crate) fn add_shift(
         &mut self,
         core: usize,
@@ -107,12 +106,12 @@ impl Meters {
         meter.shifts.push_back(GearChange { time, gear, step });
     }
 
-    /// Returns the time of a core's next change; the end of all time if there is none.
+    /// Returns the time of a core's next change; [`NEVER`] if there is none.
     pub(crate) fn next_shift(&self, core: usize) -> Picoseconds {
         self.meters[core].shifts.front().map_or(NEVER, |shift| shift.time)
     }
 
-    /// The last change of a core that comes by `time`.
+    /// Returns the last pending change of a core until `time`.
     pub(crate) fn last_shift(&self, core: usize, time: Picoseconds) -> Option<GearChange> {
         self.meters[core].shifts.iter().take_while(|shift| shift.time <= time).last().copied()
     }
@@ -123,13 +122,13 @@ impl Meters {
         self.drawn(core, model, CoreUsage::idle(&Ledger::default(), from, until))
     }
 
-    /// The sum of what [`Meters::drawn_idle`] says.
+    /// Returns the sum of [`Meters::drawn_idle`] over the categories.
     pub(crate) fn drawn_idle_in_all(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
         let from = self.meters[core].idle_from;
         self.drawn_in_all(core, model, CoreUsage::idle(&Ledger::default(), from, until))
     }
 
-    /// Makes the changes of a core without a place until `present`.
+    /// Applies the changes of a core without a place until `present`.
     pub(crate) fn pass_idle(&mut self, core: usize, present: Picoseconds) {
         while self.next_shift(core) <= present {
             let until = self.next_shift(core).max(self.meters[core].idle_from);
@@ -144,7 +143,7 @@ impl Meters {
         }
     }
 
-    /// Makes the changes of a core that are due at its clock `now`, with its ledger until then; returns its gear.
+    /// Applies the changes of a core that are due at its clock `now`, with its ledger until then; returns its gear.
     pub(crate) fn pass(&mut self, core: usize, ledger: &Ledger, now: Picoseconds) -> GearId {
         while self.next_shift(core) <= now {
             for model in 0..self.plan.models.len() {
@@ -161,7 +160,7 @@ impl Meters {
         self.meters[core].gear
     }
 
-    /// The gear of a core and the step of its voltage.
+    /// Returns the gear of a core and its voltage step.
     pub(crate) fn announce_multicast(&self, core: usize) -> (GearId, VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step)
     }
@@ -170,7 +169,7 @@ impl Meters {
         &self.plan
     }
 
-    /// The sum of what [`Meters::drawn`] says.
+    /// Returns the sum of [`Meters::drawn`] over the categories.
     pub(crate) fn drawn_in_all(&self, core: usize, model: usize, usage: CoreUsage<'_>) -> Attojoules {
         let meter = &self.meters[core];
         if !meter.shifts.is_empty() {
@@ -179,7 +178,7 @@ impl Meters {
         let CoreUsage { ledger, now, halted, until } = usage;
         let rest = Picoseconds(until.0.saturating_sub(now.0));
         let halted = halted.min(rest);
-        // What has one power is multiplied once.
+        // Categories with the same power are multiplied together.
         let mut times = [Picoseconds::ZERO; Load::ALL.len()];
         for (category, _) in TIME_CATEGORIES {
             times[load(category) as usize] += ledger.time(category) - meter.closed.time(category);
@@ -237,7 +236,7 @@ impl Meters {
     }
 }
 
-/// Returns the load of a core in a category, as far as power can tell.
+/// Returns the load of a core in a category, for the power model.
 pub(crate) fn load(category: TimeCategory) -> Load {
     match category {
         TimeCategory::Working | TimeCategory::Measured | TimeCategory::Handling => Load::Compute,

@@ -247,7 +247,7 @@ fn last_end(places: u32, steps: &[Work], divider: u32) -> Picoseconds {
     Picoseconds(world.report().ledgers.iter().map(busy).max().unwrap())
 }
 
-/// Picoseconds by which rounding may move an end: one for each beginning and end of a step.
+/// Tolerance for rounding in picoseconds: one for each start and end of a step.
 const SLACK: u64 = 1_000;
 
 proptest! {
