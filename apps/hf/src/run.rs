@@ -166,7 +166,7 @@ impl Application for HartreeFock {
         let followed_max = if input.stable { FOLLOWED_MAX } else { 0 };
         for _ in 0..followed_max {
             let Some(mut search) = input.scf.stability(BUILDS_MAX.0).filter(|_| is_converged) else { break };
-            let known = searched(&mut search, &mut build, pairs, &distributor).await?;
+            let known = search_stability(&mut search, &mut build, pairs, &distributor).await?;
             stability = Some(known);
             if known.is_stable != Some(false) {
                 break;
@@ -184,7 +184,7 @@ impl Application for HartreeFock {
         };
         let is_checked = is_converged && !input.stable && unchecked.is_none();
         if let Some(mut search) = input.scf.stability(BUILDS_MAX.1).filter(|_| is_checked) {
-            stability = Some(searched(&mut search, &mut build, pairs, &distributor).await?);
+            stability = Some(search_stability(&mut search, &mut build, pairs, &distributor).await?);
         }
         let iterations = input.scf.iterations().to_vec();
         let found = HfFound {
@@ -259,7 +259,7 @@ fn next_iteration(iterations: &[Iteration]) -> String {
 }
 
 /// Searches for lower energies and returns the stability.
-async fn searched(
+async fn search_stability(
     search: &mut StabilitySearch,
     build: &mut SharedBuild,
     pairs: usize,

@@ -168,7 +168,7 @@ impl<'p> Searched<'p> {
         self.dives += glided.len() as u64;
         self.evaluations += glided.iter().map(|glided| u64::from(glided.evaluations)).sum::<u64>();
         let (arrival, profile) = best(glided.into_iter().map(|glided| glided.arrival));
-        self.search.answer(edge, arrival, profile);
+        self.search.record_arrival(edge, arrival, profile);
     }
 }
 

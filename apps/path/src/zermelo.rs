@@ -40,7 +40,7 @@ struct Heading {
 ///
 /// The tangent of the optimal heading `θ` is `tan θ0 - rate · t`, from which position follows by quadrature; here by
 /// Simpson's rule in [`STEPS`] steps, which is exact to ten digits.
-fn steered(from: Position, current: Shear, speed: f64, heading: Heading, time: f64) -> Position {
+fn position_after(from: Position, current: Shear, speed: f64, heading: Heading, time: f64) -> Position {
     let (Shear { middle, rate }, Heading { tangent, sign }) = (current, heading);
     let velocity = |at: f64, north: f64| {
         let tangent = tangent - rate * at;
@@ -79,7 +79,7 @@ pub fn shear(from: Position, to: Position, current: Shear, speed: f64) -> Option
     let (mut tangent, mut time) =
         ((to.north - from.north) / (to.east - from.east), from.distance(to) / speed);
     let miss = |tangent: f64, time: f64| {
-        let at = steered(from, current, speed, Heading { tangent, sign }, time);
+        let at = position_after(from, current, speed, Heading { tangent, sign }, time);
         (at.east - to.east, at.north - to.north)
     };
     for _ in 0..100 {

@@ -84,7 +84,7 @@ impl Random {
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
-    fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
+    fn in_range(&mut self, range: RangeInclusive<u64>) -> u64 {
         range.start() + self.below(range.end() - range.start() + 1)
     }
 
@@ -103,7 +103,7 @@ impl Random {
 
 /// The number of departments of a university.
 fn departments(university: u64) -> u64 {
-    Random(university.wrapping_mul(0x2545_f491_4f6c_dd1d)).within(15..=25)
+    Random(university.wrapping_mul(0x2545_f491_4f6c_dd1d)).in_range(15..=25)
 }
 
 /// A department of a university.
@@ -220,7 +220,7 @@ impl Department<'_> {
         self.add_class(own, "Department");
         self.add_text(own, "name", &format!("Department{department}"));
         self.add(own, "subOrganizationOf", above);
-        for number in 0..self.random.within(10..=20) {
+        for number in 0..self.random.in_range(10..=20) {
             let group = self.thing("ResearchGroup", number);
             self.add(group, "subOrganizationOf", own);
             if self.is_closed {
@@ -248,7 +248,7 @@ impl Department<'_> {
         let (mut all, mut professors, mut papers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut courses, mut graduate_courses) = (Vec::new(), Vec::new());
         for Faculty { class, count, papers: own_papers } in FACULTY {
-            let count = self.random.within(count);
+            let count = self.random.in_range(count);
             let head = (class == "FullProfessor").then(|| self.random.below(count));
             for number in 0..count {
                 let person = self.person(class, number);
@@ -270,13 +270,13 @@ impl Department<'_> {
                 }
                 for (class, courses) in [("Course", &mut courses), ("GraduateCourse", &mut graduate_courses)]
                 {
-                    for _ in 0..self.random.within(1..=2) {
+                    for _ in 0..self.random.in_range(1..=2) {
                         let course = self.named_thing(class, courses.len() as u64);
                         self.add(person, "teacherOf", course);
                         courses.push(course);
                     }
                 }
-                for paper in 0..self.random.within(own_papers.clone()) {
+                for paper in 0..self.random.in_range(own_papers.clone()) {
                     papers.push(self.paper(&format!("{class}{number}"), paper, person));
                 }
                 all.push(person);
@@ -294,31 +294,31 @@ impl Department<'_> {
         paper
     }
 
-    fn takes(&mut self, student: u32, count: RangeInclusive<u64>, courses: &[u32]) {
-        let count = self.random.within(count);
+    fn add_courses(&mut self, student: u32, count: RangeInclusive<u64>, courses: &[u32]) {
+        let count = self.random.in_range(count);
         for course in self.random.different(count, courses.len() as u64) {
             self.add(student, "takesCourse", courses[course as usize]);
         }
     }
 
-    fn advised(&mut self, student: u32, professors: &[u32]) {
+    fn add_advisor(&mut self, student: u32, professors: &[u32]) {
         let professor = professors[self.random.below(professors.len() as u64) as usize];
         self.add(student, "advisor", professor);
     }
 
     fn students(&mut self, teachers: &Teachers) {
         let (faculty, own) = (teachers.all.len() as u64, self.own);
-        for number in 0..faculty * self.random.within(8..=14) {
+        for number in 0..faculty * self.random.in_range(8..=14) {
             let student = self.person("UndergraduateStudent", number);
             self.add(student, "memberOf", own);
-            self.takes(student, 2..=4, &teachers.courses);
+            self.add_courses(student, 2..=4, &teachers.courses);
             if self.random.below(5) == 0 {
-                self.advised(student, &teachers.professors);
+                self.add_advisor(student, &teachers.professors);
             }
         }
-        let graduates = faculty * self.random.within(3..=4);
+        let graduates = faculty * self.random.in_range(3..=4);
         let share = |random: &mut Random, (least, most): (u64, u64)| {
-            random.within(graduates / least..=graduates / most)
+            random.in_range(graduates / least..=graduates / most)
         };
         let assistants = share(&mut self.random, (5, 4));
         let researchers = share(&mut self.random, (4, 3));
@@ -327,15 +327,15 @@ impl Department<'_> {
             let student = self.person("GraduateStudent", number);
             self.add(student, "memberOf", own);
             self.degree(student, "undergraduateDegreeFrom");
-            self.takes(student, 1..=3, &teachers.graduate_courses);
-            self.advised(student, &teachers.professors);
+            self.add_courses(student, 1..=3, &teachers.graduate_courses);
+            self.add_advisor(student, &teachers.professors);
             if let Some(course) = assisted.get(number as usize) {
                 self.add_class(student, "TeachingAssistant");
                 self.add(student, "teachingAssistantOf", teachers.courses[*course as usize]);
             } else if number < assisted.len() as u64 + researchers {
                 self.add_class(student, "ResearchAssistant");
             }
-            let papers = self.random.within(0..=5);
+            let papers = self.random.in_range(0..=5);
             for paper in self.random.different(papers, teachers.papers.len() as u64) {
                 self.add(teachers.papers[paper as usize], "publicationAuthor", student);
             }

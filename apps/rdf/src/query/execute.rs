@@ -458,7 +458,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     /// Brings rows of two tables together; with `keeps_left` each row of the left stays in one place.
-    async fn met(
+    async fn colocate(
         &self,
         left: Table,
         right: Table,
@@ -508,7 +508,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     async fn join(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
-        let (left, right, exchange) = self.met(left, right, false).await?;
+        let (left, right, exchange) = self.colocate(left, right, false).await?;
         let mut joined = self.joined(&left, &right);
         if exchange == RowExchange::LeftToAll {
             joined.placed_by = right.placed_by;
@@ -522,10 +522,10 @@ impl<'a> PlaceEvaluator<'a> {
         right: Table,
         filter: Option<&BoundExpression>,
     ) -> Result<Table, QueryFault> {
-        let (left, right, exchange) = self.met(left, right, true).await?;
+        let (left, right, exchange) = self.colocate(left, right, true).await?;
         let matcher = Matcher::new(&left, &right);
         let joined = if let Some(filter) = filter {
-            let pairs = self.passing(&matcher, &left, &right, filter).await?;
+            let pairs = self.pairs_passing(&matcher, &left, &right, filter).await?;
             join::left_joined(&left, 0..left.rows, &right, &pairs)
         } else {
             self.bounded(left.rows, |from| {
@@ -537,7 +537,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     /// The compatible pairs of rows of two tables whose solutions pass a filter.
-    async fn passing(
+    async fn pairs_passing(
         &self,
         matcher: &Matcher<'_>,
         left: &Table,
@@ -561,7 +561,7 @@ impl<'a> PlaceEvaluator<'a> {
     }
 
     async fn minus(&self, left: Table, right: Table) -> Result<Table, QueryFault> {
-        let (left, right, exchange) = self.met(left, right, true).await?;
+        let (left, right, exchange) = self.colocate(left, right, true).await?;
         let matcher = Matcher::new(&left, &right);
         let mut keep = vec![true; left.rows];
         self.in_parts(left.rows, |from| (matcher.exclude(from, self.looks(), &mut keep), 0));

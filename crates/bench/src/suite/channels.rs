@@ -162,7 +162,7 @@ const MEMBERS: Group = Group {
         },
         Row {
             name: "send-recv-slice",
-            question: "the same with `send_slice` and `recv_slice` into existing memory",
+            question: "the same with `send_slice` and `recv_slice` of 8 bytes, into existing memory",
             unit: "us",
             better: Better::Less,
             ours: figure(TWO_PLACES, "slice_us"),

@@ -347,7 +347,7 @@ const ALIKE: Group = Group {
             better: Better::More,
             ours: figure(SIZES, "of_33_mib_gb"),
             beside: &[figure(SIZES, "of_30_mib_gb")],
-            targets: &[Target::BestOf { limit: 0.85, of: &[SIZES], words: "of 30 MiB" }],
+            targets: &[Target::BestOf { limit: 0.85, of: &[SIZES], words: "that of 30 MiB" }],
             ..ROW
         },
         Row {
@@ -356,7 +356,7 @@ const ALIKE: Group = Group {
             unit: "ns/task",
             ours: figure(HANDLE, "handle_ns"),
             beside: &[figure(HANDLE, "number_ns")],
-            targets: &[Target::BestOf { limit: 1.3, of: &[HANDLE], words: "number" }],
+            targets: &[Target::BestOf { limit: 1.3, of: &[HANDLE], words: "that with a number" }],
             ..ROW
         },
     ],

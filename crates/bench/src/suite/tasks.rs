@@ -118,7 +118,7 @@ const RESIZES: Group = Group {
     contenders: &[Contender { label: TWO_PLACES, program: ours("isles-pipeline-resizes", 2) }],
     rows: &[Row {
         name: "pipeline-pause",
-        question: "time between two results at a resize, in times of an item through all stages",
+        question: "time between two results at a resize, in times of an item through all stages; median",
         unit: "items",
         better: Better::Less,
         ours: figure(TWO_PLACES, "pause_items"),

@@ -1,5 +1,5 @@
-//! Bare cores: what they read is what was written, what waits for ever is named, contention delays, and the library of
-//! the SCC delivers.
+//! Tests of bare cores: reads return written data, deadlocks are named, contention delays, and the SCC's library
+//! delivers messages.
 
 use super::broadcast::{Algorithm, Broadcaster};
 use super::rcce::{LibraryCosts, Participant};

@@ -1,5 +1,4 @@
-//! Golden bounds by hand, and bounds against the model: no run of a program takes longer than its bound, whatever the
-//! other cores do.
+//! Bounds by hand, and bounds against the model: no run of a program exceeds its bound, whatever the other cores do.
 
 use super::mutex::MutexBounds;
 use super::pattern::{ParallelPattern, PatternSize};

@@ -1,22 +1,22 @@
 //! The chip as SVG: tiles in the colour of their voltage domain, links, controllers, interrupt port.
 //!
-//! Hand-written elements, no script and no reference to anything outside, so that the file opens everywhere and
-//! can be put on a page. Links that close a torus are short ends at its rim.
+//! It has no scripts and no external references, so that the file opens everywhere and can be embedded. Wraparound
+//! links of a torus are stubs at its edge.
 
 use super::{TooLarge, controllers_at, cores};
 use crate::chip::Chip;
 use crate::topology::{Coordinates, LinkEnd, Port, Shape, TileId};
 use std::fmt::Write;
 
-/// The most columns, rows and levels that are drawn.
+/// Maximum numbers of columns, rows and levels.
 pub(super) const TILES_MAX: Coordinates = [64, 64, 8];
 
-/// From one tile to the next, and the side of a tile; in the units of the picture.
+/// Distance of tiles, and side of a tile, in units of the picture.
 pub(super) const PITCH: u32 = 110;
 pub(super) const SIDE: u32 = 80;
 pub(super) const MARGIN: u32 = 60;
 
-/// Fills of the voltage domains, taken in turn; dark text can be read on all of them.
+/// Fills of the voltage domains, used in turn; dark text is readable on all of them.
 const FILLS: [&str; 8] =
     ["#cfe3f7", "#fde2c4", "#d5f0d0", "#f6d5de", "#e4dbf5", "#fbf3c0", "#cdeff0", "#e6e0d6"];
 
@@ -24,10 +24,10 @@ const STYLE: &str = "<style>text{font:13px sans-serif;text-anchor:middle;fill:#2
 .small{font-size:11px;fill:#555}.tile{stroke:#444}.link{stroke:#888;stroke-width:3}.mark{fill:#444}\
 .marked{fill:#fff;font-size:11px}</style>\n";
 
-/// The chip as a picture.
+/// Draws the chip as SVG.
 ///
 /// # Errors
-/// [`TooLarge`]: nobody could read it.
+/// [`TooLarge`]: the picture would be unreadable.
 pub fn svg(chip: &Chip) -> Result<String, TooLarge> {
     TooLarge::check(chip, TILES_MAX)?;
     let [columns, rows, levels] = chip.topology().extent();
@@ -52,7 +52,7 @@ pub(super) struct Pixel {
     pub(super) y: u32,
 }
 
-/// The middle of a tile; larger y is further up, levels lie side by side.
+/// Returns the middle of a tile; larger y is further up, levels are side by side.
 pub(super) fn middle(chip: &Chip, tile: TileId) -> Pixel {
     let [columns, rows, _] = chip.topology().extent();
     let [x, y, z] = chip.topology().coordinates(tile);
@@ -62,7 +62,7 @@ pub(super) fn middle(chip: &Chip, tile: TileId) -> Pixel {
     }
 }
 
-/// One line for the two directions of each link.
+/// Draws one line for both directions of each link.
 fn links(chip: &Chip, out: &mut String) {
     let topology = chip.topology();
     for link in topology.links() {
@@ -73,7 +73,7 @@ fn links(chip: &Chip, out: &mut String) {
             }
             (Port::East | Port::North | Port::Up, Some((_, LinkEnd::Tile(next)))) => {
                 let (from, to) = (middle(chip, link.tile), middle(chip, next));
-                // Over the ends of a torus the line is a short way out of the tile.
+                // A wraparound link of a torus is a stub.
                 if next < link.tile { (from, stub(link.port, from)) } else { (from, to) }
             }
             _ => continue,
@@ -87,7 +87,7 @@ fn links(chip: &Chip, out: &mut String) {
     switch(chip, out);
 }
 
-/// The switch of a crossbar, below its tiles; nothing on another chip.
+/// Draws the switch of a crossbar below its tiles; nothing for other chips.
 pub(super) fn switch(chip: &Chip, out: &mut String) {
     let topology = chip.topology();
     if topology.shape() != Shape::Crossbar {
@@ -100,7 +100,7 @@ pub(super) fn switch(chip: &Chip, out: &mut String) {
         writeln!(out, "<text class=\"marked\" x=\"{}\" y=\"{}\">switch</text>", MARGIN + width / 2, y + 14);
 }
 
-/// Returns the end of a link's line over the end of a torus.
+/// Returns the end of the stub of a wraparound link.
 pub(super) fn stub(port: Port, middle: Pixel) -> Pixel {
     let Pixel { x, y } = middle;
     match port {
@@ -138,7 +138,7 @@ fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
     out.push_str("</g>\n");
 }
 
-/// A text as it may stand in SVG; what controls a terminal, or is no letter of XML, becomes a space.
+/// Escapes a text for SVG; control characters, and characters not allowed in XML, become spaces.
 pub(super) fn escape(text: &str) -> String {
     let character = |c: char| match c {
         '<' => "&lt;".to_owned(),

@@ -1,4 +1,4 @@
-//! Tests of the policies: what they may never do, and what each is for.
+//! Tests of the policies: their invariants, and the purpose of each.
 
 use super::phase::{Phase, PhaseHistory};
 use super::*;
@@ -242,7 +242,7 @@ fn observations() -> impl Strategy<Value = Vec<Vec<Observation>>> {
     prop::collection::vec(prop::collection::vec(one, 6), 1..120)
 }
 
-/// Rounds in which some domains mostly rest and the others mostly work, so that grants wander.
+/// Rounds in which some domains are mostly idle and the others mostly busy, so that grants move.
 fn tempers() -> impl Strategy<Value = Vec<Vec<Observation>>> {
     let exceptions = prop::collection::vec((0..100u32, 0..100u32), 6 * 60);
     (prop::collection::vec(any::<bool>(), 6), exceptions).prop_map(|(rests, exceptions)| {

@@ -1,5 +1,5 @@
-//! What the kernel promises: one order, a digest that sees everything, reservations that overlap nowhere, and a network
-//! that stays near to the one with an event for each hop.
+//! The guarantees of the kernel: a total order, a digest of everything, reservations without overlap, and a network
+//! close to the one with an event for each hop.
 
 use super::exact::{self, Packet};
 use super::timeline::INTERVALS_MAX;

@@ -1,4 +1,4 @@
-//! Hazards by hand, and any program against a model that is nothing but lists.
+//! Hazards by hand, and random programs against a model of plain lists.
 
 use super::*;
 use crate::quantity::Bytes;
@@ -154,7 +154,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Bytes by address, each with the number of the write that it is of.
 type Contents = BTreeMap<u64, (u8, usize)>;
 
-/// The same memory byte by byte, with caches that never have to let a line go: each core keeps lists of what it sees.
+/// The same memory byte by byte, with unlimited caches: each core keeps lists of what it sees.
 #[derive(Default)]
 struct Reference {
     memory: Contents,

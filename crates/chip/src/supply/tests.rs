@@ -1,4 +1,4 @@
-//! Changes by hand, in which order and when, and any requests: no rate that the voltage does not carry.
+//! Changes by hand, and random requests: the voltage always supports the rate.
 
 use super::*;
 use proptest::prelude::*;

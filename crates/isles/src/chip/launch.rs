@@ -279,8 +279,8 @@ fn run(
     let draft = export::begin(launch, chip, &world)?;
     let _on_chip = ChipScope::of(&stopwatch);
     let locals = all_locals(&stopwatch, launch.places);
-    let ground = TrialContext { chip, costs, protocol_config, placement: settings.placement.value.clone() };
-    let chosen = CollectiveChoice::new(ground, settings.broadcast.value, settings.reduce, &stopwatch);
+    let context = TrialContext { chip, costs, protocol_config, placement: settings.placement.value.clone() };
+    let chosen = CollectiveChoice::new(context, settings.broadcast.value, settings.reduce, &stopwatch);
     locals
         .iter()
         .for_each(|local| isles_services::set_collectives(local, Rc::clone(&chosen) as Rc<dyn Collectives>));

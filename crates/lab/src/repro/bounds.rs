@@ -123,8 +123,8 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
     // All together to begin with; the subject comes last.
     let mut packets = vec![subject; topology.cores() as usize];
     let links = topology.link_slots() as usize;
-    let took = |packets: &[Packet]| took(order, links, pace, packets);
-    let mut worst = took(&packets);
+    let last_packet = |packets: &[Packet]| last_packet_time(order, links, pace, packets);
+    let mut worst = last_packet(&packets);
     for _ in 0..STEPS {
         let at = random.below(u64::from(topology.cores()) - 1) as usize;
         let before = packets[at].clone();
@@ -135,7 +135,7 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
                 packets[at].from = Picoseconds((before.from.0 + random.below(30_000)).saturating_sub(15_000))
             }
         }
-        match took(&packets) {
+        match last_packet(&packets) {
             later if later >= worst => worst = later,
             _ => packets[at] = before,
         }
@@ -150,7 +150,7 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
 const MOMENTS: u64 = 48 * 15_000;
 
 /// Returns the time that the last packet takes.
-fn took(order: LinkOrder, links: usize, pace: LinkTiming, packets: &[Packet]) -> Picoseconds {
+fn last_packet_time(order: LinkOrder, links: usize, pace: LinkTiming, packets: &[Packet]) -> Picoseconds {
     let last = packets.len() - 1;
     if order == LinkOrder::Arrival {
         return arrivals(links, pace, packets)[last] - packets[last].from;

@@ -326,9 +326,10 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     text + &summary(outcomes).join("\n") + "\n"
 }
 
-/// Returns the line of a page for a row with a published figure.
+/// Returns the line of a page for a row with a published figure, whose unit ours has too.
 fn published_row(row: &Row, notes: &[&str]) -> String {
     let [published, ours, error, band, verdict, basis, _] = cells(row);
+    let ours = ours.strip_suffix(row.unit).unwrap_or(&ours).trim_end();
     let error = error.trim_end_matches(" %");
     let band = band.trim_end_matches(" %").replace("± ", "±").replace("at most", "≤");
     let source = source_with_note(row, notes);
@@ -573,7 +574,7 @@ mod tests {
     #[test]
     fn a_page_has_errors_and_bands_as_numbers() {
         let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
-        let line = "| V1 figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
+        let line = "| V1 figure | 100 ns | 104 | +4.0 | ±5 | in | predicted | 000:293 |\n";
         assert_eq!(published_row(&compared, &[]), line);
     }
 

@@ -38,10 +38,10 @@ impl Cores {
         }
         if let Some(placed) = self.placed(thing) {
             let time = placed.now.max(end);
-            let drawn = self.meters.drawn_in_all(thing, 0, self.usage(placed, time));
+            let drawn = self.meters.drawn_total(thing, 0, self.usage(placed, time));
             return Sample { time, drawn };
         }
-        let drawn = self.meters.drawn_idle_in_all(thing, 0, end);
+        let drawn = self.meters.drawn_idle_total(thing, 0, end);
         Sample { time: end, drawn }
     }
 

@@ -123,9 +123,9 @@ impl Meters {
     }
 
     /// Returns the sum of [`Meters::drawn_idle`] over the categories.
-    pub(crate) fn drawn_idle_in_all(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
+    pub(crate) fn drawn_idle_total(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
         let from = self.meters[core].idle_from;
-        self.drawn_in_all(core, model, CoreUsage::idle(&Ledger::default(), from, until))
+        self.drawn_total(core, model, CoreUsage::idle(&Ledger::default(), from, until))
     }
 
     /// Applies the changes of a core without a place until `present`.
@@ -161,7 +161,7 @@ impl Meters {
     }
 
     /// Returns the gear of a core and its voltage step.
-    pub(crate) fn announce_multicast(&self, core: usize) -> (GearId, VoltageStepId) {
+    pub(crate) fn gear_and_step(&self, core: usize) -> (GearId, VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step)
     }
 
@@ -170,7 +170,7 @@ impl Meters {
     }
 
     /// Returns the sum of [`Meters::drawn`] over the categories.
-    pub(crate) fn drawn_in_all(&self, core: usize, model: usize, usage: CoreUsage<'_>) -> Attojoules {
+    pub(crate) fn drawn_total(&self, core: usize, model: usize, usage: CoreUsage<'_>) -> Attojoules {
         let meter = &self.meters[core];
         if !meter.shifts.is_empty() {
             return self.drawn(core, model, usage).into_iter().sum();
@@ -262,7 +262,7 @@ mod tests {
             let drawn = meters.drawn(0, 0, usage);
             assert_ne!(drawn[category as usize], Attojoules::default(), "{category:?}");
             let sum = drawn.into_iter().sum();
-            assert_eq!(meters.drawn_in_all(0, 0, usage), sum, "{category:?}");
+            assert_eq!(meters.drawn_total(0, 0, usage), sum, "{category:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Ends by hand, and any jobs against a server that is watched at each moment.
+//! Ends by hand, and random jobs against a server simulated step by step.
 
 use super::*;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn end_of(server: &mut MaxMinServer, present: u64, owner: u32) -> u64 {
     server.end_of(Picoseconds(present), owner).expect("it has a job").0
 }
 
-/// Returns the ends of the jobs of as many owners, which ask in this order at one moment before all of them.
+/// Returns the ends of jobs of different owners, requested in this order at one time before all of them.
 fn ends(jobs: &[Asked]) -> Vec<u64> {
     let mut server = MaxMinServer::default();
     (0..).zip(jobs).for_each(|(owner, job)| _ = take(&mut server, 0, owner, *job));
