@@ -111,7 +111,7 @@ impl Guest {
     /// Between the first run and the end nothing here allocates or locks, or uses the thread's variables: the guest,
     /// which is the same thread to its libraries, may have been stopped while it did so.
     fn monitor(&mut self) {
-        let mut last_fault = (0, 0_u32);
+        let mut last_fault = RepeatedFault::default();
         loop {
             match self.cpu.run() {
                 Stop::Port => {}
@@ -167,7 +167,7 @@ impl Guest {
     }
 
     /// Handles a page fault of the guest's tables; any other exception ends the guest.
-    fn exception(&mut self, stack: u64, last_fault: &mut (u64, u32)) {
+    fn exception(&mut self, stack: u64, last_fault: &mut RepeatedFault) {
         let Some(frame) = self.kernel.frame(stack) else {
             self.fail(&FaultCause::Stopped("an exception without a frame"))
         };
@@ -175,8 +175,9 @@ impl Guest {
             Ok((address, _)) => address,
             Err(error) => self.fail(&FaultCause::Monitor(error)),
         };
-        *last_fault = if last_fault.0 == address { (address, last_fault.1 + 1) } else { (address, 1) };
-        let is_new = last_fault.1 <= FAULTS_MAX && !self.kernel.contains(address);
+        let times = if last_fault.address == address { last_fault.times + 1 } else { 1 };
+        *last_fault = RepeatedFault { address, times };
+        let is_new = times <= FAULTS_MAX && !self.kernel.contains(address);
         if frame.vector == ExceptionFrame::PAGE_FAULT && is_new {
             match self.memory.resolve(address, frame.error) {
                 Ok(true) => {
@@ -193,6 +194,14 @@ impl Guest {
     fn fail(&self, cause: &FaultCause<'_>) -> ! {
         dump_and_end(&self.name, cause, &self.cpu.registers())
     }
+}
+
+/// The last address that faulted.
+#[derive(Default)]
+struct RepeatedFault {
+    address: u64,
+    /// Number of its faults without one of another address between.
+    times: u32,
 }
 
 /// Calls of the monitor for code in a guest, besides system calls. The value cannot leave the guest's thread.

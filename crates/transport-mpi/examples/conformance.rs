@@ -119,7 +119,7 @@ fn keep(library: &Rc<Library>, promise: &Promise, bell: Bell) {
     let all = (0..promise.places).map(|place| (PlaceId(place), PlaceId(place)));
     let far_numbers = PlaceNumbers::of(promise.places, all);
     let hosts = (0..promise.places).map(PlaceId).collect();
-    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), hosts);
+    let endpoint = CompositeEndpoint::new(here, near, near_numbers, far, far_numbers, hosts);
     let mut script = (promise.script)(here);
     loop {
         match script.step(&endpoint) {

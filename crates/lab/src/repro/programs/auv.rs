@@ -88,7 +88,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
 }
 
 /// Runs an application on `cores` cores at these clocks; `region` is the part of the run whose time counts.
-fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> Result<RunCost, Failure> {
+fn run(app: &str, words: &str, cores: u32, clocks: Clocks, region: &str) -> Result<RunCost, Failure> {
     let Clocks { divider, mesh, memory } = clocks;
     let words = format!(
         "{words} --machine chip:scc --protocol sections --places {cores} --preset 800/1600/1066 --governor fixed:{divider} --json /dev/null --csv /dev/null"
@@ -106,11 +106,11 @@ fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> 
 }
 
 fn run_ocean(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
-    run("ocean", &format!("{OCEAN}{more}"), (cores, clocks), "steps")
+    run("ocean", &format!("{OCEAN}{more}"), cores, clocks, "steps")
 }
 
 fn run_path(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
-    run("path", &format!("{PATH}{more}"), (cores, clocks), "search")
+    run("path", &format!("{PATH}{more}"), cores, clocks, "search")
 }
 
 /// The cores of the ocean's smaller runs: one of each tile, so that all memory controllers serve them.
