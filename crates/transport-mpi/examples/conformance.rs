@@ -7,7 +7,7 @@
 
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport::conformance::{ALL, Group, Promise, Step};
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport::{Arrival, Class, Endpoint, EndpointExt, HandlerId, Inbound, PlaceId};
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::Segment;
 use std::process::Command;

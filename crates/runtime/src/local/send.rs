@@ -19,7 +19,7 @@ use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
 use isles_telemetry::CounterId;
-use isles_transport::{Class, HandlerId, Inbound, SendError};
+use isles_transport::{Class, EndpointExt, HandlerId, Inbound, SendError};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;

@@ -24,7 +24,7 @@ use isles_runtime::{Clock, Local, run};
 use isles_services::Collectives;
 use isles_telemetry::RunDescription;
 use isles_transport::composite::CompositeEndpoint;
-use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use isles_transport::{Arrival, Body, Class, Endpoint, EndpointExt, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_mpi::{Library, MpiEndpoint};
 use isles_transport_shm::{SharedWords, ShmEndpoint};
 use std::cell::{Cell, RefCell};
