@@ -72,7 +72,7 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// How a constant is known.
+/// Origin of a constant, which determines whether it needs an error.
 #[derive(Clone, Copy)]
 pub enum Precision {
     /// Built or counted: exact unless stated otherwise.
