@@ -110,7 +110,7 @@ impl Library {
         .into_iter()
         .map(str::to_owned)
         .collect();
-        // Who has said how long silence may be wants no other limit.
+        // A silence limit that the user has set is the only one.
         let is_silence_chosen = inherited.iter().any(|name| name == HOST_SILENCE.variable);
         if self == Library::OpenMpi && !is_silence_chosen {
             words.extend(SILENCE_OF_TCP.iter().flat_map(|(name, value)| {

@@ -54,7 +54,7 @@ impl PageRow {
         if published == "Published" || published.starts_with("---") {
             return None;
         }
-        let (place, reading) = match source.split_once("; note ") {
+        let (place, reading) = match source.strip_suffix(']').and_then(|source| source.split_once(" [")) {
             Some((place, number)) => {
                 let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
                 let note = index.and_then(|index| notes.get(index));
@@ -244,9 +244,9 @@ fn a_row_without_its_figure_or_its_words_at_the_line_is_a_fault() {
     let of = |cells: &str| row(cells).fault(text).is_none();
     assert!(of("105 ns | 105 ns | 0.0 | ±5 | in | calibrated | 004:799"));
     assert!(!of("104 ns | 105 ns | 0.0 | ±5 | in | calibrated | 004:799"));
-    assert!(of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 1"));
-    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 2"));
-    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799; note 3"));
+    assert!(of("1 | 1 | 0.0 | ±5 | in | derived | 004:799 [1]"));
+    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799 [2]"));
+    assert!(!of("1 | 1 | 0.0 | ±5 | in | derived | 004:799 [3]"));
     assert!(!of("105 | 105 | 0.0 | ±5 | in | derived | 004:799"));
     assert!(!of("1 | 1 | 0.0 | ±5 | in | predicted | 004:799"));
     let unpublished = "| figure | 105 ns | predicted |";

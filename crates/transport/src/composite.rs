@@ -1,9 +1,9 @@
-//! One endpoint made of two: near places are reached by one transport, far ones by another.
+//! One endpoint made of two: one transport for near places, another for far ones.
 //!
-//! Each place is reached by exactly one of the two, so order, classes and credit are those of that one. Both may number
-//! the places in their own way. The place sleeps in the near endpoint, which looks at the far one as often as at
-//! itself; whoever brings something from afar ends the sleep by the near [`Unpark`]. Invariant: a place that the near
-//! transport reaches is never reached by the far one, and only the one that reaches it tells of its death.
+//! Each place is reached by exactly one of the two, which provides its order, classes and credit. The two may number
+//! the places differently. The place sleeps in the near endpoint, which polls the far one as often as itself; a thread
+//! that brings something from afar ends the sleep with the near [`Unpark`]. Invariant: a place that the near transport
+//! reaches is never reached by the far one, and only the transport that reaches a place reports its death.
 
 use crate::{
     Arrival, Class, Death, Endpoint, HandlerId, Inbound, Lending, LendingError, LentSlice, Limits,

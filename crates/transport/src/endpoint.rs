@@ -150,8 +150,8 @@ pub enum Next {
 pub enum SendError {
     /// No room at the moment: call [`Endpoint::progress`] and try again, or [`Endpoint::wait`].
     Full,
-    /// The receiver is dead, or has left, and will never take a message. Whether it died is what
-    /// [`Endpoint::is_dead`] says: of a place that left it says no, and no [`Arrival::Died`] tells of it.
+    /// The receiver has died or left, and will never take a message. [`Endpoint::is_dead`] says which; no
+    /// [`Arrival::Died`] reports a place that left.
     DeadPlace(PlaceId),
     /// The message can never be sent this way.
     TooLong {

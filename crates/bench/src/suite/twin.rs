@@ -84,8 +84,7 @@ const EVENTS: Group = Group {
     rows: &[
         Row {
             name: "program-tasks",
-            question: "tasks a second of a program on 48 places of the SCC, with runtime and finish; \
-                       SimGrid's tasks are actors, or what the actor behind a mailbox does",
+            question: "tasks a second of a program on 48 places of the SCC; SimGrid: actors, or work of the actor behind a mailbox",
             unit: "million/s",
             better: Better::More,
             ours: figure(PROGRAM, "tasks_million"),
@@ -108,7 +107,7 @@ const EVENTS: Group = Group {
         ),
         events(
             "events-program",
-            "events a second of a program on the SCC with tasks, a finish and a runtime",
+            "events a second of a program with tasks and a finish on the SCC",
             PROGRAM,
             &[],
         ),
@@ -264,7 +263,7 @@ const fn on_the_mesh(name: &'static str, question: &'static str) -> Row {
                 Target::BestOf {
                     limit: 20.0,
                     of: &[DIRECT_ANSWERS, MAILBOX_ANSWERS],
-                    words: "SimGrid's with answers",
+                    words: "SimGrid with answers",
                 },
             ]
         },

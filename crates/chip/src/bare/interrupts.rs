@@ -2,8 +2,8 @@
 //!
 //! Raising is parallel: all targets of a request are called at about the same time. A core that takes an interrupt
 //! reads a register of the controller and writes another one. All registers are behind one port, which serves one core
-//! after the other, so simultaneous targets queue there (Petrović et al., 6th MARC symposium, paper 5, 004:1110). The
-//! first `targets_free` of them do not wait.
+//! after the other, where simultaneous targets queue (Petrović et al., 6th MARC symposium, paper 5, 004:1110).
+//! The first `targets_free` of them do not wait.
 
 use crate::chip::Interrupts;
 use crate::quantity::Picoseconds;

@@ -54,7 +54,7 @@ pub struct Chip {
 }
 
 impl Chip {
-    /// Returns the name under which the chip was found.
+    /// Returns the name under which the chip was requested.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -72,7 +72,7 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// Origin of a constant, which determines whether it needs an error.
+/// Precision of a constant.
 #[derive(Clone, Copy)]
 pub enum Precision {
     /// Built or counted: exact unless stated otherwise.

@@ -36,8 +36,8 @@ pub enum CachePolicy {
     /// Write-back: reads allocate lines in both caches. A write to a cached line stays there until the line is evicted
     /// or flushed; another write goes to memory without allocating a line.
     Cached,
-    /// Write-through: reads allocate lines in the first-level cache, with a tag, so that [`SharedMemory::invalidate`]
-    /// can drop all of them. Writes update such a copy and are combined in the write buffer, which drains its line once
+    /// Write-through: reads allocate lines in the first-level cache, tagged so that [`SharedMemory::invalidate`]
+    /// drops all of them. Writes update such a copy and are combined in the write buffer, which drains its line once
     /// all of it is written, or when another line is written.
     Through,
 }

@@ -111,7 +111,7 @@ impl Subject {
         }
     }
 
-    /// The summary of run `number` of a sweep, which is told of places and chip by `flags`.
+    /// Returns the summary of run `number` of a sweep; `flags` choose its places and chip.
     fn summary(&self, number: usize, flags: &[Flag<'_>]) -> Result<Value, Failure> {
         match self {
             Subject::Application { name, own } => {
@@ -130,7 +130,7 @@ impl Subject {
 pub struct Runner<'a> {
     pub subject: &'a Subject,
     pub context: &'a SweepContext<'a>,
-    /// The marked region by which to judge, as it was said.
+    /// The marked region to judge by, as the user named it.
     pub region: Option<&'a str>,
     /// Number of times the task runs the region.
     pub times: u32,
@@ -187,10 +187,10 @@ impl Runner<'_> {
         self.point(setting, &summary, region).ok_or_else(lacking)
     }
 
-    /// The marked region of a run by which to judge: the one that was said, or the only one.
+    /// Returns the marked region to judge a run by: the named one, or the only one; `None` for the whole run.
     ///
     /// # Errors
-    /// The program has marked none of the name that was said.
+    /// The program has marked no region of that name.
     fn region_of<'s>(&self, summary: &'s Value) -> Result<Option<&'s Value>, Failure> {
         let regions = summary["regions"].as_array().map_or(&[][..], Vec::as_slice);
         let Some(said) = self.region else {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// The words that make a program process 1 of a pid namespace of its own.
 const CONTAINER: [&str; 3] = ["-p", "-f", "--mount-proc"];
 
-/// The signals, and the exit code that a shell tells of a program that each has ended.
+/// Signals, each with the exit code that a shell reports for a program that it has ended.
 const ENDS: [(Signal, i32); 2] = [(Signal::TERM, 143), (Signal::INT, 130)];
 
 /// A run over two processes that takes longer than any test.

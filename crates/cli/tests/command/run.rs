@@ -3,7 +3,7 @@
 use crate::scene::{Running, Scene, ended, kill, until, words};
 use serde_json::Value;
 
-/// Protocols by which messages may cross a modelled chip.
+/// Protocols that carry messages across a modelled chip.
 const PROTOCOLS: [&str; 3] = ["doorbell", "rcce-x10", "sections"];
 
 /// A graph that is steep enough that sums in another order would have other last bits.

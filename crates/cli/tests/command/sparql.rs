@@ -50,7 +50,7 @@ impl Server {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
-    /// The same for who has the token.
+    /// Sends a request with the token.
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         self.send(method, path, &format!("Authorization: Bearer {}\r\n{headers}", self.token), body)
     }

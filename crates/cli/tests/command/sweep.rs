@@ -198,7 +198,7 @@ fn the_runs_of_a_sweep_end_with_it_whatever_ends_it() {
     let line = "sweep --app bc --rmat 18,0.25,0.25,0.25,0.25 --places 1 --dividers 2";
     let sweep = Running::start(scene.isles(&words(line)));
     let own = sweep.child.id() as i32;
-    // Not before: a process that is about to become another program has no environment by which it is found.
+    // Not earlier: a process that is about to execute another program cannot be found by its environment.
     let computes = |pid: &i32| *pid != own && busy_ns(*pid).is_some_and(|busy| busy >= COMPUTING_NS);
     until("its first run computes", || scene.processes().iter().any(computes));
     kill(own);

@@ -115,8 +115,8 @@ mod tests {
             if machines.on.len() == 4 { "all".to_owned() } else { names.collect::<Vec<_>>().join(", ") };
         let elsewhere = match machines.on_other_machines {
             OnOtherMachines::Ignored => "",
-            OnOtherMachines::FlagRefused => "; elsewhere the flag is refused",
-            OnOtherMachines::Refused => "; refused elsewhere",
+            OnOtherMachines::FlagRefused => "¹",
+            OnOtherMachines::Refused => "²",
         };
         names + elsewhere
     }

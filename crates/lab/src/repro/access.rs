@@ -41,7 +41,7 @@ pub(crate) const BANDWIDTH: Experiment = Experiment {
 pub const CYCLES: Experiment = Experiment {
     name: "cycles",
     about: "core cycles of an access from nearest to farthest, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    source: "Rotta et al., MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Model(cycles),
 };
@@ -118,8 +118,8 @@ fn read_and_write(chip: &Chip) -> [Row; 3] {
     let (band, basis) = (Band::Within(15.0), Basis::Calibrated);
     let family = Family { deck: "", unit: "", band, basis, source: "002:181", reading: "" };
     [
-        family.row("a line of the core's own buffer against one of its first cache, read", 4.0, read / first),
-        family.at("002:187").row("a line of the core's own buffer, write against read", 1.4, write / read),
+        family.row("a line of the core's own buffer / one of its first cache, read", 4.0, read / first),
+        family.at("002:187").row("a line of the core's own buffer, write / read", 1.4, write / read),
         Family { unit: "ns", ..family.at("002:197") }.row("64 B, what a hop adds to a line", 5.0, hop),
     ]
 }
@@ -165,7 +165,7 @@ fn off_chip(times: TimingTable<HopCost>) -> Vec<Row> {
     for (name, memory, buffer) in pairs {
         for (hops, far) in [(0, "near"), (8, "far")] {
             let ratio = nanoseconds(times.read(memory, hops)) / nanoseconds(times.read(buffer, hops));
-            rows.push(family.row(format!("read of a {name}, memory against buffer, {far}"), 2.0, ratio));
+            rows.push(family.row(format!("read of a {name}, memory / buffer, {far}"), 2.0, ratio));
         }
     }
     rows
@@ -184,7 +184,7 @@ pub(crate) const CACHES: Experiment = Experiment {
 pub const CONTROLLER: Experiment = Experiment {
     name: "controller",
     about: "cores that read from one memory controller at once: time of a line against alone, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3: three do not interfere, beyond it grows linearly",
+    source: "Rotta et al., MARC 2012, paper 3: three do not interfere, beyond it grows linearly",
     instructions: "",
     rows: RowSource::Model(controller),
 };
@@ -202,7 +202,7 @@ pub const SHARED: Experiment = Experiment {
 pub(crate) const FLUSH: Experiment = Experiment {
     name: "flush",
     about: "core cycles of a software flush of the second cache, at 800/1600/1066",
-    source: "Rotta et al., 6th MARC symposium (2012), paper 3",
+    source: "Rotta et al., MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Model(flush),
 };
@@ -353,7 +353,7 @@ fn flush(chip: &Chip) -> Vec<Row> {
 pub const C6678: Experiment = Experiment {
     name: "c6678",
     about: "an interrupt and the shared memory of the C6678",
-    source: "OpenComRTOS on the C6678, 6th MARC symposium (2012), paper 10",
+    source: "OpenComRTOS on the C6678, MARC 2012, paper 10",
     instructions: "",
     rows: RowSource::Model(texas),
 };

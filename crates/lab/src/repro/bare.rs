@@ -36,7 +36,7 @@ pub fn pattern(bytes: usize) -> Vec<u8> {
 pub(crate) const INTERRUPTS: Experiment = Experiment {
     name: "interrupts",
     about: "core cycles from the raising of an interrupt until cores have it, at 533/800/800",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 2",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5, figure 2",
     instructions: "",
     rows: RowSource::Model(interrupts),
 };
@@ -67,7 +67,7 @@ fn interrupts(chip: &Chip) -> Vec<Row> {
     let derived = Family { basis: Basis::Derived, ..family };
     let derived = derived.reading("as 1 target: “barely noticeable for less than 20 cores”");
     let mut rows = vec![row(family, 1, 2_000.0), row(derived, 20, 2_000.0), row(family, CORES, 6_000.0)];
-    rows.push(family.at("004:1114").row("48 targets against 1", 3.0, last(CORES) / last(1)));
+    rows.push(family.at("004:1114").row("48 targets / 1", 3.0, last(CORES) / last(1)));
     rows.extend(without_registers(chip, Family { basis: Basis::Predicted, source: "004:1110", ..family }));
     rows
 }
@@ -80,8 +80,8 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     let last = |had: &[f64]| had.iter().copied().fold(0.0, f64::max);
     let mean = |had: &[f64]| had.iter().sum::<f64>() / had.len() as f64;
     let shape = Family { band: Band::AtMost, ..family };
-    let later = shape.at("004:1112").reading("at most 1: “slightly more time for cores 32 to 47”");
-    let nearer = shape.at("004:1110-1112").reading("at most 1: “shorter for”, “cores closer to this router”");
+    let later = shape.at("004:1112").reading("≤ 1: “slightly more time for cores 32 to 47”");
+    let nearer = shape.at("004:1110-1112").reading("≤ 1: “shorter for”, “cores closer to this router”");
     let port = chip.interrupts().expect("the chip file of the SCC has a controller").tile;
     let hops = |core: u32| chip.topology().hops(chip.topology().tile_of(CoreId(core)), port);
     let extreme = |cores: std::ops::Range<u32>, is_far: bool| {
@@ -91,9 +91,9 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     };
     vec![
         family.row("48 targets that avoid the registers", 2_000.0, last(&had)),
-        later.row("the same, cores 0 to 31 against 32 to 47, mean", 1.0, mean(first) / mean(second)),
+        later.row("the same, cores 0 to 31 / 32 to 47, mean", 1.0, mean(first) / mean(second)),
         nearer.row(
-            "the same, the core nearest to the controller against the farthest",
+            "the same, the core nearest to the controller / the farthest",
             1.0,
             extreme(0..FIRST_MASK, false) / extreme(0..FIRST_MASK, true),
         ),

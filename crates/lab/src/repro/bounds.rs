@@ -4,6 +4,7 @@
 //! of the bound is reached is its tightness.
 
 use super::access::{STANDARD, preset};
+use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
 use crate::bound::search::{BareRuns, Subject, Xorshift};
@@ -24,7 +25,7 @@ use isles_chip::topology::{CoreId, TileId};
 pub(crate) const BOUNDS: Experiment = Experiment {
     name: "bounds",
     about: "worst-case bounds beside the longest that a search finds on the model, at 533/800/800",
-    source: "Ungerer, keynote of the 6th MARC symposium (2012), which names no pattern and gives no figure",
+    source: "Ungerer, keynote of the MARC 2012, which names no pattern and gives no figure",
     instructions: "RCCE's",
     rows: RowSource::Runs(all_rows),
 };
@@ -51,7 +52,7 @@ fn bounds(chip: &Chip) -> Vec<Row> {
         unit: "us",
         band: Band::AtMost,
         basis: Basis::Derived,
-        source: "the bound of docs/chip/bounds.md",
+        source: "our bound",
         reading: "the sum of its terms",
     };
     let packets = Family { unit: "ns", ..family };
@@ -220,7 +221,7 @@ fn control_loops(chip: &Chip) -> Result<Vec<Row>, Failure> {
         unit: "us",
         band: Band::AtMost,
         basis: Basis::Derived,
-        source: "the bound of docs/chip/bounds.md",
+        source: "our bound",
         reading: "the bound of its order on bare cores",
     };
     let row = |family: Family, protocol: &str, bound: f64| -> Result<Row, Failure> {
@@ -290,16 +291,16 @@ fn speed_ups(chip: &Chip) -> Vec<Row> {
         pattern.all_work(size) as f64 * 1e3 / megahertz / time
     };
     let row = |chip: &Chip, name: &str, pattern: ParallelPattern, participants: u32| {
-        let cores = if participants == 1 { "core" } else { "cores" };
-        let title = format!(
-            "worst-case speed-up, {} of 20 million cycles, {participants} {cores} of {name}",
-            pattern.name()
-        );
-        family.row(title, 0.0, speed_up(chip, pattern, participants))
+        let title = Title::from(format!("worst-case speed-up, {} of 20 million cycles", pattern.name()));
+        family.row(
+            title.over(Quantity::cores(participants)).and(name),
+            0.0,
+            speed_up(chip, pattern, participants),
+        )
     };
     let mut rows = Vec::new();
     for pattern in [ParallelPattern::Farm, ParallelPattern::Stencil] {
-        rows.extend([1, 12, 24, 48].map(|cores| row(chip, "the SCC", pattern, cores)));
+        rows.extend([1, 12, 24, 48].map(|cores| row(chip, "SCC", pattern, cores)));
         rows.extend([1, 16, 64].map(|cores| row(&mesh, "chip:mesh of 8 x 8", pattern, cores)));
     }
     rows

@@ -40,7 +40,7 @@ pub(crate) const GAINS: Experiment = Experiment {
 pub const BROADCAST: Experiment = Experiment {
     name: "broadcast",
     about: "one broadcast among 48 cores until all have it in memory, k = 47, at 533/800/800",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5",
     instructions: "the copy of iRCCE, as the source says, and the calls of RCCE, chosen with the first\n\
                    row of each form in view; where a row says so, the calls of iRCCE",
     rows: RowSource::Model(broadcast),
@@ -50,7 +50,7 @@ pub const BROADCAST: Experiment = Experiment {
 pub(crate) const THROUGHPUT: Experiment = Experiment {
     name: "throughput",
     about: "bytes broadcast a second, messages of 4 KiB again and again, asynchronous, by children and sources",
-    source: "Asynchronous broadcast on the SCC, 6th MARC symposium (2012), paper 5, figure 3",
+    source: "Asynchronous broadcast on the SCC, MARC 2012, paper 5, figure 3",
     instructions: "the copy of iRCCE and the calls of RCCE, as for `broadcast`; behind an interrupt a switch of\n\
                    6,400 cycles (004:2347), but where a row says so",
     rows: RowSource::Model(throughput),
@@ -147,15 +147,15 @@ fn latency_remarks(rows: &[Row]) -> Vec<Row> {
     let comparable = Family { deck: "", unit: "", band, basis, source: "004:1241", reading: "" };
     let comparable = comparable.reading("1: “very similar latencies”");
     let ratio = |(one, other): (&Row, &Row)| {
-        let title = one.figure.replace("OC-Bcast", "asynchronous against OC-Bcast");
+        let title = one.figure.replace("OC-Bcast", "asynchronous / OC-Bcast");
         comparable.row(title, 1.0, other.ours / one.ours)
     };
     let mut remarks: Vec<Row> = one.iter().zip(other).map(ratio).collect();
     let growth = |rows: &[Row]| rows[rows.len() - 1].ours - rows[0].ours;
     let faster = Family { band: Band::AtMost, ..comparable.at("004:1243") };
-    let faster = faster
-        .reading("at most 1: the asynchronous one “increases faster as a function of the message size”");
-    let title = "growth from 1 to 128 lines, OC-Bcast against asynchronous";
+    let faster =
+        faster.reading("≤ 1: the asynchronous one “increases faster as a function of the message size”");
+    let title = "growth from 1 to 128 lines, OC-Bcast / asynchronous";
     remarks.push(faster.row(title, 1.0, growth(one) / growth(other)));
     remarks
 }
@@ -207,8 +207,8 @@ pub fn asked(chip: &Chip, lines: u32, children: &[u32]) -> Vec<Row> {
 fn measured(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts) -> Vec<Row> {
     let (band, source) = (Band::Within(15.0), "004:1228");
     let predicted = Family { deck, unit: "µs", band, basis: Basis::Predicted, source, reading: "" };
-    // Chosen with the first five in view: that flags are cleared, and by whose instructions, by the first of each form;
-    // that who has no children fetches straight into memory, by the others.
+    // Chosen with the first five in view: the first of each form decided that flags are cleared, and with whose
+    // instructions; the others, that a core without children fetches straight into memory.
     let chosen = Family { basis: Basis::Calibrated, ..predicted };
     let tree = Algorithm::Tree { fanout: CORES - 1 };
     let mut rows = Vec::new();
@@ -309,23 +309,21 @@ fn throughput_remarks(rates: &[Vec<f64>]) -> Vec<Row> {
     let [one, five, all] = rates else { unreachable!("there are three numbers of sources") };
     let (band, basis) = (Band::AtMost, Basis::Predicted);
     let shape = Family { deck: "", unit: "", band, basis, source: "004:1247", reading: "" };
-    let falls = shape.reading("at most 1: “the throughput decreases as k increases”");
-    let more =
-        shape.at("004:1256").reading("at most 1: “With more than one source, the throughput increases”");
-    let rises = shape.at("004:1260").reading("at most 1: “the trend is opposite to the single-source case”");
-    let each =
-        shape.at("004:1260").reading("at most 1: “each increase by 1 evidently increases the throughput”");
+    let falls = shape.reading("≤ 1: “the throughput decreases as k increases”");
+    let more = shape.at("004:1256").reading("≤ 1: “With more than one source, the throughput increases”");
+    let rises = shape.at("004:1260").reading("≤ 1: “the trend is opposite to the single-source case”");
+    let each = shape.at("004:1260").reading("≤ 1: “each increase by 1 evidently increases the throughput”");
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (last, seven) = (FANOUTS.len() - 1, 3);
     let largest = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(0.0, f64::max);
     let growth = largest(&mut one.windows(2).map(|pair| pair[1] / pair[0]));
     let mut rows = vec![
-        falls.row("1 source, k = 47 against k = 2", 1.0, one[last] / one[0]),
+        falls.row("1 source, k = 47 / k = 2", 1.0, one[last] / one[0]),
         falls.row("1 source, largest growth from one k to the next", 1.0, growth),
     ];
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {
-        rows.push(more.row(format!("1 source against {name}, mean"), 1.0, mean(one) / mean(rates)));
-        rows.push(rises.row(format!("{name}, k = 2 against k = 7"), 1.0, rates[0] / rates[seven]));
+        rows.push(more.row(format!("1 source / {name}, mean"), 1.0, mean(one) / mean(rates)));
+        rows.push(rises.row(format!("{name}, k = 2 / k = 7"), 1.0, rates[0] / rates[seven]));
         rows.push(each.row(
             format!("{name}, largest fall from one k to the next, up to 7"),
             1.0,
@@ -334,7 +332,7 @@ fn throughput_remarks(rates: &[Vec<f64>]) -> Vec<Row> {
     }
     let comparable = Family { band: Band::Within(15.0), ..shape }.at("004:1258");
     let comparable = comparable.reading("1: “from 5 and 48 sources is not significant”");
-    rows.push(comparable.row("48 sources against 5, mean", 1.0, mean(all) / mean(five)));
+    rows.push(comparable.row("48 sources / 5, mean", 1.0, mean(all) / mean(five)));
     let share = Family { unit: "%", band: Band::Within(15.0), ..shape }.at("004:1258");
     for (name, rates) in [("5 sources", five), ("48 sources", all)] {
         let most = largest(&mut rates.iter().copied());

@@ -275,8 +275,7 @@ pub fn rows(chip: &Chip) -> Vec<Row> {
         for lines in LENGTHS.into_iter().chain(PIPELINED) {
             let all = Collective { cores: CORES, lines };
             let how = if lines > PIECE { "as the slides, pipelined" } else { "as the slides" };
-            let title =
-                Title::from(name).over(Quantity::lines(lines)).and(format!("{how}, against the naive one"));
+            let title = Title::from(name).over(Quantity::lines(lines)).and(format!("{how} / naive"));
             rows.push(factor.at(source).row(title, published, took(chip, old, all) / took(chip, new, all)));
         }
     }
@@ -308,16 +307,8 @@ fn without_contention(chip: &Chip, factor: Family, flat: Family) -> Vec<Row> {
         let get = |cores| took(&freed, Form::ParallelGet, Collective { cores, lines: SCALED });
         let put = took(&freed, Form::NaivePut, Collective { cores: CORES, lines: SCALED });
         let title = |text: &str| Title::from("broadcast").over(Quantity::lines(SCALED)).and(text.to_owned());
-        rows.push(factor.row(
-            title(&format!("as the slides, {what}, against the naive one")),
-            22.0,
-            put / get(CORES),
-        ));
-        rows.push(flat.row(
-            title(&format!("{CORES} cores against 2, {what}")),
-            1.0,
-            get(CORES) / get(SCALE[0]),
-        ));
+        rows.push(factor.row(title(&format!("as the slides, {what} / naive")), 22.0, put / get(CORES)));
+        rows.push(flat.row(title(&format!("{CORES} cores / 2, {what}")), 1.0, get(CORES) / get(SCALE[0])));
     }
     rows
 }

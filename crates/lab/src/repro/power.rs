@@ -13,7 +13,7 @@ use isles_chip::quantity::{Microvolts, Rate};
 pub(crate) const MANYMAN: Experiment = Experiment {
     name: "power",
     about: "the chip's power by clock and load, model `manyman`",
-    source: "van der Woning and Bakker (ManyMan), 6th MARC symposium (2012), paper 8; the bound is that of Cichowski's fit",
+    source: "van der Woning and Bakker (ManyMan), MARC 2012, paper 8; the bound is that of Cichowski's fit",
     instructions: "",
     rows: RowSource::Model(manyman),
 };
@@ -22,7 +22,7 @@ pub(crate) const MANYMAN: Experiment = Experiment {
 pub(crate) const CICHOWSKI: Experiment = Experiment {
     name: "power-preset",
     about: "the chip's power by clock, model `cichowski`, from the published coefficients",
-    source: "Cichowski et al., 6th MARC symposium (2012), paper 9",
+    source: "Cichowski et al., MARC 2012, paper 9",
     instructions: "",
     rows: RowSource::Model(cichowski),
 };

@@ -199,7 +199,7 @@ fn is_source(source: &str) -> bool {
             PAPERS.iter().any(|(known, _)| *known == paper)
                 && lines.split(", ").all(|part| part.split('-').all(is_number))
         }
-        _ => source.contains(' '),
+        _ => source.contains([' ', '-']),
     }
 }
 
@@ -258,7 +258,7 @@ fn notes(rows: &[Row]) -> Vec<&'static str> {
 /// The source of a row, with the number of the note that holds its reading.
 fn source_with_note(row: &Row, notes: &[&str]) -> String {
     match notes.iter().position(|note| *note == row.reading) {
-        Some(index) => format!("{}; note {}", row.source, index + 1),
+        Some(index) => format!("{} [{}]", row.source, index + 1),
         None => row.source.to_owned(),
     }
 }
@@ -326,10 +326,12 @@ pub fn text(outcomes: &[ExperimentOutcome], left_out: Option<&str>) -> String {
     text + &summary(outcomes).join("\n") + "\n"
 }
 
-/// Returns the line of a page for a row with a published figure.
+/// Returns the line of a page for a row with a published figure, whose unit ours has too.
 fn published_row(row: &Row, notes: &[&str]) -> String {
     let [published, ours, error, band, verdict, basis, _] = cells(row);
-    let (error, band) = (error.trim_end_matches(" %"), band.trim_end_matches(" %").replace("± ", "±"));
+    let ours = ours.strip_suffix(row.unit).unwrap_or(&ours).trim_end();
+    let error = error.trim_end_matches(" %");
+    let band = band.trim_end_matches(" %").replace("± ", "±").replace("at most", "≤");
     let source = source_with_note(row, notes);
     let figure = with_deck(row.deck, &row.figure);
     format!("| {figure} | {published} | {ours} | {error} | {band} | {verdict} | {basis} | {source} |\n")
@@ -345,36 +347,47 @@ struct RowSeries<'a> {
     first: &'a Row,
     /// Title of the rows without the quantity.
     title: String,
-    /// Quantity and figure of each row.
-    figures: Vec<String>,
+    /// Quantity of each row, empty if it has none, and its figure.
+    figures: Vec<(&'a str, f64)>,
 }
 
 /// Groups rows without a published figure, in the order of the first rows.
 fn series<'a>(rows: &[&'a Row]) -> Vec<RowSeries<'a>> {
     let mut all = Vec::<RowSeries>::new();
     for &row in rows {
-        let [_, ours, ..] = cells(row);
         let quantity = row.over.first().map_or("", |quantity| quantity.title.as_str());
         let parts: Vec<&str> = row.figure.split(", ").collect();
         let others: Vec<&str> = parts.iter().copied().filter(|part| *part != quantity).collect();
-        let figure = if others.len() < parts.len() { format!("{quantity}: {ours}") } else { ours };
+        let quantity = if others.len() < parts.len() { quantity } else { "" };
         let title = others.join(", ");
         let is_same = |series: &&mut RowSeries| {
-            (series.first.deck, series.first.basis, &series.title) == (row.deck, row.basis, &title)
+            let first = series.first;
+            (first.deck, first.unit, &series.title) == (row.deck, row.unit, &title)
         };
         match all.iter_mut().find(is_same) {
-            Some(series) => series.figures.push(figure),
-            None => all.push(RowSeries { first: row, title, figures: vec![figure] }),
+            Some(series) => series.figures.push((quantity, row.ours)),
+            None => all.push(RowSeries { first: row, title, figures: vec![(quantity, row.ours)] }),
         }
     }
     all
 }
 
-/// Returns the line of a page for rows that nobody has published.
+/// Returns the line of a page for rows that nobody has published. The unit of their figures stands once, after the
+/// last one, and so does that of their quantities if all have the same, after the first one that is not 1.
 fn series_line(series: &RowSeries) -> String {
     let RowSeries { first, title, figures } = series;
-    let title = with_deck(first.deck, title);
-    format!("| {title} | {} | {} |\n", figures.join(", "), first.basis.name())
+    let unit_of = |quantity: &str| Some(quantity.split_once(' ')?.1.trim_end_matches('s').to_owned());
+    let is_uniform = figures.windows(2).all(|pair| unit_of(pair[0].0) == unit_of(pair[1].0));
+    let (mut cells, mut is_said) = (Vec::new(), false);
+    for (quantity, ours) in figures {
+        let ours = if ours.is_nan() { "-".to_owned() } else { figure(*ours) };
+        let number = quantity.split(' ').next().unwrap_or_default();
+        let label = if is_uniform && is_said { number } else { quantity };
+        is_said = !["", "1"].contains(&number);
+        cells.push(if label.is_empty() { ours } else { format!("{label}: {ours}") });
+    }
+    let figures = format!("{} {}", cells.join(", "), first.unit);
+    format!("| {} | {} |\n", with_deck(first.deck, title), figures.trim_end())
 }
 
 /// Returns the rows as tables of a page. A reading that several rows share stands once, in a note below its table.
@@ -394,9 +407,12 @@ pub fn markdown(outcomes: &[ExperimentOutcome]) -> String {
             text += "|---|---|---|---|---|---|---|---|\n";
             text.extend(published.into_iter().map(|row| published_row(row, &notes)));
         }
-        if !alone.is_empty() {
-            text += "\n| Without a published value | Ours | Basis |\n|---|---|---|\n";
-            text.extend(series(&alone).iter().map(series_line));
+        for basis in [Basis::Predicted, Basis::Derived, Basis::Measured, Basis::Calibrated] {
+            let alike: Vec<&Row> = alone.iter().copied().filter(|row| row.basis == basis).collect();
+            if !alike.is_empty() {
+                text += &format!("\n| Without a published value, {} | Ours |\n|---|---|\n", basis.name());
+                text.extend(series(&alike).iter().map(series_line));
+            }
         }
         if !notes.is_empty() {
             text += "\nNotes:\n\n";
@@ -552,13 +568,13 @@ mod tests {
         let notes = notes(&rows);
         assert_eq!(notes, ["1: “do not interfere”", "1: “the same”"]);
         let sources = rows.map(|row| source_with_note(&row, &notes));
-        assert_eq!(sources, ["004:801; note 1", "004:801", "004:801; note 2", "004:801; note 1"]);
+        assert_eq!(sources, ["004:801 [1]", "004:801", "004:801 [2]", "004:801 [1]"]);
     }
 
     #[test]
     fn a_page_has_errors_and_bands_as_numbers() {
         let compared = row(Band::Within(5.0), "V1", 100.0, 104.0);
-        let line = "| V1 figure | 100 ns | 104 ns | +4.0 | ±5 | in | predicted | 000:293 |\n";
+        let line = "| V1 figure | 100 ns | 104 | +4.0 | ±5 | in | predicted | 000:293 |\n";
         assert_eq!(published_row(&compared, &[]), line);
     }
 
@@ -569,10 +585,7 @@ mod tests {
         let rows =
             [row(ring(0), 1.0), row("ring, far".into(), 2.0), row(ring(3), 4.0), row("other".into(), 5.0)];
         let lines: Vec<String> = series(&rows.each_ref()).iter().map(series_line).collect();
-        let expected = [
-            "| ring, far | 0 hops: 1 ns, 2 ns, 3 hops: 4 ns | predicted |\n",
-            "| other | 5 ns | predicted |\n",
-        ];
+        let expected = ["| ring, far | 0 hops: 1, 2, 3 hops: 4 ns |\n", "| other | 5 ns |\n"];
         assert_eq!(lines, expected);
     }
 

@@ -13,7 +13,7 @@ enum FlagMessage {
     Answer(u32),
 }
 
-/// Members that flag each other, with messages that are delivered in any order.
+/// Members that flag each other, with messages delivered in any order.
 struct World {
     members: Members,
     places: Vec<Invalidations>,
@@ -107,7 +107,7 @@ impl World {
 }
 
 proptest! {
-    /// When a flag is known, each other member is stale, and each has been told once.
+    /// When a flag is known, each other member is stale, and has got it once.
     #[test]
     fn a_flag_that_is_known_has_reached_all(
         size in 1..40_usize,
@@ -131,7 +131,7 @@ proptest! {
         }
     }
 
-    /// Whoever dies, and whenever: each flag of a member that lives is known in the end.
+    /// In any order of deaths, each flag of a living member is known in the end.
     #[test]
     fn deaths_end_no_wait_of_others(
         size in 2..20_usize,
@@ -158,7 +158,7 @@ proptest! {
         prop_assert!(world.places[0].is_known(token));
     }
 
-    /// Messages that no sound place sends are refused, and change nothing.
+    /// Messages that no valid place sends are refused, and change nothing.
     #[test]
     fn what_no_sound_place_says_is_refused(size in 1..10_u32, root: u32, first: u32, end: u32, token: u32) {
         let members = Members::All(size);
@@ -174,7 +174,7 @@ proptest! {
         prop_assert!(place.place_died(stranger).is_empty());
     }
 
-    /// A place is stale exactly if it has heard of a newer value since its caches were refreshed last.
+    /// A place is stale exactly if it has learnt of a newer value since the last refresh of its caches.
     #[test]
     fn a_place_is_stale_from_news_to_refresh(events in prop::collection::vec((0..6_u8, 0..4_u64), 0..60)) {
         let mut staleness = Staleness::new(true);

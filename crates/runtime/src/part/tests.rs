@@ -1,4 +1,4 @@
-//! The books of three places and the messages between them: no part goes too early, and none stays.
+//! The counts of three places and the messages between them: no part is freed too early, and none stays.
 
 use super::table::*;
 use super::*;
@@ -14,11 +14,11 @@ use std::time::Duration;
 const PLACES: usize = 4;
 const HOME: PlaceId = PlaceId(0);
 
-/// Message under way to a place.
+/// A message in flight to a place.
 enum Message {
     Handle(PartId, PlaceId),
     Part(PartMessage),
-    /// The last that comes from a place: it is dead.
+    /// The last message from a place: it is dead.
     Died,
 }
 
@@ -26,14 +26,14 @@ fn others(here: PlaceId) -> Vec<PlaceId> {
     places().filter(|place| *place != here).collect()
 }
 
-/// Books of places, with the handles that live there, and what is under way between each two of them, in order.
+/// The tables of places, with the handles that live there, and the messages in flight between each pair, in order.
 struct World {
     books: Vec<PartTable>,
-    /// Parts of which each place has handles, each as often as it has one.
+    /// Parts of which each place has handles, one entry for each handle.
     handles: Vec<Vec<PartId>>,
     is_dead: [bool; PLACES],
     ways: [[VecDeque<Message>; PLACES]; PLACES],
-    /// Values that live as long as their part.
+    /// Values, which live as long as their part.
     values: HashMap<PartId, Weak<u32>>,
     returns: usize,
 }
@@ -63,7 +63,7 @@ impl World {
         id
     }
 
-    /// Sends a copy of a handle, or gives the message up.
+    /// Sends a copy of a handle, or gives up the message.
     fn send(&mut self, from: PlaceId, to: PlaceId, id: PartId, is_sent: bool) {
         let is_lost = !is_sent || self.knows_dead(from, to);
         let book = &mut self.books[from.index()];
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// Takes in the oldest message on a way; says whether there was one.
+    /// Delivers the oldest message on a path; returns whether there was one.
     fn deliver(&mut self, from: PlaceId, to: PlaceId) -> bool {
         let Some(message) = self.ways[from.index()][to.index()].pop_front() else { return false };
         let book = &mut self.books[to.index()];
@@ -153,7 +153,7 @@ impl World {
         true
     }
 
-    /// Kills a place with all that it has; what is under way to it is lost, what it sent arrives.
+    /// Kills a place with all that it has; messages in flight to it are lost, those from it arrive.
     fn die(&mut self, place: PlaceId) {
         self.is_dead[place.index()] = true;
         self.books[place.index()] = PartTable::default();
@@ -197,14 +197,14 @@ impl World {
         unused.into_iter().for_each(|id| self.free(here, Some(id)));
     }
 
-    /// Returns `true` if a handle of `id` lives at a living place or is under way to one.
+    /// Returns `true` if a handle of `id` lives at a living place or is in flight to one.
     fn is_alive(&self, id: PartId) -> bool {
         let is_it = |message: &Message| matches!(message, Message::Handle(sent, _) if *sent == id);
         self.handles.iter().flatten().any(|held| *held == id)
             || self.ways.iter().flatten().flatten().any(is_it)
     }
 
-    /// The parts that are gone though a handle of them lives; the home of each lives, too.
+    /// Returns the parts that were freed although a handle of them and their home live.
     fn gone_too_early(&self) -> Vec<PartId> {
         let is_gone = |id: &PartId, value: &Weak<u32>| {
             !self.is_dead[id.home.index()] && value.strong_count() == 0 && self.is_alive(*id)
@@ -212,7 +212,7 @@ impl World {
         self.values.iter().filter(|(id, value)| is_gone(id, value)).map(|(id, _)| *id).collect()
     }
 
-    /// Lets all handles go, and lets messages arrive and places settle until nothing happens.
+    /// Drops all handles, and delivers messages and settles places until nothing happens.
     fn wind_up(&mut self) {
         let pairs = || places().flat_map(|from| places().map(move |to| (from, to)));
         loop {

@@ -4,10 +4,10 @@
 //! here, or with its task. Invariant: nothing is borrowed while a message is sent, a value is dropped, or a task is
 //! woken.
 
-use super::control_block::{AnyChannel, ControlBlock, access};
+use super::control_block::{AnyChannel, ChannelKind, ControlBlock, access};
 use super::local_channel::{ChannelEnd, EndParts, SendOptions};
 use super::message::{ChannelId, ChannelMessage};
-use super::ring::{RingShape, TakeFrom};
+use super::ring::TakeFrom;
 use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
@@ -42,7 +42,7 @@ impl<T: CanSend> HomeChannel<T> {
         let id = ChannelTable::of(local).borrow_mut().new_id(local.here());
         let home = ChannelHome::new(local.here(), capacity);
         let access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
-        let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), access);
+        let control = ControlBlock::new(local, id, ChannelKind::of::<T>(capacity), access);
         let end = HomeChannel::new(control, home);
         ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyChannel>);
         local.add_count(CounterId::ChannelsMade, 1);
@@ -202,7 +202,7 @@ impl<T: CanSend> HomeChannel<T> {
         let choice = self.parts.control.choice_or_within(local, choice);
         let mut steps = self.new_steps();
         // Values that lie here for others would come first.
-        if self.parts.control.is_rendezvous() && self.parts.arrived.borrow().is_empty() {
+        if self.parts.arrived.borrow().is_empty() {
             *value = self.home.borrow_mut().take_offer(&mut steps);
             if value.is_some() {
                 self.execute_steps(local, steps);
@@ -384,25 +384,14 @@ impl<T: CanSend> ChannelEnd<T> for HomeChannel<T> {
 
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
         let mut steps = self.new_steps();
-        if self.parts.control.is_rendezvous() {
-            // It has the value of none that is here.
-            let _ = self.home.borrow_mut().taken(self.id(number), &mut steps);
-        } else {
-            self.home.borrow_mut().forget_lent(&mut steps);
-        }
+        // No value is left: those of this place were not copied.
+        let _ = self.home.borrow_mut().taken(self.id(number), &mut steps);
         self.execute_steps(local, steps);
     }
 
     fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         let mut steps = self.new_steps();
-        let left = if self.parts.control.is_rendezvous() {
-            // The value here was lent.
-            let _ = self.home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
-            None
-        } else {
-            // A value of this place is always taken back.
-            self.home.borrow_mut().put_back(self.parts.control.here, value, &mut steps).ok().flatten()
-        };
+        let left = self.home.borrow_mut().restore(self.id(number), value, &mut steps);
         self.execute_steps(local, steps);
         drop_caught(left);
     }

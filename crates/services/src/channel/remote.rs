@@ -2,10 +2,10 @@
 //!
 //! Invariant: a value stays with its task until it is known to be sent.
 
-use super::control_block::{AnyChannel, ControlBlock, RingHeld, value_bytes};
+use super::control_block::{AnyChannel, ChannelKind, ControlBlock, RingHeld, value_bytes};
 use super::local_channel::{ChannelEnd, EndParts, SendOptions};
 use super::message::{ChannelId, ChannelMessage};
-use super::ring::{RingSend, RingShape};
+use super::ring::RingSend;
 use super::waits::ChannelAnswer;
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
@@ -34,7 +34,7 @@ impl<T: CanSend> RemoteChannel<T> {
         if id.home.0 >= local.places() {
             return None;
         }
-        let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), None);
+        let control = ControlBlock::new(local, id, ChannelKind::of::<T>(capacity), None);
         let end = Rc::new(RemoteChannel { parts: EndParts::new(control) });
         ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyChannel>);
         Some(end)
@@ -84,12 +84,7 @@ impl<T: CanSend> RemoteChannel<T> {
                 self.parts.control.waits_if_sent(number, sent)
             }
             _ => {
-                let head = match options.choice.filter(|_| self.parts.control.is_rendezvous()) {
-                    Some(choice) => {
-                        ChannelMessage::AskSelect { operation: number, waits: options.blocking, choice }
-                    }
-                    None => ChannelMessage::Ask { operation: number, waits: options.blocking },
-                };
+                let head = self.parts.control.kind.ask_message(number, options.blocking, options.choice);
                 self.parts.control.ask(local, (number, "room in", caller), &head)
             }
         }
@@ -139,10 +134,7 @@ impl<T: CanSend> RemoteChannel<T> {
         }
         let choice = self.parts.control.choice_or_within(local, choice);
         let number = self.parts.control.new_number();
-        let head = match choice.filter(|_| self.parts.control.is_rendezvous()) {
-            Some(choice) => ChannelMessage::WantSelect { operation: number, waits, choice },
-            None => ChannelMessage::Want { operation: number, waits },
-        };
+        let head = self.parts.control.kind.want_message(number, waits, choice);
         self.parts.control.arrivals.borrow_mut().begin(number);
         let asked = self.parts.control.ask(local, (number, "a value of", caller), &head);
         if asked.is_ok() {
@@ -169,7 +161,7 @@ impl<T: CanSend> RemoteChannel<T> {
         value: &mut Option<T>,
         caller: &'static Location<'static>,
     ) -> Option<ChannelAnswer> {
-        let waits = self.parts.control.is_rendezvous();
+        let waits = matches!(self.parts.control.kind, ChannelKind::Rendezvous);
         let chosen = value.as_ref()?;
         if waits {
             self.parts.control.wait(number, "a receiver of", caller);
@@ -227,14 +219,7 @@ impl<T: CanSend> RemoteChannel<T> {
 
     /// A value that cannot be read: its receiver has the error, if it waits still, and its sender has sent it.
     fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
-        if self.parts.control.is_rendezvous() {
-            // A dead home has no sender that waits.
-            let _ = self.parts.control.send_message(
-                local,
-                self.parts.control.id.home,
-                &ChannelMessage::Taken { operation: number },
-            );
-        }
+        self.send_taken(local, number);
         self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
     }
 }
@@ -246,22 +231,25 @@ impl<T: CanSend> ChannelEnd<T> for RemoteChannel<T> {
 
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
         let control = &self.parts.control;
-        if control.is_rendezvous() {
+        if let ChannelKind::Rendezvous = control.kind {
             // A dead home has no sender that waits.
-            let _ =
-                control.send_message(local, control.id.home, &ChannelMessage::Taken { operation: number });
+            let head = ChannelMessage::Taken { operation: number };
+            let _ = control.send_message(local, control.id.home, &head);
         }
     }
 
     fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         let control = &self.parts.control;
         // A dead home has no buffer, and no sender that waits.
-        if control.is_rendezvous() {
-            let head = ChannelMessage::NotTaken { operation: number };
-            let _ = control.send_message(local, control.id.home, &head);
-        } else {
-            let _ = self.parts.send_message(local, control.id.home, &ChannelMessage::PutBack, &value);
-        }
+        let _ = match control.kind {
+            ChannelKind::Buffered { .. } => {
+                self.parts.send_message(local, control.id.home, &ChannelMessage::PutBack, &value)
+            }
+            ChannelKind::Rendezvous => {
+                let head = ChannelMessage::NotTaken { operation: number };
+                control.send_message(local, control.id.home, &head)
+            }
+        };
         drop_caught(value);
     }
 

@@ -488,7 +488,7 @@ impl ControlBlock {
     /// Begins to use the region that the home has taken for the values that this place sends by slots.
     pub(super) fn begin_ring(&self, local: &Local, start: u64, words: u64) {
         let region = Region { place: self.id.home, start, words };
-        if let Some(shape) = self.ring_shape
+        if let Some(shape) = self.kind.ring_shape()
             && let Some(ring) = OutwardRing::mapped(local, shape, region)
         {
             // First, so that all that went before is known to have come; a dead home needs no values.

@@ -54,7 +54,7 @@ pub enum Group {
     Multicast,
     /// Words and regions: [`Endpoint::shared_memory`](crate::Endpoint::shared_memory).
     SharedMemory,
-    /// The others survive the death of a place, and are told of it.
+    /// The other places survive the death of a place, and learn of it.
     Deaths,
 }
 

@@ -113,7 +113,7 @@ pub fn several_deaths_are_told_one_by_one() -> Promise {
     Promise { places: 8, script: |here| death(here, 4, VictimEnd::UnderPressure) }
 }
 
-/// Messages that a place sent before it left arrive in full, and nobody is told of a death.
+/// Messages that a place sent before it left arrive in full, and no death is reported.
 pub fn an_orderly_end_is_not_a_death() -> Promise {
     Promise { places: 3, script: |here| death(here, 2, VictimEnd::Orderly) }
 }

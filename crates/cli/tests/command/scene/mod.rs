@@ -227,7 +227,7 @@ pub fn is_over(pid: i32) -> bool {
     state(pid).is_none_or(|state| state == 'Z')
 }
 
-/// The letter by which the system calls the state of a process.
+/// The state letter of a process in `/proc/PID/stat`.
 pub fn state(pid: i32) -> Option<char> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(") ")?.1.chars().next()

@@ -19,7 +19,7 @@ use std::process::{Command, Output};
 pub(crate) const BARE_METAL: Experiment = Experiment {
     name: "bare",
     about: "programs on bare cores under QEMU: RCCE bare and hosted, the device of Xipx, threads, interrupts",
-    source: "Ziwisky and Brylow, BareMichael, 6th MARC symposium (2012)",
+    source: "Ziwisky and Brylow, BareMichael, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -50,7 +50,7 @@ const OURS: Family = Family { band: Band::Unpublished, source: "", ..RATIO };
 const SEVENTY: Family = Family {
     band: Band::AtMost,
     source: "004:2595",
-    reading: "at most 1 / 0.7: “about 70% of the bandwidth of RCCE and iRCCE”",
+    reading: "≤ 1 / 0.7: “about 70% of the bandwidth of RCCE and iRCCE”",
     ..RATIO
 };
 const AT_MOST: f64 = 1.0 / 0.7;
@@ -193,7 +193,7 @@ fn hosted(programs: &Programs) -> Result<Vec<Row>, Failure> {
             let time = Family { unit: "µs", ..OURS };
             rows.push(time.row(title("bare"), f64::NAN, bare));
             rows.push(time.row(title("hosted"), f64::NAN, hosted));
-            rows.push(ratio.row(title("time bare over hosted"), 1.0, bare / hosted));
+            rows.push(ratio.row(title("bare / hosted"), 1.0, bare / hosted));
         }
     }
     Ok(rows)
@@ -207,8 +207,7 @@ fn devices(programs: &Programs) -> Result<Vec<Row>, Failure> {
             let length = bytes.to_string();
             let (ours, _) = programs.xipx("0,1", [pattern, &length, ROUNDS, "kernel", "poll"])?;
             let theirs = programs.bare(image, bytes, [ROUNDS, "21"])?;
-            let title =
-                Title::from(format!("Xipx's {pattern}, time over {library}'s")).over(Quantity::length(bytes));
+            let title = Title::from(format!("Xipx's {pattern} / {library}'s")).over(Quantity::length(bytes));
             rows.push(SEVENTY.row(title, AT_MOST, ours / theirs));
         }
     }
@@ -218,7 +217,7 @@ fn devices(programs: &Programs) -> Result<Vec<Row>, Failure> {
 /// Threads in supervisor and in user mode, by poll and by interrupt.
 fn threads(programs: &Programs) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    let faster = SEVENTY.reading("at most 1: “Xipx kernel threads slightly outperform user threads”");
+    let faster = SEVENTY.reading("≤ 1: “Xipx kernel threads slightly outperform user threads”");
     for (mode, rounds, lengths) in
         [("poll", ROUNDS, &LENGTHS[..]), ("interrupt", INTERRUPT_ROUNDS, &[32, 1024])]
     {
@@ -230,7 +229,7 @@ fn threads(programs: &Programs) -> Result<Vec<Row>, Failure> {
                 Title::from(format!("Xipx's ping-pong by {mode}, {what}")).over(Quantity::length(*bytes))
             };
             rows.push(Family { unit: "µs", ..OURS }.row(title("kernel threads"), f64::NAN, kernel));
-            rows.push(faster.row(title("time of kernel threads over user threads"), 1.0, kernel / user));
+            rows.push(faster.row(title("kernel / user threads"), 1.0, kernel / user));
         }
     }
     Ok(rows)

@@ -66,7 +66,7 @@ fn played(chip: &Chip, deck: &'static str, with: &str, library: LibraryCosts, ba
     [
         family.row(format!("alone{with}"), 19.2, alone),
         fitted.row(format!("with a loaded bisection{with}"), 19.93, loaded),
-        ratio.row(format!("loaded against alone{with}"), 19.93 / 19.2, loaded / alone),
+        ratio.row(format!("loaded / alone{with}"), 19.93 / 19.2, loaded / alone),
     ]
 }
 

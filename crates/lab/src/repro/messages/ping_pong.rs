@@ -22,7 +22,7 @@ pub const PING_PONG: Experiment = Experiment {
 };
 
 /// Source of the times of both libraries, as rows cite it.
-pub(crate) const MEASUREMENT: &str = "iRCCE's measurement in tm2c-threads";
+pub(crate) const MEASUREMENT: &str = "tm2c-threads";
 
 #[allow(clippy::approx_constant)] // a time that happens to be near pi
 /// RCCE, by bytes, in microseconds.

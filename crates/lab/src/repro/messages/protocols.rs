@@ -21,7 +21,7 @@ use std::rc::Rc;
 pub const PROTOCOLS: Experiment = Experiment {
     name: "protocols",
     about: "half a ping-pong of the protocols of places, two of them on the chip, at 533/800/800",
-    source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, 6th MARC symposium (2012), paper 10",
+    source: "rcce: iRCCE's measurement with RCCE 1.0.13; ring: OpenComRTOS, MARC 2012, paper 10",
     instructions: "RCCE's for `rcce`; of the others `doorbell`, `rcce-x10` and `sections` copy as iRCCE,\n\
                    and what they spend on a call is estimated",
     rows: RowSource::Model(protocols),
@@ -103,10 +103,10 @@ fn channels() -> Vec<Row> {
         band: Band::AtMost,
         basis: Basis::Predicted,
         source: "004:932",
-        reading: "at most 1: “the channel that uses the MPB delivers best performance”",
+        reading: "≤ 1: “the channel that uses the MPB delivers best performance”",
     };
     let row = |protocol: Protocol, other: &str, of: Protocol| {
-        let title = Title::from(format!("{}, rate against {other}", protocol.name()));
+        let title = Title::from(format!("{}, rate / {other}", protocol.name()));
         best.row(title.over(Quantity::length(LONG)), 1.0, half(of, 1, LONG) / half(protocol, 1, LONG))
     };
     [Protocol::Sections, Protocol::SectionsByPlaces]

@@ -95,10 +95,10 @@ fn betweenness() -> Result<Vec<Row>, Failure> {
         (SMALLER[1], last(&medium[0])),
         (LARGE, last(&large.by_setup[0])),
     ];
-    let better = SHAPE.at("000:295").reading("at most 1: “the higher the load the better the speedup”");
+    let better = SHAPE.at("000:295").reading("≤ 1: “the higher the load the better the speedup”");
     for pair in by_load.windows(2) {
         let [(less, one), (more, other)] = pair else { unreachable!("windows are of two") };
-        let title = Title::from(format!("{less} against {more}")).over(Quantity::cores(CORES));
+        let title = Title::from(format!("{less} / {more}")).over(Quantity::cores(CORES));
         rows.push(better.row(title.and(transport(Protocol::RcceX10)), 1.0, one / other));
     }
     Ok(rows)
@@ -178,45 +178,44 @@ impl Transports {
     /// The order of the transports and where they tail off.
     fn compared(&self, rows: &mut Vec<Row>) {
         let others = || TRANSPORTS.into_iter().filter(|protocol| *protocol != Protocol::RcceX10);
-        let ahead = SHAPE.reading("at most 1: “X10 has a slight advantage across the full range of places”");
+        let ahead = SHAPE.reading("≤ 1: “X10 has a slight advantage across the full range of places”");
         let close = Family { band: Band::Within(10.0), ..SHAPE };
         let close = close.reading("1: “seem to track each other rather closely”");
         for cores in COMPARED {
             let best = others().map(|protocol| self.of(protocol, cores)).fold(0.0, f64::max);
             let own = self.of(Protocol::RcceX10, cores);
-            let title = self.title(cores).and("the best other transport against rcce-x10");
+            let title = self.title(cores).and("best other transport / rcce-x10");
             rows.push(ahead.row(title, 1.0, best / own));
             let ratio = self.of(Protocol::Sockets, cores) / self.of(Protocol::MpiSockets, cores);
-            rows.push(close.row(self.title(cores).and("sockets against mpi-sock"), 1.0, ratio));
+            rows.push(close.row(self.title(cores).and("sockets / mpi-sock"), 1.0, ratio));
         }
         let growth = |protocol| self.last(protocol) / self.of(protocol, TAIL);
         let gain = |protocol| growth(protocol) - 1.0;
         // "Start to tail off": read as growing at most half as much as the one that continues scaling.
         let tail = Family { basis: Basis::Derived, ..SHAPE };
-        let tail = tail.reading("at most 1 / 2: “start to tail off at around 36 places”");
+        let tail = tail.reading("≤ 1 / 2: “start to tail off at around 36 places”");
         let workload = self.workload;
         for protocol in [Protocol::Sections, Protocol::MpiSockets] {
             let name = transport(protocol);
-            let title = format!("{workload}, growth from {TAIL} to {CORES} cores, {name} against rcce-x10");
+            let title = format!("{workload}, growth from {TAIL} to {CORES} cores, {name} / rcce-x10");
             rows.push(tail.row(title, 0.5, gain(protocol) / gain(Protocol::RcceX10)));
         }
-        let continues = SHAPE.reading("at most 1: “whereas RCCE-X10 continues scaling”");
-        let title = format!("{workload}, rcce-x10, {TAIL} cores against {CORES}");
+        let continues = SHAPE.reading("≤ 1: “whereas RCCE-X10 continues scaling”");
+        let title = format!("{workload}, rcce-x10, {TAIL} cores / {CORES}");
         rows.push(continues.row(title, 1.0, 1.0 / growth(Protocol::RcceX10)));
-        let further = SHAPE.reading("at most 1: “scaling further than the other two”");
+        let further = SHAPE.reading("≤ 1: “scaling further than the other two”");
         let most = others().map(growth).fold(0.0, f64::max);
-        let title = format!(
-            "{workload}, growth from {TAIL} to {CORES} cores, the best other transport against rcce-x10"
-        );
+        let title =
+            format!("{workload}, growth from {TAIL} to {CORES} cores, best other transport / rcce-x10");
         rows.push(further.row(title, 1.0, most / growth(Protocol::RcceX10)));
-        let smoother = SHAPE.reading("at most 1: “with RCCE-X10 having smoother speedup”");
+        let smoother = SHAPE.reading("≤ 1: “with RCCE-X10 having smoother speedup”");
         let least = others().map(|protocol| self.roughness(protocol)).fold(f64::INFINITY, f64::min);
-        let title = format!("{workload}, largest step of efficiency, rcce-x10 against the smoothest other");
+        let title = format!("{workload}, largest step of efficiency, rcce-x10 / smoothest other");
         rows.push(smoother.row(title, 1.0, self.roughness(Protocol::RcceX10) / least));
         let similar = Family { band: Band::Within(20.0), ..SHAPE };
         let similar = similar.reading("1: “all the transports scale similarly”");
         let slowest = others().map(|protocol| self.last(protocol)).fold(f64::INFINITY, f64::min);
-        let title = self.title(CORES).and("the slowest transport against rcce-x10");
+        let title = self.title(CORES).and("slowest transport / rcce-x10");
         rows.push(similar.row(title, 1.0, slowest / self.last(Protocol::RcceX10)));
     }
 
@@ -282,7 +281,7 @@ impl Large {
         let similar = similar.reading("1: “all the transports scale similarly”");
         let slowest = self.by_transport.into_iter().fold(f64::INFINITY, f64::min);
         let ratio = slowest / self.by_transport[0];
-        rows.push(similar.row(title("the slowest transport against rcce-x10"), 1.0, ratio));
+        rows.push(similar.row(title("slowest transport / rcce-x10"), 1.0, ratio));
         self.compared_machines(rows);
     }
 
@@ -298,16 +297,15 @@ impl Large {
             let on_chip = X10_CORES.into_iter().zip(curve).filter(|(cores, _)| *cores < CORES);
             for (cores, speedup) in on_chip {
                 let at = CLUSTER_CORES.iter().position(|other| *other == cores).expect("it was run");
-                let title = Title::from("large, chip against cluster").over(Quantity::cores(cores)).and(name);
+                let title = Title::from("large, chip / cluster").over(Quantity::cores(cores)).and(name);
                 rows.push(comparable.row(title, 1.0, speedup / self.on_cluster[at]));
             }
         }
         let [.., before, all] = self.on_cluster;
         let [.., few, many] = CLUSTER_CORES;
-        let title = format!("low, cluster, {many} cores against {few}");
-        let drops = SHAPE
-            .at("000:295")
-            .reading("at most 1: “at 48 places where the cluster drops off significantly”");
+        let title = format!("low, cluster, {many} cores / {few}");
+        let drops =
+            SHAPE.at("000:295").reading("≤ 1: “at 48 places where the cluster drops off significantly”");
         rows.push(drops.row(title, 1.0, all / before));
     }
 }
@@ -318,12 +316,12 @@ fn more_load_on_the_cluster(large: &Large) -> Result<[Row; 2], Failure> {
     let efforts = EffortsFile::of(HIGH);
     let times = times(HIGH, &[cluster, BcRun { places: CORES, ..cluster }], &efforts)?;
     let speedup = times[0] / times[1];
-    let better = SHAPE.at("000:295").reading("at most 1: “the higher the load the better the speedup”");
+    let better = SHAPE.at("000:295").reading("≤ 1: “the higher the load the better the speedup”");
     let title = |what: &str| Title::from(what).over(Quantity::cores(CORES));
     let [.., low] = large.on_cluster;
     Ok([
         ALONE.row(title("high, cluster"), f64::NAN, speedup),
-        better.row(title("low against high, cluster"), 1.0, low / speedup),
+        better.row(title("low / high, cluster"), 1.0, low / speedup),
     ])
 }
 

@@ -16,7 +16,7 @@ use isles_app::{Failure, runs};
 pub(crate) const GENETIC_ALGORITHM: Experiment = Experiment {
     name: "ga",
     about: "a genetic algorithm on 1 to 96 islands and 48 cores: how many times faster than one island, at 533/800/800",
-    source: "Prell and Rauber, Go's concurrency constructs on the SCC, 6th MARC symposium (2012), paper 1",
+    source: "Prell and Rauber, Go's concurrency constructs on the SCC, MARC 2012, paper 1",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -86,25 +86,24 @@ fn title(what: &str, islands: u32) -> Title {
 fn shapes(migrating: &[f64], resting: &[f64]) -> Vec<Row> {
     let of = |islands: u32| ISLANDS.iter().position(|other| *other == islands).expect("it was run");
     // "That can utilize all the cores of the SCC."
-    let mut rows =
-        vec![SHAPE.at("004:289").reading("at most 1: “can utilize all the cores of the SCC”").row(
-            "200 generations, 40 islands against 48",
-            1.0,
-            migrating[of(40)] / migrating[of(CORES)],
-        )];
+    let mut rows = vec![SHAPE.at("004:289").reading("≤ 1: “can utilize all the cores of the SCC”").row(
+        "200 generations, 40 islands / 48",
+        1.0,
+        migrating[of(40)] / migrating[of(CORES)],
+    )];
     // "Creating more goroutines than we have cores is no problem": read as not slower than on half of the cores.
     let more = Family { basis: Basis::Derived, ..SHAPE };
-    let more = more.reading("at most 1: “Creating more goroutines than we have cores is no problem”");
+    let more = more.reading("≤ 1: “Creating more goroutines than we have cores is no problem”");
     for islands in [64, 96] {
         let ratio = migrating[of(24)] / migrating[of(islands)];
-        let title = format!("200 generations, 24 islands against {islands}");
+        let title = format!("200 generations, 24 islands / {islands}");
         rows.push(more.row(title, 1.0, ratio));
     }
     // "Leaving out migration .. achieves even higher speedups."
-    let higher = SHAPE.at("004:346").reading("at most 1: “achieves even higher speedups”");
+    let higher = SHAPE.at("004:346").reading("≤ 1: “achieves even higher speedups”");
     for islands in ISLANDS.into_iter().filter(|islands| *islands > 1) {
         let ratio = migrating[of(islands)] / resting[of(islands)];
-        rows.push(higher.row(title("with migration against without", islands), 1.0, ratio));
+        rows.push(higher.row(title("with migration / without", islands), 1.0, ratio));
     }
     rows
 }

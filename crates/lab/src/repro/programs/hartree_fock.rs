@@ -86,10 +86,9 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
     let units = Family { band: Band::Within(0.0), ..SHAPE }.at("000:218");
     let mut rows = vec![units.row("benzene in STO-3G, units of work", 576.0, found[0].units)];
     let memory = SHAPE.at("000:218");
-    let memory =
-        memory.reading("at most 1: “does not run for fewer than eight places due to memory constraints”");
+    let memory = memory.reading("≤ 1: “does not run for fewer than eight places due to memory constraints”");
     rows.push(memory.row(
-        "static, memory of a core against what a place on 1 core holds",
+        "static, memory of a core / held by a place on 1 core",
         1.0,
         CORE_MEMORY / found[0].memory,
     ));
@@ -113,28 +112,24 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
 /// ratios that are at most one.
 fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     let mut rows = Vec::new();
-    let first =
-        SHAPE.reading("at most 1: “RCCE-X10 has superior performance across the full range of places”");
-    let last_one =
-        SHAPE.at("000:247").reading("at most 1: “does not perform as well as the other transports”");
-    let scaling = SHAPE.at("000:222").reading("at most 1: “Scaling is better for RCCE-X10”");
+    let first = SHAPE.reading("≤ 1: “RCCE-X10 has superior performance across the full range of places”");
+    let last_one = SHAPE.at("000:247").reading("≤ 1: “does not perform as well as the other transports”");
+    let scaling = SHAPE.at("000:222").reading("≤ 1: “Scaling is better for RCCE-X10”");
     for (balance, by_cores) in BALANCES.into_iter().zip(speedups) {
         for (cores, [own, others @ ..]) in X10_CORES.into_iter().zip(by_cores) {
             let best = others.iter().copied().fold(0.0, f64::max);
             let title = Title::from(balance).over(Quantity::cores(cores));
-            rows.push(first.row(title.and("the best other transport against rcce-x10"), 1.0, best / own));
+            rows.push(first.row(title.and("best other transport / rcce-x10"), 1.0, best / own));
         }
         let last = |[others @ .., sockets]: &[f64; TRANSPORTS.len()]| {
             sockets / others.iter().copied().fold(f64::INFINITY, f64::min)
         };
         let worst = by_cores.iter().map(last).fold(0.0, f64::max);
-        let title =
-            format!("{balance}, sockets against the worst other transport, at most on any number of cores");
+        let title = format!("{balance}, sockets / worst other transport, most on any number of cores");
         rows.push(last_one.row(title, 1.0, worst));
         let gain = |transport: usize| by_cores[X10_CORES.len() - 1][transport] / by_cores[0][transport];
         let best = (1..TRANSPORTS.len()).map(gain).fold(0.0, f64::max);
-        let title =
-            format!("{balance}, gain from {FEW} to {CORES} cores, the best other transport against rcce-x10");
+        let title = format!("{balance}, gain from {FEW} to {CORES} cores, best other transport / rcce-x10");
         rows.push(scaling.row(title, 1.0, best / gain(0)));
     }
     rows
@@ -148,21 +143,21 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     // The frequency with which a place gives way was chosen with the counter's cost on all cores in view.
     let level = Family { band: Band::Within(10.0), basis: Basis::Calibrated, ..SHAPE };
     let level = level.reading("1: “at 48 places it gives similar performance to static load balancing”");
-    let costly = SHAPE.reading("at most 1: “Dynamic load balancing is costly for few places”");
-    let better = SHAPE.at("000:222").reading("at most 1: “static performs better generally”");
-    let smooth = SHAPE.at("000:222").reading("at most 1: static is “less smooth in distributing work”");
+    let costly = SHAPE.reading("≤ 1: “Dynamic load balancing is costly for few places”");
+    let better = SHAPE.at("000:222").reading("≤ 1: “static performs better generally”");
+    let smooth = SHAPE.at("000:222").reading("≤ 1: static is “less smooth in distributing work”");
     // By how much the efficiency moves from one number of cores to the next.
     let roughness = |speedups: &[[f64; TRANSPORTS.len()]; X10_CORES.len()]| {
         let efficiency = |at: usize| speedups[at][0] / f64::from(X10_CORES[at]);
         (1..X10_CORES.len()).map(|at| (efficiency(at) / efficiency(at - 1) - 1.0).abs()).fold(0.0, f64::max)
     };
-    let title = |cores| format!("rcce-x10, dynamic against static (on {cores} cores)");
+    let title = |cores| format!("rcce-x10, dynamic / static (on {cores} cores)");
     [
         costly.row(title(FEW), 1.0, ratio(0)),
         level.row(title(CORES), 1.0, ratio(X10_CORES.len() - 1)),
-        better.row("rcce-x10, dynamic against static, mean", 1.0, mean),
+        better.row("rcce-x10, dynamic / static, mean", 1.0, mean),
         smooth.row(
-            "rcce-x10, largest step of efficiency, dynamic against static",
+            "rcce-x10, largest step of efficiency, dynamic / static",
             1.0,
             roughness(dynamic) / roughness(beforehand),
         ),
@@ -178,7 +173,7 @@ fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     let pairs = of_chip.chunks(TRANSPORTS.len()).zip(of_cluster).zip(over);
     pairs
         .map(|((chip, cluster), (balance, cores))| {
-            let title = Title::from(format!("{balance}, time of chip against cluster"));
+            let title = Title::from(format!("{balance}, time of chip / cluster"));
             let title = title.over(Quantity::cores(cores));
             order.row(title, 10.0, chip[0].seconds / cluster.seconds)
         })
@@ -223,20 +218,18 @@ impl ClusterRuns {
         let [of_aspirin, aspirin_by_counter, few, many, by_counter] = by_run[..] else {
             unreachable!("there are five")
         };
-        let peak =
-            SHAPE.at("000:216").reading("at most 1: “the peak for Benzene 3-21G is 6times at 12 places”");
+        let peak = SHAPE.at("000:216").reading("≤ 1: “the peak for Benzene 3-21G is 6times at 12 places”");
         let better = SHAPE.at("000:204-216");
-        let better =
-            better.reading("at most 1: “Aspirin 3-21G shows better scaling compared to Benzene 3-21G”");
+        let better = better.reading("≤ 1: “Aspirin 3-21G shows better scaling compared to Benzene 3-21G”");
         let gap = SHAPE
             .at("000:216")
-            .reading("at most 1: “For static load balancing there is an even more pronounced gap”");
-        rows.push(peak.row("cluster, benzene in 3-21g, static, 44 cores against 12", 1.0, many / few));
+            .reading("≤ 1: “For static load balancing there is an even more pronounced gap”");
+        rows.push(peak.row("cluster, benzene in 3-21g, static, 44 cores / 12", 1.0, many / few));
         let (of_static, of_dynamic) = (many / of_aspirin, by_counter / aspirin_by_counter);
-        rows.push(better.row("cluster, static, 44 cores, benzene against aspirin", 1.0, of_static));
-        rows.push(better.row("cluster, dynamic, 48 cores, benzene against aspirin", 1.0, of_dynamic));
+        rows.push(better.row("cluster, static, 44 cores, benzene / aspirin", 1.0, of_static));
+        rows.push(better.row("cluster, dynamic, 48 cores, benzene / aspirin", 1.0, of_dynamic));
         rows.push(gap.row(
-            "cluster, aspirin against benzene, dynamic on 48 cores against static on 44",
+            "cluster, aspirin / benzene, dynamic on 48 cores / static on 44",
             1.0,
             of_static / of_dynamic,
         ));

@@ -16,7 +16,7 @@ use isles_app::{Failure, runs};
 pub(crate) const MANYMAN: Experiment = Experiment {
     name: "manyman",
     about: "operations in floating point and power of an estimate of π by clock, model `manyman`",
-    source: "van der Woning and Bakker (ManyMan), 6th MARC symposium (2012), paper 8, table II",
+    source: "van der Woning and Bakker (ManyMan), MARC 2012, paper 8, table II",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

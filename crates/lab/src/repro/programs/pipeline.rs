@@ -64,14 +64,14 @@ fn rows() -> Result<Vec<Row>, Failure> {
             _ => UNPUBLISHED.row(title, f64::NAN, *speed_up),
         });
     }
-    let falls = SHAPE.reading("at most 1: “The efficiency drops when increasing the number of cores”");
-    let rises = SHAPE.reading("at most 1: “increasing the number of cores from 9 to 10 or from 11 to 12”");
+    let falls = SHAPE.reading("≤ 1: “The efficiency drops when increasing the number of cores”");
+    let rises = SHAPE.reading("≤ 1: “increasing the number of cores from 9 to 10 or from 11 to 12”");
     // "Positive jumps in efficiency when increasing the number of cores from 9 to 10 or from 11 to 12."
     for cores in 1..all {
         let (jumps, ratio) = (cores == 9 || cores == 11, efficiency(cores + 1) / efficiency(cores));
-        let (more, fewer) = if jumps { (1.0 / ratio, "falls to") } else { (ratio, "rises to") };
-        let title = format!("efficiency {fewer} at most this part, {cores} to {} cores", cores + 1);
-        rows.push(if jumps { rises } else { falls }.row(title, 1.0, more));
+        let (over, under) = if jumps { (cores, cores + 1) } else { (cores + 1, cores) };
+        let title = format!("efficiency, {over} cores / {under}");
+        rows.push(if jumps { rises } else { falls }.row(title, 1.0, if jumps { 1.0 / ratio } else { ratio }));
     }
     let theoretical = speed_ups_of_costs();
     let least =

@@ -18,7 +18,7 @@ use isles_chip::energy::Load;
 pub(crate) const POWER_LOOPS: Experiment = Experiment {
     name: "power-loops",
     about: "a power model fitted to 35 settings of mixed domains and four programs, with the chip's model `manyman`",
-    source: "Cichowski, Keller, Kessler, 6th MARC symposium (2012), paper 9, section III",
+    source: "Cichowski, Keller, Kessler, MARC 2012, paper 9, section III",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -99,7 +99,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
         comparable.reading("1: “the different microbenchmark settings are very similar to each other”");
     let lower = Family { band: Band::AtMost, basis: Basis::Predicted, ..comparable }.at("004:1884");
     let lower =
-        lower.reading("at most 1: “with decreasing the high frequency the power consumption also decreases”");
+        lower.reading("≤ 1: “with decreasing the high frequency the power consumption also decreases”");
     let settings_row = Family { unit: "", band: Band::Within(0.0), source: "004:1859", ..percent };
     let core = |unit| Family { unit, ..percent };
     Ok(vec![
@@ -111,14 +111,14 @@ fn rows() -> Result<Vec<Row>, Failure> {
         core("W").row(Title::from("constant part of the chip"), 23.0, value("constant")),
         core("W/MHz").row("linear part of a core", 1e-6, value("linear") / f64::from(CORES)),
         core("W").row("mean error", 1.95, mean_error),
-        comparable.row("most against least power of the four programs at a setting", 1.0, unlike(&measured)),
+        comparable.row("most / least power of the four programs at a setting", 1.0, unlike(&measured)),
         lower.row(
-            "power at 533 MHz against 800, at most at any number of domains",
+            "power at 533 MHz / 800, at most at any number of domains",
             1.0,
             lowered(&all, &measured, [3, 2]),
         ),
         lower.row(
-            "power at 400 MHz against 533, at most at any number of domains",
+            "power at 400 MHz / 533, at most at any number of domains",
             1.0,
             lowered(&all, &measured, [4, 3]),
         ),

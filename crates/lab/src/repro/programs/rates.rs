@@ -19,7 +19,7 @@ use std::rc::Rc;
 pub const RATES: Experiment = Experiment {
     name: "rates",
     about: "a planner, a stencil and loops over memory by cores and rate, power model `manyman`, at 533/800/800",
-    source: "V20, V21: battery-operated CPS, 6th MARC symposium (2012), paper 7; V22: Gschwandtner et al., in paper 9",
+    source: "V20, V21: battery-operated CPS, MARC 2012, paper 7; V22: Gschwandtner et al., in paper 9",
     instructions: "",
     rows: RowSource::Runs(rates),
 };
@@ -108,21 +108,21 @@ fn planner() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for workers in [4, 5, 6, 7, 9, 10, 19, 20, 21, 47] {
         let published = f64::from(ITEMS) / f64::from(ITEMS.div_ceil(workers));
-        let name = format!("planner, {workers} workers against 1");
+        let name = format!("planner, {workers} workers / 1");
         rows.push(shape.row(name, published, with(1).seconds / with(workers).seconds));
     }
     let best = polled.iter().map(|came| came.seconds).fold(f64::INFINITY, f64::min);
     let near = polled.iter().position(|came| came.seconds <= 1.01 * best);
     let fewest = near.map_or(0, |at| at + 2) as f64;
     let exact = Family { band: Band::Within(0.0), basis: Basis::Predicted, ..shape }.at(source);
-    rows.push(exact.row("planner, fewest cores with the shortest time, but for 1 %", 21.0, fewest));
+    rows.push(exact.row("planner, fewest cores within 1 % of the shortest time", 21.0, fewest));
     let (awake, asleep) = (with(CORES - 1), search(CORES, IdlePolicy::Nap(NAP))?);
     let least = Family { band: Band::AtMost, basis: Basis::Predicted, ..shape }.at("004:1482-1487");
-    let less = least.reading("at most 1: “greatly reduces the overall energy used by the slave”");
-    let longer = least.reading("at most 1: “introduces latency for the first receive”");
-    let name = "planner, 48 cores, energy of who naps against who polls";
+    let less = least.reading("≤ 1: “greatly reduces the overall energy used by the slave”");
+    let longer = least.reading("≤ 1: “introduces latency for the first receive”");
+    let name = "planner, 48 cores, energy, napping / polling";
     rows.push(less.row(name, 1.0, asleep.joules / awake.joules));
-    let name = "planner, 48 cores, time of who polls against who naps";
+    let name = "planner, 48 cores, time, polling / napping";
     rows.push(longer.row(name, 1.0, awake.seconds / asleep.seconds));
     Ok(rows)
 }
@@ -165,8 +165,8 @@ fn stencil() -> Result<Vec<Row>, Failure> {
     let ratio =
         ratio.reading("1: “nearly the same runtime and energy profiles as the best setting for 24 nodes”");
     let least = Family { band: Band::AtMost, ..ratio };
-    let power = least.reading("at most 1: “greatly reduces the required power”");
-    let energy = least.reading("at most 1: “more runtime and energy efficient”");
+    let power = least.reading("≤ 1: “greatly reduces the required power”");
+    let energy = least.reading("≤ 1: “more runtime and energy efficient”");
     let mut rows = Vec::new();
     // The first 24 cores lie at two of the four controllers, one core of each tile at all.
     for (whence, cells, placement, which, preset) in [
@@ -182,8 +182,7 @@ fn stencil() -> Result<Vec<Row>, Failure> {
         };
         let (wide, narrow) = (of(48, Placement::Linear, 4)?, of(24, placement, 2)?);
         let by = preset.map_or(String::new(), |preset| format!(", {preset}"));
-        let name =
-            |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz against {which} at 800{by}");
+        let name = |what| format!("stencil {whence}, {what} of 48 cores at 400 MHz / {which} at 800{by}");
         rows.push(ratio.row(name("time"), 1.0, wide.seconds / narrow.seconds));
         rows.push(power.row(name("power"), 1.0, wide.watts() / narrow.watts()));
         rows.push(energy.row(name("energy"), 1.0, wide.joules / narrow.joules));
@@ -271,11 +270,11 @@ fn loops() -> Result<Vec<Row>, Failure> {
         let at = within.iter().position(|joules| *joules == least).unwrap_or_default() as u32 + 3;
         let inside =
             Family { unit: "", band: Band::AtMost, basis: Basis::Predicted, ..family }.at("004:1912");
-        let below = inside.reading("at most 1: “lower than the maximum possible frequency”");
-        let above = inside.reading("at most 1: “higher than the minimum possible frequency”");
+        let below = inside.reading("≤ 1: “lower than the maximum possible frequency”");
+        let above = inside.reading("≤ 1: “higher than the minimum possible frequency”");
         let what = format!("{name}, least energy between the ends");
-        rows.push(below.row(format!("{what} against that at 800 MHz"), 1.0, least / fastest));
-        rows.push(above.row(format!("{what} against that at 100 MHz"), 1.0, least / slowest));
+        rows.push(below.row(format!("{what} / at 800 MHz"), 1.0, least / fastest));
+        rows.push(above.row(format!("{what} / at 100 MHz"), 1.0, least / slowest));
         // The middle of 320 to 400 MHz, of another program.
         let middle = Family { basis: Basis::Derived, ..family };
         rows.push(middle.row(format!("{what} at"), 360.0, 1_600.0 / f64::from(at)));

@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub const RDF: Experiment = Experiment {
     name: "rdf",
     about: "RDF queries from a server of files: serial times, speed-ups of pools over 47 workers, at 800/1600/1066",
-    source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, 6th MARC symposium (2012), paper 3",
+    source: "Slavov, Rao, Barenkala and Paturi, parallel RDF query processing on the SCC, MARC 2012, paper 3",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -212,10 +212,9 @@ fn rows() -> Result<Vec<Row>, Failure> {
     pools.iter().for_each(|pools| pools.rows(&mut rows));
     let falls =
         |data: &str| pools.iter().find(|pools| pools.data.name == data).map_or(f64::NAN, PoolRuns::fall);
-    let higher = SHAPE.at("004:591").reading("at most 1: “higher for LUBM and Uniprot as compared to YAGO”");
+    let higher = SHAPE.at("004:591").reading("≤ 1: “higher for LUBM and Uniprot as compared to YAGO”");
     for data in ["LUBM", "Uniprot"] {
-        let title =
-            format!("large queries, use of the processor on {CORES} cores against 2: {data} against YAGO");
+        let title = format!("large queries, processor use on {CORES} cores / 2: {data} / YAGO");
         rows.push(higher.row(Title::from(title), 1.0, falls(data) / falls("YAGO")));
     }
     Ok(rows)
@@ -263,27 +262,15 @@ impl PoolRuns {
         rows.push(speedup.row(title("small queries, speed-up"), data.small_speedup, self.speedup(0)));
         let large = self.speedup(1);
         let at_least = Family { basis: Basis::Derived, ..SHAPE.at("004:591") };
-        let at_least = at_least.reading("at most 1: “the speedup ranged between 25 to 30”");
-        rows.push(at_least.row(
-            title("large queries, the least published, 25, against the speed-up"),
-            1.0,
-            25.0 / large,
-        ));
-        rows.push(at_least.row(
-            title("large queries, the speed-up against the most published, 30"),
-            1.0,
-            large / 30.0,
-        ));
-        let less = SHAPE.at("004:606").reading("at most 1: “gave better results than the LT model”");
-        rows.push(less.row(
-            title("speed-up of large queries against small ones"),
-            1.0,
-            large / self.speedup(0),
-        ));
+        let at_least = at_least.reading("≤ 1: “the speedup ranged between 25 to 30”");
+        rows.push(at_least.row(title("large queries, least published, 25 / speed-up"), 1.0, 25.0 / large));
+        rows.push(at_least.row(title("large queries, speed-up / most published, 30"), 1.0, large / 30.0));
+        let less = SHAPE.at("004:606").reading("≤ 1: “gave better results than the LT model”");
+        rows.push(less.row(title("speed-up of large queries / small ones"), 1.0, large / self.speedup(0)));
         let even = Family { band: Band::Within(10.0), basis: Basis::Derived, ..SHAPE.at("004:589") };
         let even = even.reading("1: “the average CPU utilization varied marginally”");
         let workers = f64::from(CORES - 1);
         let used = self.two[0] / (self.all[0] * workers);
-        rows.push(even.row(title("small queries, use of the processor against that on 2"), 1.0, used));
+        rows.push(even.row(title("small queries, processor use / on 2"), 1.0, used));
     }
 }

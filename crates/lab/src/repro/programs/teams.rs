@@ -103,7 +103,7 @@ async fn took(bytes: usize, is_reduction: bool) -> isles::Result<u64> {
                     team.broadcast_slice(0, &mut slice).await?;
                 }
                 *spans.lock() = (began.as_nanos() as u64, now().as_nanos() as u64);
-                // So that who has ended does not tell the first place so while others go on.
+                // A member that ended at once would report to the first place while others still work.
                 let patience = Duration::from_micros(500 + bytes as u64 * 4 / 5);
                 while now() < began + patience {
                     work(Cycles(200));

@@ -1,8 +1,8 @@
-//! The script that is refused, sends something else, and then waits for what was refused.
+//! Script: a send is refused, another one succeeds, and then the sender waits for room for the first.
 //!
-//! Place 0 fills up the data class to one place, and goes on with a block of the control class, for which there is
-//! room. Between the two it allows the place to take everything; so room comes at any moment before and during the
-//! wait that follows, and no message tells of it. A sender that forgets its refusal over the success sleeps for ever.
+//! Place 0 fills the data class to one place, then sends a block of the control class, for which there is room. In
+//! between it lets the place take everything, so room may come at any moment before or during the wait that follows,
+//! and no message announces it. A sender that forgets the refusal because a later send succeeded sleeps for ever.
 
 use super::{Script, Step};
 use crate::{Arrival, Block, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};

@@ -94,7 +94,7 @@ pub(in crate::conformance) struct Regions {
     own: Option<Region>,
     /// Messages still to be sent: a region, or that one was read.
     unsent: VecDeque<(PlaceId, Option<Region>)>,
-    /// Regions of others that were read, and others who have read the own one.
+    /// Number of regions of other places that were read here, and of places that have read the region of this one.
     read: [u32; 2],
 }
 

@@ -123,29 +123,25 @@ fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
         Family { band: Band::Within(25.0), ..shape }
             .at("001:27")
             .reading("1: “the speedups reduce slightly”")
-            .row("x10c: mean gain on 16 places against 2", 1.0, mean_of(sixteen) / mean_of(two)),
+            .row("x10c: mean gain on 16 places / 2", 1.0, mean_of(sixteen) / mean_of(two)),
         Family { band: Band::Within(0.0), ..shape }
             .at("001:67")
             .reading("all: “for all kernels, as the number of places increases”")
-            .row(
-                "x10c++, AMD: kernels whose gain is greater on 16 places than on 2",
-                KERNELS.len() as f64,
-                rising,
-            ),
+            .row("x10c++, AMD: kernels that gain more on 16 places than on 2", KERNELS.len() as f64, rising),
         Family { band: Band::Within(0.0), ..shape }
             .at("001:61-63")
             .reading("all but two: “kernels other than MIS and MST, as the number of places increases”")
             .row(
-                "x10c++, Intel: kernels but MIS and MST whose gain is greater on 16 places than on 2",
+                "x10c++, Intel: kernels but MIS and MST that gain more on 16 places than on 2",
                 (KERNELS.len() - FLAT.len()) as f64,
                 rising_but_flat,
             ),
     ];
-    let better = shape.at("001:29").reading("at most 1: “are significantly better than C_2”");
+    let better = shape.at("001:29").reading("≤ 1: “are significantly better than C_2”");
     for kernel in ["DR", "DS", "BY"] {
         let at = KERNELS.iter().position(|other| *other == kernel).expect("it is one of the suite");
         let ratio = gain(&two[at]) / gain(&four[at]).min(gain(&eight[at]));
-        let title = format!("x10c: {kernel}, gain on 2 places against 4 and 8");
+        let title = format!("x10c: {kernel}, gain on 2 places / 4 and 8");
         rows.push(better.row(title, 1.0, ratio));
     }
     rows
@@ -154,7 +150,7 @@ fn trends(by_places: &[Vec<Compared>]) -> Vec<Row> {
 fn small_gains(by_places: &[Vec<Compared>]) -> Vec<Row> {
     // The paper gives no digits for a gain that is not substantial.
     let shape = Family { band: Band::AtMost, basis: Basis::Derived, ..MEASURED }.at("001:31, 65");
-    let shape = shape.reading("at most 1.5: “the speedups are not substantial”");
+    let shape = shape.reading("≤ 1.5: “the speedups are not substantial”");
     let of_kernel = |kernel: &str| {
         let at = KERNELS.iter().position(|other| *other == kernel).expect("it is one of the suite");
         geometric_mean(by_places.iter().map(|compared| gain(&compared[at])))
@@ -176,13 +172,8 @@ fn in_line_with_bytes(by_places: &[Vec<Compared>]) -> Row {
     let number = gains.len() as f64;
     let correlation = 1.0 - 6.0 * differences / (number * (number * number - 1.0));
     let shape = Family { band: Band::AtMost, basis: Basis::Derived, ..MEASURED }.at("001:31, 65");
-    let shape =
-        shape.reading("at most 1: “in line with the reduction in the communicated data”, 1 / 2 or more");
-    shape.row(
-        "a half against the rank correlation of gains and bytes saved",
-        1.0,
-        0.5 / correlation.max(0.01),
-    )
+    let shape = shape.reading("≤ 1: “in line with the reduction in the communicated data”, 1 / 2 or more");
+    shape.row("half / rank correlation of gains and bytes saved", 1.0, 0.5 / correlation.max(0.01))
 }
 
 /// The rank of each value, from the least on.
@@ -216,8 +207,8 @@ fn call_cost(by_places: &[Vec<Compared>]) -> Row {
 fn memory() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let shape = Family { band: Band::AtMost, ..MEASURED }.at("001:27");
-    let few = shape.reading("at most 1: “DR, DS and MST ran out of memory with 16 and 32 places”");
-    let many = shape.reading("at most 1: “DP ran out of memory with 32 places”");
+    let few = shape.reading("≤ 1: “DR, DS and MST ran out of memory with 16 and 32 places”");
+    let many = shape.reading("≤ 1: “DP ran out of memory with 32 places”");
     let of_few = OUT_OF_MEMORY.map(|kernel| (kernel, 16, few));
     for (kernel, places, shape) in of_few.into_iter().chain([("DP", 32, many)]) {
         let run = |ship| {
@@ -229,7 +220,7 @@ fn memory() -> Result<Vec<Row>, Failure> {
             let title = format!("{kernel}, {places} threads, peak of memory, {name}");
             rows.push(Family { unit: "MB", ..MEASURED }.row(title, f64::NAN, peak));
         }
-        let title = format!("{kernel}, {places} threads, peak of memory, minimal against reachable");
+        let title = format!("{kernel}, {places} threads, peak of memory, minimal / reachable");
         rows.push(shape.row(title, 1.0, minimal / reachable));
     }
     Ok(rows)

@@ -15,7 +15,7 @@ use isles_app::{Failure, runs};
 pub const AUTOMATON: Experiment = Experiment {
     name: "automaton",
     about: "a cellular automaton one-sided and two-sided: how many times faster than 1 core, at 533/800/800",
-    source: "Christgau and Schnor, One-sided communication in RCKMPI for the SCC, 6th MARC symposium (2012)",
+    source: "Christgau and Schnor, One-sided communication in RCKMPI for the SCC, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -131,10 +131,10 @@ fn served_rows(two_sided: &[f64]) -> Result<Vec<Row>, Failure> {
     let unpublished = Family { band: Band::Unpublished, ..SAID };
     for (_, cores, speed) in speeds.iter().filter(|(name, cores, _)| *name == "served" && *cores >= 4) {
         let linear = f64::from(*cores);
-        rows.push(unpublished.row(title("served against linear", *cores), 0.0, speed / linear));
+        rows.push(unpublished.row(title("served / linear", *cores), 0.0, speed / linear));
         let index = PROCESSES.iter().position(|other| other == cores).expect("it was run");
         let ratio = speed / two_sided[index];
-        rows.push(unpublished.row(title("served against two-sided", *cores), 0.0, ratio));
+        rows.push(unpublished.row(title("served / two-sided", *cores), 0.0, ratio));
     }
     Ok(rows)
 }
@@ -154,38 +154,38 @@ fn shapes(curves: &[Vec<f64>]) -> Vec<Row> {
     for index in many(4) {
         let cores = PROCESSES[index];
         let linear = f64::from(cores);
-        rows.push(half.row(title("queued against linear", cores), 0.5, queued[index] / linear));
+        rows.push(half.row(title("queued / linear", cores), 0.5, queued[index] / linear));
         let ratio = queued[index] / two_sided[index];
-        rows.push(third.row(title("queued against two-sided", cores), 2.0 / 3.0, ratio));
+        rows.push(third.row(title("queued / two-sided", cores), 2.0 / 3.0, ratio));
         let ratio = queued[index] / infiniband[index];
-        rows.push(third.row(title("queued against InfiniBand, direct", cores), 2.0 / 3.0, ratio));
+        rows.push(third.row(title("queued / InfiniBand, direct", cores), 2.0 / 3.0, ratio));
     }
     // "All variants scale in a linear fashion": twice the cores, twice the speed-up.
     let at = |cores: u32| PROCESSES.iter().position(|other| *other == cores).expect("it was run");
     for (variant, curve) in VARIANTS.iter().zip(curves) {
         if variant.name != DIRECT.name {
-            let text = format!("{}, {MOST} cores against 14", variant.name);
+            let text = format!("{}, {MOST} cores / 14", variant.name);
             let linear = SAID.at("004:991").reading("28 / 14: “all variants scale in a linear fashion”");
             rows.push(linear.row(text, 2.0, curve[at(MOST)] / curve[at(14)]));
         }
     }
     for index in many(4) {
         let (cores, linear) = (PROCESSES[index], f64::from(PROCESSES[index]));
-        let text = title("InfiniBand, direct against linear", cores);
+        let text = title("InfiniBand, direct / linear", cores);
         let near = SAID.at("004:971").reading("1: “reached approximately linear speedup”");
         rows.push(near.row(text, 1.0, infiniband[index] / linear));
     }
     // "The two-sided version on the SCC outperforms the two others."
     let at_most = Family { band: Band::AtMost, ..SAID }.at("004:991");
-    let at_most = at_most.reading("at most 1: “the two-sided version on the SCC outperforms the two others”");
+    let at_most = at_most.reading("≤ 1: “the two-sided version on the SCC outperforms the two others”");
     for (name, curve) in [("queued", queued), ("InfiniBand, direct", infiniband)] {
-        let text = title(&format!("{name}, against two-sided"), MOST);
+        let text = title(&format!("{name} / two-sided"), MOST);
         rows.push(at_most.row(text, 1.0, curve[at(MOST)] / two_sided[at(MOST)]));
     }
     // The paper hopes that windows in shared memory scale better (004:995), and has no figure.
     let unpublished = Family { band: Band::Unpublished, ..SAID };
     for index in many(2) {
-        let text = title("two-sided against direct", PROCESSES[index]);
+        let text = title("two-sided / direct", PROCESSES[index]);
         rows.push(unpublished.row(text, 0.0, two_sided[index] / direct[index]));
     }
     rows

@@ -107,9 +107,9 @@ fn formulas() -> Vec<Row> {
         let family = |source, reading, unit| Family { unit, ..FORMULA.at(source) }.reading(reading);
         let of_bucket = family(cited.bucket, "1024 / “X_max + Y_max + Z_max + 21”", "");
         let title = |what| title(what, *shape);
-        rows.push(of_bucket.row(title("updates of a bucket by formula"), *printed, bucket(*shape).round()));
+        rows.push(of_bucket.row(title("updates/bucket by formula"), *printed, bucket(*shape).round()));
         let of_receive = family(cited.receive, "330 / BktSize: “t_pkt_rcv/BktSize”", "cycles");
-        let receive_title = title("receiving an update by formula, of the printed bucket");
+        let receive_title = title("receive by formula, printed bucket");
         rows.push(of_receive.row(receive_title, *receive, RECEIVE / printed));
         let n = f64::from(nodes(*shape));
         let by_roles = n * CLOCK / (UPDATE + RECEIVE / bucket(*shape) + BESIDE);
@@ -166,22 +166,22 @@ fn crossovers() -> Vec<Row> {
     let cores = family.at("003:132").reading("8 x 1,024: “the crossover happens at 8K nodes”");
     let roles =
         family.at("003:286").reading("64 x 1,024: “a system of size 64K for the multi-core algorithm”");
-    let coprocessor = beyond.at("003:132").reading("at most 1: “the crossover happens beyond 256K nodes”");
-    let one_core = beyond.at("003:286").reading("at most 1: “and beyond that for the single-core algorithm”");
+    let coprocessor = beyond.at("003:132").reading("≤ 1: “the crossover happens beyond 256K nodes”");
+    let one_core = beyond.at("003:286").reading("≤ 1: “and beyond that for the single-core algorithm”");
     vec![
         coprocessor.row(
-            "256 Ki nodes against the crossover of one process a node, by formula (1)",
+            "256 Ki nodes / crossover of one process a node by formula (1)",
             1.0,
             262_144.0 / crossover(alone_on_core, alone),
         ),
         cores.row(
-            "crossover of a process a core, by formula (1)",
+            "crossover of a process a core by formula (1)",
             8192.0,
             crossover(|longest| alone_on_core(longest) / 4.0, alone),
         ),
-        roles.row("crossover of roles, by formula (1)", 65_536.0, crossover(by_roles, packed)),
+        roles.row("crossover of roles by formula (1)", 65_536.0, crossover(by_roles, packed)),
         one_core.row(
-            "64 Ki nodes against the crossover of one core that routes, by formula (1)",
+            "64 Ki nodes / crossover of one core that routes by formula (1)",
             1.0,
             65_536.0 / crossover(routed, packed),
         ),

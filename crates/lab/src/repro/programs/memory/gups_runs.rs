@@ -168,26 +168,26 @@ fn by_nodes(rates: &Rates) -> Vec<Row> {
     let mut rows = Vec::new();
     for (shape, _, [_, measured], _, cited) in &TABLE_4 {
         let ours = rates.of(&GupsRun::roles(*shape));
-        rows.push(RUN.at(cited.line).row(title("roles of four cores", *shape), *measured, ours));
+        rows.push(RUN.at(cited.line).row(title("roles", *shape), *measured, ours));
     }
     for (shape, ..) in TABLE_4.iter().filter(|(shape, ..)| FREE.contains(&nodes(*shape))) {
         let free = Family { band: Band::Unpublished, ..RUN };
         let ours = rates.of(&GupsRun::roles(*shape).free());
-        rows.push(free.row(title("roles of four cores, handing on free", *shape), f64::NAN, ours));
+        rows.push(free.row(title("roles, handing on free", *shape), f64::NAN, ours));
     }
     for (routers, appliers) in DIVISIONS {
         for (shape, ..) in TABLE_4.iter().filter(|(shape, ..)| DIVIDED.contains(&nodes(*shape))) {
             let family = Family { band: Band::Unpublished, ..RUN };
             let ours = rates.of(&GupsRun::roles(*shape).divided((routers, appliers)));
             let verb = if routers == 1 { "routes" } else { "route" };
-            let text = format!("roles of four cores, {routers} that {verb} and {appliers} that apply");
+            let text = format!("roles, {routers} that {verb} and {appliers} that apply");
             rows.push(family.row(title(&text, *shape), f64::NAN, ours));
         }
     }
     let smallest = TABLE_4[0].0;
     let free = f64::from(nodes(smallest)) * CLOCK / rates.of(&GupsRun::one_core(smallest).free());
     let one = Family { unit: "cycles", ..RUN }.at("003:284");
-    rows.push(one.row(title("one core, an update, nothing but messages and memory", smallest), 457.0, free));
+    rows.push(one.row(title("one core, an update, only messages and memory", smallest), 457.0, free));
     for (shape, _, _, measured, cited) in &TABLE_4 {
         let basis = if *shape == smallest { Basis::Calibrated } else { Basis::Predicted };
         let family = Family { basis, ..RUN }.at(cited.line);
@@ -208,15 +208,11 @@ fn one_against_roles(rates: &Rates) -> Vec<Row> {
     let run = || TABLE_4.iter().filter(|(shape, ..)| nodes(*shape) <= NODES_MAX);
     for (shape, ..) in run() {
         let ratio = rates.of(&GupsRun::roles(*shape)) / rates.of(&GupsRun::one_core(*shape));
-        rows.push(factor.row(title("roles against one core", *shape), 3.0, ratio));
+        rows.push(factor.row(title("roles / one core", *shape), 3.0, ratio));
     }
     rows.extend(run().map(|line| of_prediction(line, rates)));
     let ours = rates.of(&GupsRun::roles(*shape)) / 35.5;
-    rows.push(record.row(
-        title("roles against the record of Blue Gene/L, 35.5 GUPS", *shape),
-        103.0 / 35.5,
-        ours,
-    ));
+    rows.push(record.row(title("roles / record of Blue Gene/L, 35.5 GUPS", *shape), 103.0 / 35.5, ours));
     rows
 }
 
@@ -225,9 +221,9 @@ fn one_against_roles(rates: &Rates) -> Vec<Row> {
 fn of_prediction((shape, _, [bottleneck, _], ..): &Line, rates: &Rates) -> Row {
     let share = if nodes(*shape) <= 512 { 0.9 } else { 0.7 };
     let family = Family { band: Band::AtMost, ..RATIO }.at("003:309");
-    let family = family
-        .reading("at most 1: “is within 70% percent of the observed performance (90% for small systems)”");
-    let title = title("the least part of the printed bottleneck against ours by roles", *shape);
+    let family =
+        family.reading("≤ 1: “is within 70% percent of the observed performance (90% for small systems)”");
+    let title = title("least part of the printed bottleneck / roles", *shape);
     family.row(title, 1.0, share * bottleneck / rates.of(&GupsRun::roles(*shape)))
 }
 
@@ -244,23 +240,19 @@ fn with_a_division(rates: &Rates) -> Vec<Row> {
         let (n, divides) = (nodes(shape), Family { basis, ..RUN });
         rows.push(RUN.at(source).row(title("roles, owners without a division", shape), predicted, without));
         rows.push(divides.at(source).row(title("roles, owners by a division", shape), divided, with));
-        rows.push(better.row(
-            title("roles, without a division against with one", shape),
-            1.6,
-            without / with,
-        ));
+        rows.push(better.row(title("roles, without a division / with", shape), 1.6, without / with));
         let between = (rates.of_nodes(n / 3 * 2) + rates.of_nodes(n / 3 * 4)) / 2.0;
         rows.push(mean.row(
-            title("roles, without a division against the mean of the neighbours", shape),
+            title("roles, without a division / mean of neighbours", shape),
             1.0,
             without / between,
         ));
     }
     let (largest, ..) = TABLE_3[TABLE_3.len() - 1];
     let slower = Family { band: Band::AtMost, ..RATIO }.at("003:307");
-    let slower = slower.reading("at most 1: “performance on 768 nodes is less than that on 512 nodes”");
+    let slower = slower.reading("≤ 1: “performance on 768 nodes is less than that on 512 nodes”");
     let with = rates.of(&GupsRun::roles(largest).by_division());
-    rows.push(slower.row("roles, 768 nodes by a division against 512", 1.0, with / rates.of_nodes(512)));
+    rows.push(slower.row("roles, 768 nodes by a division / 512", 1.0, with / rates.of_nodes(512)));
     rows
 }
 

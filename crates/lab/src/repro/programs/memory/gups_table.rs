@@ -76,7 +76,7 @@ pub(super) fn rows() -> Result<Vec<Row>, Failure> {
         .into_iter()
         .zip(&rates[1..])
         .map(|((name, _, published, source), rates)| {
-            let title = format!("four places of this host on one table against one, {name}");
+            let title = format!("this host, four places / one, {name}");
             FAMILY.at(source).row(title, published, fastest(rates) / alone)
         })
         .collect();
@@ -88,11 +88,7 @@ pub(super) fn rows() -> Result<Vec<Row>, Failure> {
     let modes = Family { band: Band::Within(0.0), ..FAMILY }.at("003:82");
     let modes =
         modes.reading("3: “mapping modes 1 (1 MPI process per core), 6 and 8 (one MPI process per node)”");
-    rows.push(modes.row(
-        "permitted ways to map the benchmark, all updates right on this host",
-        3.0,
-        f64::from(right),
-    ));
+    rows.push(modes.row("mappings with all updates right on this host", 3.0, f64::from(right)));
     Ok(rows)
 }
 

@@ -22,7 +22,7 @@ use std::rc::Rc;
 pub(crate) const MODULARITY: Experiment = Experiment {
     name: "modularity",
     about: "clustering over shared objects, by memory: how many times faster than 1 core cached, at 800/1600/1066",
-    source: "Rotta et al., Data sharing mechanisms for parallel graph algorithms, 6th MARC symposium (2012)",
+    source: "Rotta et al., Data sharing mechanisms for parallel graph algorithms, MARC 2012",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -173,32 +173,27 @@ fn figure(times: &[&[f64]]) -> Vec<Row> {
 fn shapes(times: &[&[f64]]) -> Vec<Row> {
     let speed = |memory: usize, cores: u32| times[CACHED][0] / times[memory][index_of(cores)];
     let best = |memory: usize| times[CACHED][0] / times[memory].iter().copied().fold(f64::INFINITY, f64::min);
-    let poorly = AT_MOST.reading("at most 2: “the local search scales really poorly”");
-    let better = AT_MOST.reading("at most 1: “With NCM maps better speedups are achieved”");
+    let poorly = AT_MOST.reading("≤ 2: “the local search scales really poorly”");
+    let better = AT_MOST.reading("≤ 1: “With NCM maps better speedups are achieved”");
     let full = SAID.reading("1: “seems to utilize the memory bandwidth when reaching 12 cores”");
     let printed = Family { basis: Basis::Predicted, ..SAID };
     let mut rows = vec![
         // "Scales really poorly": below twice one core, however many there are.
         poorly.row("cached, most at any number of cores", 2.0, best(CACHED)),
         // "With NCM maps better speedups are achieved."
-        better.row(comparison("cached against uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
+        better.row(comparison("cached / uncached", 12), 1.0, speed(CACHED, 12) / speed(UNCACHED, 12)),
         // "Seems to utilize the memory bandwidth when reaching 12 cores": little comes after.
-        full.row("uncached, most against 12 cores", 1.0, best(UNCACHED) / speed(UNCACHED, 12)),
+        full.row("uncached, most / 12 cores", 1.0, best(UNCACHED) / speed(UNCACHED, 12)),
         printed.row(title(MEMORIES[THROUGH].1, 13), 6.0, speed(THROUGH, 13)),
         printed.row(title(MEMORIES[THROUGH].1, 14), 6.0, speed(THROUGH, 14)),
         printed.row(title("mixed", 15), 7.0, speed(MIXED, 15)),
     ];
     // "For small core counts the speedup was consistently better than with the other variants."
-    let best_of_all =
-        AT_MOST.reading("at most 1: “for small core counts the speedup was consistently better”");
+    let best_of_all = AT_MOST.reading("≤ 1: “for small core counts the speedup was consistently better”");
     for cores in [1, 2, 3, 4, 6, 8] {
         let others = [CACHED, UNCACHED, THROUGH].map(|memory| speed(memory, cores));
         let most = others.into_iter().fold(0.0, f64::max);
-        rows.push(best_of_all.row(
-            comparison("best of the others against mixed", cores),
-            1.0,
-            most / speed(MIXED, cores),
-        ));
+        rows.push(best_of_all.row(comparison("best other / mixed", cores), 1.0, most / speed(MIXED, cores)));
     }
     rows
 }
@@ -211,7 +206,7 @@ fn controllers(times: &[&[f64]], others: &[f64]) -> Vec<Row> {
     let rows = pairs.flat_map(|(memory, pair)| {
         let broadcast = times[memory][index_of(15)];
         ["overlapped", "timestamp"].into_iter().zip(pair).map(move |(controller, time)| {
-            let text = format!("{}, {controller} against broadcast", MEMORIES[memory].0);
+            let text = format!("{}, {controller} / broadcast", MEMORIES[memory].0);
             comparable.row(comparison(&text, 15), 1.0, time / broadcast)
         })
     });
@@ -286,10 +281,10 @@ fn least_squares(times: &[f64], chosen: &[usize]) -> Option<[f64; TERMS]> {
 /// "βlog2(P) is negligible, while αP is necessary"; uncached and write-through eliminate what is written back.
 fn fits(times: &[&[f64]]) -> Vec<Row> {
     let said = AT_MOST.at("004:828");
-    let negligible = said.reading("at most 5 %: “log_2(P) is negligible”");
-    let necessary = said.reading("at most 1 / 2: “αP is necessary to explain the low slope”");
-    let eliminated = said.reading("at most 1: “The NCM, WT and Mix variants eliminate”");
-    let reduced = said.reading("at most 1: “WT and Mix reduce αP through caching”");
+    let negligible = said.reading("≤ 5 %: “log_2(P) is negligible”");
+    let necessary = said.reading("≤ 1 / 2: “αP is necessary to explain the low slope”");
+    let eliminated = said.reading("≤ 1: “The NCM, WT and Mix variants eliminate”");
+    let reduced = said.reading("≤ 1: “WT and Mix reduce αP through caching”");
     let alone = Family { unit: "ms", ..UNPUBLISHED };
     let mut rows = Vec::new();
     let names = ["T_s + T_wb + T_inv", "T_p", "α", "β"];
@@ -303,19 +298,15 @@ fn fits(times: &[&[f64]]) -> Vec<Row> {
         let of_time = factors[BETA] * terms(15)[BETA] / times[memory][index_of(15)];
         rows.push(negligible.row(comparison(&format!("{name}, β log2 P of all time"), 15), 0.05, of_time));
         let (_, without) = fit(times[memory], &[ALPHA]);
-        rows.push(necessary.row(
-            format!("{name}, error of the fit with αP against without"),
-            0.5,
-            error / without,
-        ));
+        rows.push(necessary.row(format!("{name}, error of the fit with αP / without"), 0.5, error / without));
     }
     for (memory, name) in [(UNCACHED, "uncached"), (THROUGH, "write-through"), (MIXED, "mixed")] {
-        let text = format!("T_s + T_wb + T_inv, {name} against cached");
+        let text = format!("T_s + T_wb + T_inv, {name} / cached");
         rows.push(eliminated.row(text, 1.0, all[memory].0[0] / all[CACHED].0[0]));
     }
     for (memory, name) in [(THROUGH, "write-through"), (MIXED, "mixed")] {
         rows.push(reduced.row(
-            format!("α, {name} against uncached"),
+            format!("α, {name} / uncached"),
             1.0,
             all[memory].0[ALPHA] / all[UNCACHED].0[ALPHA],
         ));
@@ -329,7 +320,7 @@ fn costs() -> Result<Vec<Row>, Failure> {
     let collective = cycles(CORES, collective)?;
     let printed = Family { unit: "cycles", basis: Basis::Predicted, ..SAID };
     let longer = AT_MOST.at("004:809");
-    let longer = longer.reading("at most 1: “always takes much longer than the invalidation broadcasts”");
+    let longer = longer.reading("≤ 1: “always takes much longer than the invalidation broadcasts”");
     let one_line = cycles(1, flush_of_a_line)?;
     Ok(vec![
         printed.at("004:801").row("to write back a modified line", 80.0, modified),
@@ -338,7 +329,7 @@ fn costs() -> Result<Vec<Row>, Failure> {
             8_000.0,
             collective,
         ),
-        longer.row("a collective of 48 cores against a flush of one line", 1.0, collective / one_line),
+        longer.row("a collective of 48 cores / a flush of one line", 1.0, collective / one_line),
     ])
 }
 
@@ -429,7 +420,7 @@ fn large_graph(times: &[f64]) -> Vec<Row> {
     let large = large.reading("1: “large enough to dominate even the flushing overheads of the DCM variant”");
     for (index, cores) in MANY.iter().enumerate().skip(1) {
         rows.push(large.row(
-            comparison("large graph, cached against mixed", *cores),
+            comparison("large graph, cached / mixed", *cores),
             1.0,
             curves[0][index] / curves[1][index],
         ));

@@ -16,7 +16,7 @@ use serde_json::Value;
 pub(crate) const SVM: Experiment = Experiment {
     name: "svm",
     about: "ticks of a guest on this host: switches, page faults, getpid, threads, Jacobi",
-    source: "Reble, Galowicz, Lankes, Bemmerl, the bare-metal hypervisor MetalSVM, 6th MARC symposium (2012), paper 11",
+    source: "Reble, Galowicz, Lankes, Bemmerl, the bare-metal hypervisor MetalSVM, MARC 2012, paper 11",
     instructions: "",
     rows: RowSource::Runs(rows),
 };

@@ -24,7 +24,7 @@ use isles_chip::{Chip, ControllerId};
 pub(crate) const RTOS: Experiment = Experiment {
     name: "rtos",
     about: "the hubs of OpenComRTOS: a semaphore loop and a port, on the SCC at 533/800/800 and on the C6678",
-    source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, 6th MARC symposium (2012), paper 10",
+    source: "Sputh, Lukin and Verhulst, OpenComRTOS on the SCC, MARC 2012, paper 10",
     instructions: "",
     rows: RowSource::Runs(rows),
 };
@@ -149,7 +149,7 @@ fn handed_over(one_core: f64) -> Result<Row, Failure> {
         .reading("1 / 2: “about half of what we achieved in the single core version”");
     let form = "--places 2 --protocol ring --placement 10,11 --hand-over uncached";
     let rate = rate(form, 4096)?;
-    Ok(half.row("port, a shared buffer of 4,096 B handed over, against one core", 0.5, rate / one_core))
+    Ok(half.row("port, a shared buffer of 4,096 B handed over, / one core", 0.5, rate / one_core))
 }
 
 /// Returns the rows on the size of the code, beside that of the SCC's kernel: of hubs of all kinds together, and what
@@ -169,7 +169,7 @@ fn code_sizes() -> Result<Vec<Row>, Failure> {
     let code = code_size::symbols("semaphore-loop")?;
     let row = |(name, types, source, published): (&str, &[&str], &'static str, f64)| {
         let bytes = code_size::of(&code, types)? as f64;
-        Ok(family.at(source).row(format!("code of {name}, in bytes of x86-64"), published, bytes))
+        Ok(family.at(source).row(format!("code of {name}"), published, bytes))
     };
     kinds.into_iter().map(row).collect()
 }
@@ -228,47 +228,37 @@ fn figures(rates: &[Rates]) -> Vec<Row> {
     vec![
         NEAR.row("port, one core, 4,096 B", 19.80, last(&rates[0])),
         NEAR.at("004:2173").row("port, cores 10 and 11 (0 hops), 4,096 B", 33.57, last(&rates[1])),
-        half.row(
-            "port, 4,096 B, rate at 8 hops against 0 (nearly half)",
-            0.5,
-            last(&rates[3]) / last(&rates[1]),
-        ),
+        half.row("port, 4,096 B, rate at 8 hops / 0 (nearly half)", 0.5, last(&rates[3]) / last(&rates[1])),
         of_published.row(
-            "port, 4,096 B, rate at 8 hops against half of 33.57 MB/s",
+            "port, 4,096 B, rate at 8 hops / half of 33.57 MB/s",
             1.0,
             last(&rates[3]) / (33.57 / 2.0),
         ),
-        saturated.row("port, 4,096 B, rate of one core against 20 MB/s", 1.0, last(&rates[0]) / 20.0),
+        saturated.row("port, 4,096 B, rate of one core / 20 MB/s", 1.0, last(&rates[0]) / 20.0),
     ]
 }
 
 /// Returns the rows on the paper's remarks about its figure 4.
 fn shapes(rates: &[Rates]) -> Vec<Row> {
     let shape = SHAPE.at("004:2151");
-    let saturated = shape.reading("at most 5 % more: “the single core example goes into saturation”");
-    let higher = shape.reading("at most 1: “the distributed versions achieve a higher throughput”");
-    let far = shape.reading("at most 1: “strong influence of the routing network”");
-    let jump = shape.reading("at most 1: “strange jump in throughput from payload sizes 128 B to 256 B”");
-    let none = shape.reading("at most 1: “which we do not observe in the single core version”");
+    let saturated = shape.reading("≤ 5 % more: “the single core example goes into saturation”");
+    let higher = shape.reading("≤ 1: “the distributed versions achieve a higher throughput”");
+    let far = shape.reading("≤ 1: “strong influence of the routing network”");
+    let jump = shape.reading("≤ 1: “strange jump in throughput from payload sizes 128 B to 256 B”");
+    let none = shape.reading("≤ 1: “which we do not observe in the single core version”");
     // Growth of the rate when the length doubles.
     let growth = |rates: &Rates, bytes: u32| at(rates, bytes) / at(rates, bytes / 2);
     let mut rows = vec![
-        saturated.row(
-            "port, one core, growth of the rate from 2,048 to 4,096 B (levels off)",
-            1.05,
-            growth(&rates[0], 4096),
-        ),
-        higher.row("port, 4,096 B, one core against 0 hops", 1.0, last(&rates[0]) / last(&rates[1])),
-        far.row("port, 4,096 B, 8 hops against 1", 1.0, last(&rates[3]) / last(&rates[2])),
+        saturated.row("port, one core, growth 2,048 to 4,096 B (levels off)", 1.05, growth(&rates[0], 4096)),
+        higher.row("port, 4,096 B, one core / 0 hops", 1.0, last(&rates[0]) / last(&rates[1])),
+        far.row("port, 4,096 B, 8 hops / 1", 1.0, last(&rates[3]) / last(&rates[2])),
     ];
     // A jump: from 128 to 256 B the rate grows more than from 64 to 128.
     for (rates, name) in [(&rates[1], "0 hops"), (&rates[3], "8 hops")] {
-        let title = format!(
-            "port, {name}, growth of the rate from 64 to 128 B against that from 128 to 256 (a jump)"
-        );
+        let title = format!("port, {name}, growth 64 to 128 B / 128 to 256 B (a jump)");
         rows.push(jump.row(title, 1.0, growth(rates, 128) / growth(rates, 256)));
     }
-    let title = "port, one core, growth of the rate from 128 to 256 B against that from 64 to 128 (no jump)";
+    let title = "port, one core, growth 128 to 256 B / 64 to 128 B (no jump)";
     rows.push(none.row(title, 1.0, growth(&rates[0], 256) / growth(&rates[0], 128)));
     rows
 }
