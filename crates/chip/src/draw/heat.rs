@@ -113,7 +113,7 @@ fn draw_link(chip: &Chip, heat: &LinkHeat, out: &mut String) {
 
 type Point = (f64, f64);
 
-/// The corners of an arrow to the right of the line from one point to another.
+/// Returns the corners of an arrow to the right of the line from one point to another.
 fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
     const HALF_SHAFT: f64 = 3.6;
     const HALF_HEAD: f64 = 7.6;
@@ -166,7 +166,7 @@ fn towards(middle: Point, other: Point) -> Point {
     (middle.0 + x * scale, middle.1 + y * scale)
 }
 
-/// The mirror image of [`stub`], for the links towards smaller coordinates.
+/// Returns the mirror image of [`stub`], for the links towards smaller coordinates.
 fn outwards(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
     match port {
         Port::South => (x, y + PITCH / 2),
@@ -310,7 +310,7 @@ mod tests {
         );
     }
 
-    /// The lines of the arrows.
+    /// Returns the lines of the arrows.
     fn arrows(svg: &str) -> impl Iterator<Item = &str> {
         svg.lines().filter(|line| line.starts_with("<polygon "))
     }
