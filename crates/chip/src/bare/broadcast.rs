@@ -62,7 +62,7 @@ impl Layout {
         Layout { fanout, slot_lines: (free / Self::SLOTS).min(SLOT_LINES_MAX) }
     }
 
-    /// The flag, or the header, of a slot.
+    /// Returns the flag, or the header, of a slot.
     pub(super) fn notice(slot: u32) -> u32 {
         slot
     }
@@ -72,7 +72,7 @@ impl Layout {
         Self::SLOTS + slot * self.fanout + position
     }
 
-    /// The first line of a slot.
+    /// Returns the first line of a slot.
     pub(super) fn slot(&self, slot: u32) -> u32 {
         Self::SLOTS * (self.fanout + 1) + slot * self.slot_lines
     }

@@ -523,7 +523,7 @@ impl PrivateMemory {
         PrivateMemory { lines: BTreeMap::new(), caches: Hierarchy::new(caches, seed) }
     }
 
-    /// The content of a line.
+    /// Returns the content of a line.
     pub fn line(&self, line: u64) -> Line {
         self.lines.get(&line).copied().unwrap_or([0; LINE_BYTES])
     }

@@ -16,10 +16,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-/// The accesses alone, without instructions.
+/// No instructions, so that a bound covers the accesses alone.
 const NO_INSTRUCTIONS: LibraryCosts = LibraryCosts { call: 0, look: 0, line: 0, tail: 0, prefetches: false };
 
-/// The SCC, whose file is read once.
+/// Returns the SCC; its file is read once.
 fn scc() -> &'static Chip {
     static SCC: LazyLock<Chip> = LazyLock::new(|| Chip::find("scc").unwrap());
     &SCC
@@ -95,7 +95,7 @@ fn a_barrier_of_all_cores_around_another_root_by_hand() {
 
 #[test]
 fn a_read_of_one_core_by_all_by_hand() {
-    // 46 reads core 0 over 8 hops, as all others do: 39 of them meet it, 47 share the buffer.
+    // Core 46 reads core 0 over 8 hops, and all others read it too: 39 of them share a link with it, 47 the buffer.
     let chip = scc();
     let mut readers = Interference::none(chip).unwrap();
     (0..48).for_each(|core| readers.add_read(CoreId(core), CoreId(0)));
@@ -123,7 +123,7 @@ fn three_lines_at_once_on_a_link_by_hand() {
 fn a_packet_that_meets_another_on_each_of_its_links_by_hand() {
     let chip = scc();
     let pace = chip.links().pace(chip.default_preset().clocks());
-    // Over both links; the others are at the first when it is, and at the second when it comes there.
+    // The last packet crosses both links; another one reaches each of them at the same time.
     let packet = |from, path: &[usize]| Packet { from: Picoseconds(from), path: path.to_vec(), flits: 3 };
     let arrived = arrivals(2, pace, &[packet(0, &[0]), packet(20_000, &[1]), packet(0, &[0, 1])]);
     assert_eq!(arrived[2], nanoseconds(43.75));
@@ -172,14 +172,14 @@ async fn disturb(core: BareCore, seed: u64, stop: Rc<Cell<bool>>) {
             0 => core.compute(next(200)).await,
             1 => _ = core.read_shared(crate::ControllerId(next(4) as u32), next(1 << 20)).await,
             2 => core.write_shared(crate::ControllerId(next(4) as u32), next(1 << 20), [1; 32]).await,
-            // Behind the flags and chunks of messages.
+            // Lines after the flags and chunks of messages.
             3..=5 => _ = core.read_line(of, 200 + next(56) as u32).await,
             _ => core.write_line(of, 255, [3; 32]).await,
         }
     }
 }
 
-/// Returns the time a program takes on the model, from the moment at which all begin until the last ends.
+/// Returns the time a program takes on the model, from the common start until the last core ends.
 fn measured(program: &StaticProgram, library: LibraryCosts, others: Option<u64>, lines: u64) -> Picoseconds {
     let chip = scc();
     let bare = BareChip::new(chip, chip.default_preset()).unwrap();
@@ -214,7 +214,7 @@ fn measured(program: &StaticProgram, library: LibraryCosts, others: Option<u64>,
     end.get() - start
 }
 
-/// The number of random cases, which `./test --long bounds` raises.
+/// Returns the number of random cases, which `./test --long bounds` raises.
 fn cases() -> u32 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(150)
 }
@@ -282,7 +282,7 @@ proptest! {
     }
 }
 
-/// The longest wait for a lock that each of the first cores takes a few times, with work in between.
+/// Returns the longest wait for a lock that each of the first cores takes a few times, with work in between.
 fn longest_wait(participants: u32, hold: u64, seed: u64, others: bool) -> Picoseconds {
     let chip = scc();
     let bare = BareChip::new(chip, chip.default_preset()).unwrap();
@@ -334,7 +334,7 @@ proptest! {
         prop_assert!(waited <= bound, "{participants} hold for {hold}: {waited} > {bound}");
     }
 
-    /// Flows with any offsets, whose packets come as often as they may or later.
+    /// Flows with any offsets, whose packets arrive at intervals of the period or more.
     #[test]
     fn no_line_of_a_periodic_flow_takes_longer_than_its_bound(
         ends in prop::collection::vec((0..48_u32, 0..48_u32, 60..900_u64, 0..900_u64), 1..12), delays: u64

@@ -124,7 +124,7 @@ impl From<Pixel> for Vertex {
     }
 }
 
-/// The corners of an arrow to the right of the line from one point to another.
+/// Returns the corners of an arrow to the right of the line from one point to another.
 fn arrow(from: Vertex, to: Vertex) -> String {
     const HALF_SHAFT: f64 = 3.6;
     const HALF_HEAD: f64 = 7.6;
@@ -178,7 +178,7 @@ fn towards(middle: Vertex, other: Vertex) -> Vertex {
     Vertex { x: middle.x + x * scale, y: middle.y + y * scale }
 }
 
-/// The mirror image of [`stub`], for the links towards smaller coordinates.
+/// Returns the mirror image of [`stub`], for the links towards smaller coordinates.
 fn outwards(port: Port, middle: Pixel) -> Pixel {
     let Pixel { x, y } = middle;
     match port {
@@ -323,7 +323,7 @@ mod tests {
         );
     }
 
-    /// The lines of the arrows.
+    /// Returns the lines of the arrows.
     fn arrows(svg: &str) -> impl Iterator<Item = &str> {
         svg.lines().filter(|line| line.starts_with("<polygon "))
     }

@@ -55,7 +55,7 @@ fn a_write_that_its_core_still_has_is_missed_until_it_lets_go() {
     memory.write(CoreId(0), Picoseconds(10), CachePolicy::Through, 0, &[1; 8]);
     assert_eq!(byte(&mut memory, 1, 20, CachePolicy::Through, 0), 0);
     assert_eq!(memory.stale_reads()[0].cause, StaleCause::NotWrittenBack);
-    // Another line pushes it out, and so does a line that is written to its end.
+    // A write to another line drains the buffer, and so does a write to the end of a line.
     assert_eq!(memory.write(CoreId(0), Picoseconds(30), CachePolicy::Through, 64, &[2]).drained, 1);
     memory.invalidate(CoreId(1));
     assert_eq!(byte(&mut memory, 1, 40, CachePolicy::Through, 0), 1);
@@ -129,7 +129,7 @@ enum Step {
     Flush(u32, u64, u64),
 }
 
-/// Lines of each kind, so that no line is seen in two ways.
+/// Lines of each policy; no line is accessed under two policies.
 const LINES: u64 = 12;
 
 fn kinds() -> impl Strategy<Value = (CachePolicy, u64)> {
@@ -151,15 +151,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..120)
 }
 
-/// Bytes by address, each with the number of the write that it is of.
+/// Bytes by address, each with the number of its write.
 type Contents = BTreeMap<u64, (u8, usize)>;
 
-/// The same memory byte by byte, with unlimited caches: each core keeps lists of what it sees.
+/// Reference model: the memory byte by byte, with unlimited caches and a list of copies for each core.
 #[derive(Default)]
 struct Reference {
     memory: Contents,
     newest: Contents,
-    /// By core and line: the bytes of the copy, and whether it is changed.
+    /// By core and line: the bytes of the copy, and whether it is dirty.
     copies: BTreeMap<(u32, u64), (Contents, bool)>,
     buffers: BTreeMap<u32, (u64, Contents)>,
     stale: u64,
@@ -213,7 +213,7 @@ impl Reference {
                     }
                     let (_, gathered) = self.buffers.entry(core).or_insert((at / 32, BTreeMap::new()));
                     gathered.insert(at, value);
-                    // An access is one: a byte that it writes again is in the buffer before the line goes.
+                    // An access is atomic: its later bytes of the line are buffered before the line is drained.
                     if gathered.len() == 32 && (at % 32 == 31 || at == last) {
                         self.drain(core);
                     }
@@ -246,13 +246,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn any_program_reads_what_the_reference_reads_and_is_stale_where_that_is(steps in steps()) {
-        // All lines fit into any cache, so that none goes of itself.
+        // All lines fit into any cache, so none is evicted.
         let (mut memory, mut reference) = (SharedMemory::new(&caches(64, 64), 3), Reference::default());
         for (number, step) in (1..).zip(steps) {
             let now = Picoseconds(10 * number as u64);
             match step {
                 Step::Read(core, kind, address, len) => {
-                    // The next kind's lines begin where this one's end.
+                    // The lines of the next policy begin where these end.
                     let len = len.min(((kind as u64 + 1) * LINES * 32 - address) as usize);
                     let mut found = vec![0; len];
                     memory.read(CoreId(core), now, kind, address, &mut found);
