@@ -1,4 +1,4 @@
-//! The pattern to bound: the words of the command line as a case, its bound, and what the model shows of it.
+//! The pattern to bound: a case read from the command line, its bound, and its longest time on the model.
 
 use super::automaton::Automaton;
 use super::search::{BareRuns, Subject};
@@ -36,10 +36,10 @@ pub struct Bound {
 }
 
 impl<'a> BoundCase<'a> {
-    /// The case that the arguments ask for.
+    /// Reads the case that the arguments describe.
     ///
     /// # Errors
-    /// A value that cannot be, with what is allowed.
+    /// A value is not allowed; the error states the allowed values.
     pub fn read(arguments: &BoundArguments, chip: &'a Chip) -> Result<BoundCase<'a>, Failure> {
         let presets = || chip.presets().iter().map(Preset::name).collect::<Vec<_>>().join(", ");
         let preset = match &arguments.preset {
@@ -98,7 +98,7 @@ impl<'a> BoundCase<'a> {
         BoundCase { size: PatternSize { bytes, ..self.size }, ..self.clone() }
     }
 
-    /// The steps, if it is a static program.
+    /// Returns the steps, if the case is a static program.
     pub fn program(&self) -> Option<StaticProgram> {
         match self.target.pattern() {
             Some(pattern) => Some(pattern.program(self.size, self.line_bytes())),
@@ -112,13 +112,13 @@ impl<'a> BoundCase<'a> {
         (self.target == BoundTarget::Automaton).then_some(automaton)
     }
 
-    /// Bytes of private memory that each core uses.
+    /// Returns the bytes of private memory that each core uses.
     fn data_bytes(&self) -> usize {
         self.target.pattern().map_or(4 * self.line_bytes(), |pattern| pattern.data_bytes(self.size))
     }
 
-    /// Runs an automaton on the model and returns whether its cells are right; `None` if the target has no cells or the
-    /// chip no bare cores.
+    /// Runs an automaton on the model and returns `true` if its cells are right; `None` if the target has no cells or
+    /// the chip has no bare cores.
     pub(crate) fn has_right_cells(&self) -> Option<bool> {
         let (_, is_right) = self.automaton()?.run(self.chip, self.preset, self.library)?;
         Some(is_right)
@@ -164,8 +164,8 @@ impl<'a> BoundCase<'a> {
         Ok(bounds.read(reader, owner))
     }
 
-    /// Returns the longest time of the model in `runs` runs; `None` if it has no bare cores for this chip, or if `runs`
-    /// is 0. The model has the constants as they are written.
+    /// Returns the longest time in `runs` runs of the model with the constants of the file; `None` if the model has no
+    /// bare cores for this chip, or if `runs` is 0.
     pub fn seen(&self, runs: u32) -> Option<Picoseconds> {
         if runs == 0 {
             return None;

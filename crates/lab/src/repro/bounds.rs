@@ -1,7 +1,8 @@
-//! Worst-case bounds beside the worst that the model shows: the keynote's call for patterns of known worst case.
+//! Worst-case bounds beside the worst cases found on the model: the keynote's call for patterns with a known worst
+//! case.
 //!
-//! The keynote publishes no figure (004:129): the first column is the bound, and the model must not exceed it. How much
-//! of the bound is reached is its tightness.
+//! The keynote publishes no figure (004:129): the first column is the bound, which the model must not exceed. The
+//! tightness of a bound is the part of it that is reached.
 
 use super::access::{STANDARD, preset};
 use super::quantity::{Quantity, Title};
@@ -33,7 +34,7 @@ pub(crate) const BOUNDS: Experiment = Experiment {
 /// Flits of a packet with a line.
 const FLITS: u64 = 3;
 
-/// Steps of a search of packets, and runs of a search of programs.
+/// Number of steps of a search over packets, and of runs of a search over programs.
 const STEPS: u32 = 4_000;
 const RUNS: u32 = 40;
 
@@ -95,21 +96,21 @@ fn bounds(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// Over how much of the mesh a packet goes.
+/// Part of the mesh that a packet crosses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Link,
     Mesh,
 }
 
-/// One packet and 47 others, whose moments and ways are searched.
+/// Returns the row on one packet and 47 others, whose entry times and routes are searched.
 fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: LinkOrder) -> Row {
     let topology = chip.topology();
     let pace = chip.links().pace(preset(chip, STANDARD).clocks());
     let path = |from: u32, to: u32| -> Vec<usize> {
         topology.route(TileId(from), TileId(to)).map(|link| topology.link_id(link).0 as usize).collect()
     };
-    // From corner to corner, or the link that most routes cross.
+    // From corner to corner, or over the link that most routes cross.
     let own = if reach == Reach::Link { path(2, 3) } else { path(0, 23) };
     let tiles = u64::from(topology.tiles());
     let mut random = Xorshift::new(SEED);
@@ -120,7 +121,7 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
         }
     };
     let subject = Packet { from: Picoseconds(MOMENTS / 2), path: own.clone(), flits: FLITS };
-    // All together to begin with; the subject comes last.
+    // All packets enter together at first; the subject comes last.
     let mut packets = vec![subject; topology.cores() as usize];
     let links = topology.link_slots() as usize;
     let last_packet = |packets: &[Packet]| last_packet_time(order, links, pace, packets);
@@ -146,7 +147,7 @@ fn packet_row(chip: &Chip, family: Family, title: &str, reach: Reach, order: Lin
     family.row(title, bound.nanoseconds(), worst.nanoseconds())
 }
 
-/// The moments at which packets may enter: as long as all of them hold a link.
+/// Range of the times at which packets may enter: the time for which all of them hold a link.
 const MOMENTS: u64 = 48 * 15_000;
 
 /// Returns the time that the last packet takes.
@@ -169,7 +170,7 @@ fn last_packet_time(order: LinkOrder, links: usize, pace: LinkTiming, packets: &
     pace.alone(packets[last].path.len(), FLITS) + wait
 }
 
-/// A read of core 0's buffer by core 46 beside 47 cores that do anything.
+/// Returns the row on a read of core 0's buffer by core 46 while the other 47 cores make arbitrary accesses.
 fn read_row(chip: &Chip, family: Family) -> Row {
     let (reader, owner) = (CoreId(46), CoreId(0));
     let mut interference = Interference::none(chip).expect("the SCC has few cores");
@@ -214,8 +215,9 @@ fn pattern_row(
     family.row(title, micro(bound), micro(seen.expect("the SCC has bare cores")))
 }
 
-/// Returns the rows on the application control-loop beside the bound of its order. By the protocol `sections`, which
-/// takes no lock, it must not exceed it; by `ring`, which takes a test-and-set register, there is no bound.
+/// Returns the rows on the application control-loop beside the bound of its order. With the protocol `sections`, which
+/// uses no lock, the time must not exceed the bound; with `ring`, which uses a test-and-set register, there is no
+/// bound.
 fn control_loops(chip: &Chip) -> Result<Vec<Row>, Failure> {
     let size = PatternSize { participants: CONTROL_LOOP, bytes: 32, work: 0, items: 10 };
     let program = ParallelPattern::ControlLoop.program(size, 32);
@@ -257,7 +259,7 @@ fn lock_row(chip: &Chip, family: Family, participants: u32) -> Row {
     family.row(title, micro(bounds.wait(hold).total()), micro(seen))
 }
 
-/// The invented mesh with 64 tiles, as many cores as the projects of the keynote aimed at.
+/// Returns an invented mesh of 64 tiles, which has the number of cores that the keynote's projects aimed at.
 fn mesh_of_64() -> Chip {
     let text = include_str!("../../../../chips/mesh.toml");
     let larger = [
