@@ -5,7 +5,6 @@
 //! tightness of a bound is the part of it that is reached.
 
 use super::access::{STANDARD, preset};
-use super::quantity::{Quantity, Title};
 use super::row::{Band, Basis, Family, Row};
 use super::{Experiment, RowSource};
 use crate::bound::search::{BareRuns, Subject, Xorshift};
@@ -297,16 +296,13 @@ fn speed_ups(chip: &Chip) -> Vec<Row> {
         pattern.all_work(size) as f64 * 1e3 / megahertz / time
     };
     let row = |chip: &Chip, name: &str, pattern: ParallelPattern, participants: u32| {
-        let title = Title::from(format!("worst-case speed-up, {} of 20 million cycles", pattern.name()));
-        family.row(
-            title.over(Quantity::cores(participants)).and(name),
-            0.0,
-            speed_up(chip, pattern, participants),
-        )
+        let cores = if participants == 1 { "core" } else { "cores" };
+        let title = format!("worst-case speed-up, {}, {participants} {cores} of {name}", pattern.name());
+        family.row(title, 0.0, speed_up(chip, pattern, participants))
     };
     let mut rows = Vec::new();
     for pattern in [ParallelPattern::Farm, ParallelPattern::Stencil] {
-        rows.extend([1, 12, 24, 48].map(|cores| row(chip, "SCC", pattern, cores)));
+        rows.extend([1, 12, 24, 48].map(|cores| row(chip, "the SCC", pattern, cores)));
         rows.extend([1, 16, 64].map(|cores| row(&mesh, "chip:mesh of 8 x 8", pattern, cores)));
     }
     rows

@@ -6,7 +6,7 @@
 //! runs fewer steps than the paper's, because each costs the same; time and energy are of the steps alone, and of the
 //! search alone. Invariant: every row could come out on the wrong side.
 
-use super::super::quantity::{Quantity, Title};
+use super::super::quantity::Title;
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use super::CORES;
@@ -250,7 +250,7 @@ fn tilings() -> Result<Vec<Row>, Failure> {
         vec![optimal.row("ocean, tiles with the shortest halos / best tiling by trial", 1.0, own / best)];
     for ([tiles, columns], ran) in all.iter().zip(&ran) {
         rows.push(alone.row(
-            Title::from("ocean, 48 cores, 2 steps").over(Quantity::tiles(*tiles, *columns)),
+            format!("ocean, 48 cores, {tiles} x {columns} tiles"),
             f64::NAN,
             1e3 * ran.seconds,
         ));
