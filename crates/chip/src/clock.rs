@@ -28,7 +28,7 @@ impl Clock {
         Self { rate, left: 0, period }
     }
 
-    /// The present rate.
+    /// Returns the present rate.
     pub const fn rate(&self) -> Rate {
         self.rate
     }

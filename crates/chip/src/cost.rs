@@ -159,7 +159,7 @@ impl Mode {
     pub const ALL: [Self; 5] =
         [Self::BufferWord, Self::BufferLine, Self::MemoryWord, Self::MemoryThrough, Self::MemoryCached];
 
-    /// The name in a chip file.
+    /// Returns the name in a chip file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BufferWord => "buffer_word",
@@ -188,7 +188,7 @@ impl Operation {
     /// All classes.
     pub const ALL: [Self; 4] = [Self::Integer, Self::Float, Self::Division, Self::Branch];
 
-    /// The name in a chip file.
+    /// Returns the name in a chip file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Integer => "integer",
@@ -288,14 +288,14 @@ pub struct TimingTable<T> {
 }
 
 impl<T> TimingTable<T> {
-    /// The access costs of a mode, if this chip has such memory and they are known.
+    /// Returns the access costs of a mode, if this chip has such memory and they are known.
     pub const fn access(&self, mode: Mode) -> Option<&Access<T>> {
         self.access[mode as usize].as_ref()
     }
 }
 
 impl TimingTable<Cost> {
-    /// The costs at these clocks.
+    /// Returns the costs at these clocks.
     pub fn at(&self, clocks: &Clocks) -> TimingTable<HopCost> {
         let fix = |cost: &Option<Cost>| cost.as_ref().map(|cost| cost.at(clocks));
         let fix_access = |access: Access<Cost>| Access {

@@ -27,12 +27,12 @@ pub struct VoltageTable {
 }
 
 impl VoltageTable {
-    /// The name of the table in its file.
+    /// Returns the name of the table in its file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The fastest rate at each voltage, slowest first.
+    /// Returns the fastest rate at each voltage, slowest first.
     pub fn steps(&self) -> &[OperatingPoint] {
         &self.steps
     }
@@ -70,7 +70,7 @@ impl Load {
     /// All loads.
     pub const ALL: [Self; 4] = [Self::Compute, Self::Copy, Self::Poll, Self::Sleep];
 
-    /// The name in a chip file.
+    /// Returns the name in a chip file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -112,7 +112,7 @@ pub struct PowerModel {
 }
 
 impl PowerModel {
-    /// The name of the model in its file.
+    /// Returns the name of the model in its file.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -67,7 +67,7 @@ impl Gears {
         self.first
     }
 
-    /// The slowest gear.
+    /// Returns the slowest gear.
     pub fn slowest(&self) -> GearId {
         GearId(self.gears.len().saturating_sub(1) as u16)
     }

@@ -40,7 +40,7 @@ pub fn execute(verb: &Verb) -> Result<(), Failure> {
     let text = match verb {
         Verb::List => list()?,
         Verb::Show { name, svg: None, set } => show(&changed(name, set)?),
-        Verb::Show { name, svg: Some(file), set } => return write_svg((name, set), file),
+        Verb::Show { name, svg: Some(file), set } => return write_svg(name, set, file),
         Verb::Check { files } => return check_all(files),
     };
     console::print_report(true, &text).map_err(Failure::stdout)
@@ -88,7 +88,7 @@ fn show(chip: &Chip) -> String {
     format!("{}{}\n{drawing}\n{}", draw::summary(chip), draw::powers(chip), draw::constants(chip))
 }
 
-fn write_svg((name, set): (&str, &[String]), file: &str) -> Result<(), Failure> {
+fn write_svg(name: &str, set: &[String], file: &str) -> Result<(), Failure> {
     let reads: Vec<Claim> = read(name).into_iter().collect();
     let destination = Destination::check("--svg", Some(file), Path::new(file), &reads)?;
     let svg = draw::svg(&changed(name, set)?).map_err(|error| Failure::Usage(error.to_string()))?;

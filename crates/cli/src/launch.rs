@@ -111,7 +111,7 @@ fn compare_seeds(arguments: &Arguments, number: &str) -> Result<(), Failure> {
         words.map_err(|word| refusal("the program", &word.to_string_lossy(), "arguments in UTF-8"))?;
     let (program, own) = words.split_first().ok_or_else(|| Failure::Usage("which program?".to_owned()))?;
     let launch = arguments.places.launch(vec![Claim::read(program, "the program")])?;
-    compare_program(number, (program, own), (&arguments.places, &launch))
+    compare_program(number, program, own, &arguments.places, &launch)
 }
 
 /// Starts the program and waits for it; returns its exit code. Signals to this process go to the program, then to the

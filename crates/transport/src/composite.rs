@@ -101,11 +101,12 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
     /// A place is reached by neither transport, is near with another host than `here`, or is far with the same host.
     pub fn new(
         here: PlaceId,
-        near: (N, PlaceNumbers),
-        far: (F, PlaceNumbers),
+        near: N,
+        near_numbers: PlaceNumbers,
+        far: F,
+        far_numbers: PlaceNumbers,
         hosts: Vec<PlaceId>,
     ) -> CompositeEndpoint<N, F> {
-        let ((near, near_numbers), (far, far_numbers)) = (near, far);
         let mut has_far = false;
         for place in (0..near_numbers.inner.len() as u32).map(PlaceId) {
             let is_near = near_numbers.of_place(place).is_some();
@@ -151,7 +152,9 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
     #[inline]
     fn progress_of(
         &self,
-        (endpoint, numbers, is_near): (&dyn Endpoint, &PlaceNumbers, bool),
+        endpoint: &dyn Endpoint,
+        numbers: &PlaceNumbers,
+        is_near: bool,
         inbound: Inbound,
         deliver: &mut dyn FnMut(Arrival<'_>),
     ) -> usize {
@@ -181,7 +184,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
             return 0;
         }
         self.near_looks.set(0);
-        self.progress_of((&self.far, &self.far_numbers, false), inbound, deliver)
+        self.progress_of(&self.far, &self.far_numbers, false, inbound, deliver)
     }
 
     /// As [`Endpoint::take_next`] for a far place. Messages of near places do not wait for many polls of a library.
@@ -260,7 +263,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
 
     #[inline]
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        let near = self.progress_of((&self.near, &self.near_numbers, true), inbound, deliver);
+        let near = self.progress_of(&self.near, &self.near_numbers, true, inbound, deliver);
         if self.has_far { near + self.progress_far(near, inbound, deliver) } else { near }
     }
 

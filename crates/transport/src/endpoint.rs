@@ -2,8 +2,7 @@
 //!
 //! [`Endpoint`] is small: send, receive, wait. Capabilities that not every transport has are traits of their own, such
 //! as [`Multicast`], [`WorkModel`], [`SpanSink`] and [`MappedMemory`], which each endpoint returns or not. Invariant:
-//! no method has a default that is wrong for an endpoint that wraps another one, so the compiler finds methods that are
-//! not forwarded.
+//! no method has a default, so the compiler finds methods that a wrapping endpoint does not forward.
 
 use crate::region::Region;
 use crate::span::{Span, SpanId};
@@ -149,7 +148,7 @@ pub enum Next {
 /// Reason why nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// There is no room at present: call [`Endpoint::progress`] and try again, or [`Endpoint::wait`].
+    /// There is no room at present: call [`Endpoint::progress`] and try again, or [`EndpointExt::wait`].
     Full,
     /// The receiver has died or left, and will never take a message. [`Endpoint::is_dead`] says which; no
     /// [`Arrival::Died`] reports a place that left.
@@ -180,7 +179,7 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// Ends an [`Endpoint::wait`] of the place from any thread.
+/// Ends an [`Endpoint::wait_with`] of the place from any thread.
 pub trait Unpark: Send + Sync {
     /// Makes the current wait return immediately, or the next one if the place does not wait.
     fn unpark(&self);
@@ -188,8 +187,8 @@ pub trait Unpark: Send + Sync {
 
 /// One place's attachment to the others.
 ///
-/// An endpoint belongs to one thread. Call `progress` regularly, and `wait` when there is nothing to do. A place must
-/// not send to itself through its endpoint; an assertion checks this.
+/// An endpoint belongs to one thread. Call `progress` regularly, and `wait_with` when there is nothing to do. A place
+/// must not send to itself through its endpoint; an assertion checks this.
 pub trait Endpoint {
     /// Returns the place of this endpoint.
     fn here(&self) -> PlaceId;
@@ -238,7 +237,7 @@ pub trait Endpoint {
 
     /// Delivers a bounded batch of arrivals without blocking. Returns their number.
     ///
-    /// `deliver` may send; it must not call `progress` or `wait`.
+    /// `deliver` may send; it must not call `progress` or `wait_with`.
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize;
 
     /// Returns `true` if there may be something to do: an arrival, room after a send that returned [`SendError::Full`]
@@ -251,12 +250,6 @@ pub trait Endpoint {
     /// `also` is evaluated whenever the endpoint polls. A thread that makes it true while the place may sleep must call
     /// [`Unpark::unpark`] of [`Endpoint::unparker`].
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool);
-
-    /// As [`Endpoint::wait_with`] without a further condition. This is the only provided method; endpoints do not
-    /// override it.
-    fn wait(&self, timeout: Option<Duration>) {
-        self.wait_with(timeout, &|| false);
-    }
 
     /// Returns the means to end a wait from another thread.
     fn unparker(&self) -> Arc<dyn Unpark>;
@@ -309,6 +302,16 @@ pub trait Endpoint {
     /// Returns the information about places on other hosts, or `None` if all are on one.
     fn other_hosts(&self) -> Option<&dyn OtherHosts>;
 }
+
+/// Methods that follow from those of [`Endpoint`]; no endpoint can write them itself.
+pub trait EndpointExt: Endpoint {
+    /// As [`Endpoint::wait_with`], for this endpoint alone.
+    fn wait(&self, timeout: Option<Duration>) {
+        self.wait_with(timeout, &|| false);
+    }
+}
+
+impl<E: Endpoint + ?Sized> EndpointExt for E {}
 
 /// Places on other hosts.
 pub trait OtherHosts {

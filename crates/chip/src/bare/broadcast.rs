@@ -62,7 +62,7 @@ impl Layout {
         Layout { fanout, slot_lines: (free / Self::SLOTS).min(SLOT_LINES_MAX) }
     }
 
-    /// The flag, or the header, of a slot.
+    /// Returns the flag, or the header, of a slot.
     pub(super) fn notice(slot: u32) -> u32 {
         slot
     }
@@ -72,7 +72,7 @@ impl Layout {
         Self::SLOTS + slot * self.fanout + position
     }
 
-    /// The first line of a slot.
+    /// Returns the first line of a slot.
     pub(super) fn slot(&self, slot: u32) -> u32 {
         Self::SLOTS * (self.fanout + 1) + slot * self.slot_lines
     }
@@ -122,7 +122,7 @@ impl Broadcaster {
             Algorithm::ParallelGet => self.through_slots(root, memory, bytes, true).await,
             Algorithm::Binomial => self.binomial(root, memory, bytes).await,
             Algorithm::ScatterAllGather => self.scatter_all_gather(root, memory, bytes).await,
-            Algorithm::Tree { fanout } => self.tree((root, fanout), memory, bytes).await,
+            Algorithm::Tree { fanout } => self.tree(root, fanout, memory, bytes).await,
         }
     }
 
@@ -267,7 +267,7 @@ impl Broadcaster {
         }
     }
 
-    async fn tree(&self, (root, fanout): (CoreId, u32), memory: u64, bytes: usize) {
+    async fn tree(&self, root: CoreId, fanout: u32, memory: u64, bytes: usize) {
         let layout = Layout::new(&self.here, fanout);
         let neighbours = TreeNeighbours::new(self.me(), root, self.here.participants, fanout);
         let mut count = 0;

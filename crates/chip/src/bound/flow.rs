@@ -93,14 +93,14 @@ pub fn paid_once(others: &[PeriodicFlow]) -> Option<Picoseconds> {
 pub struct TokenBucket {
     /// Units that may arrive at once.
     pub burst: f64,
-    /// Units a unit of time.
+    /// Units per unit of time.
     pub rate: f64,
 }
 
 /// A server that gives a backlogged flow at least `rate · (t - latency)` units in time `t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLatency {
-    /// Units a unit of time.
+    /// Units per unit of time.
     pub rate: f64,
     /// Longest time without service.
     pub latency: f64,

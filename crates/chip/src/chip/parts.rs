@@ -60,7 +60,7 @@ pub struct Domains {
 }
 
 impl Chip {
-    /// The blocks of tiles that share clocks and supplies.
+    /// Returns the blocks of tiles that share clocks and supplies.
     pub const fn domains(&self) -> &Domains {
         &self.domains
     }
@@ -75,12 +75,12 @@ impl Chip {
         blocks(&self.topology, self.domains.voltage)
     }
 
-    /// The frequency domain of a tile.
+    /// Returns the frequency domain of a tile.
     pub fn frequency_domain(&self, tile: TileId) -> FrequencyDomainId {
         FrequencyDomainId(block(&self.topology, self.domains.frequency, tile))
     }
 
-    /// The voltage domain of a tile; on the SCC, `x/2 + 3·(y/2)` as RCCE counts.
+    /// Returns the voltage domain of a tile; on the SCC, `x/2 + 3·(y/2)` as RCCE counts.
     pub fn voltage_domain(&self, tile: TileId) -> VoltageDomainId {
         VoltageDomainId(block(&self.topology, self.domains.voltage, tile))
     }
@@ -278,22 +278,22 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// The name in the file.
+    /// Returns the name in the file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The clocks.
+    /// Returns the clocks.
     pub const fn clocks(&self) -> &Clocks {
         &self.clocks
     }
 
-    /// The costs as the file has them.
+    /// Returns the costs as the file has them.
     pub const fn costs(&self) -> &TimingTable<Cost> {
         &self.costs
     }
 
-    /// The times at this preset's clocks.
+    /// Returns the times at this preset's clocks.
     pub fn times(&self) -> TimingTable<HopCost> {
         self.costs.at(&self.clocks)
     }

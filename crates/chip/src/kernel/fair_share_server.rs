@@ -128,7 +128,7 @@ mod tests {
         ends
     }
 
-    /// The same, simulated picosecond by picosecond.
+    /// Returns the same ends, simulated picosecond by picosecond.
     fn stepwise(jobs: &[Coming]) -> Vec<u64> {
         let mut left: Vec<f64> = jobs.iter().map(|(_, job)| f64::from(job.units)).collect();
         let mut ends = vec![0; jobs.len()];

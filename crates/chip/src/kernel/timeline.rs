@@ -225,7 +225,7 @@ impl Timeline {
 }
 
 impl IntervalStore {
-    /// The intervals to come, in order; those that touch are one.
+    /// Returns the intervals to come, in order; those that touch are one.
     fn sorted(&self, present: u64) -> Vec<BusyInterval> {
         let all = match self {
             IntervalStore::Nothing => &[],

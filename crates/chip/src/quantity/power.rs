@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub struct Microvolts(pub u32);
 
 impl Microvolts {
-    /// The voltage in volts.
+    /// Returns the voltage in volts.
     pub fn volts(self) -> f64 {
         f64::from(self.0) / 1e6
     }
@@ -31,7 +31,7 @@ impl fmt::Display for Microvolts {
 pub struct Microwatts(pub u64);
 
 impl Microwatts {
-    /// The power in watts.
+    /// Returns the power in watts.
     pub fn watts(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -76,7 +76,7 @@ impl FromStr for Microwatts {
 pub struct Microjoules(pub u64);
 
 impl Microjoules {
-    /// The energy in joules.
+    /// Returns the energy in joules.
     pub fn joules(self) -> f64 {
         self.0 as f64 / 1e6
     }

@@ -130,13 +130,13 @@ impl Topology {
         TileId(core.0 / self.cores_per_tile)
     }
 
-    /// The cores of a tile of this chip.
+    /// Returns the cores of a tile of this chip.
     pub(crate) fn cores_of(&self, tile: TileId) -> impl Iterator<Item = CoreId> + use<> {
         let first = tile.0 * self.cores_per_tile;
         (first..first + self.cores_per_tile).map(CoreId)
     }
 
-    /// The tile at these coordinates, if they are on the grid.
+    /// Returns the tile at these coordinates, if they are on the grid.
     pub(crate) fn tile_at(&self, at: Coordinates) -> Option<TileId> {
         let [columns, rows, _] = self.extent;
         let inside = at.iter().zip(self.extent).all(|(at, end)| *at < end);
@@ -161,7 +161,7 @@ impl Topology {
         Route::new(self, from, to)
     }
 
-    /// The largest distance between two tiles, in hops.
+    /// Returns the largest distance between two tiles, in hops.
     pub fn diameter(&self) -> u32 {
         match self.shape {
             Shape::Mesh => self.extent.iter().map(|end| end - 1).sum(),
@@ -185,7 +185,7 @@ impl Topology {
         LinkId(link.tile.0 * ports.len() as u32 + port)
     }
 
-    /// The links of the chip, in the order of their numbers.
+    /// Returns the links of the chip, in the order of their numbers.
     pub fn links(&self) -> impl Iterator<Item = Link> + use<> {
         let topology = *self;
         let tiles = (0..self.tiles()).map(TileId);
@@ -219,7 +219,7 @@ impl Topology {
         self.tile_at(at)
     }
 
-    /// The ports of each tile, in the order in which links are numbered.
+    /// Returns the ports of each tile, in the order in which links are numbered.
     const fn ports(&self) -> &'static [Port] {
         use Port::{Down, East, In, North, Out, South, Up, West};
         match self.shape {

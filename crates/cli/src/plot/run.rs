@@ -162,7 +162,7 @@ fn over_places(runs: &[(&InputFile, &RunResults)], request: &PlotRequest) -> Res
     let mut all: Vec<ScalingSeries> = Vec::new();
     for (_, run) in runs {
         let name = format!("{} ({})", run.what(), run.run.machine);
-        ScalingSeries::add(&mut all, &name, (f64::from(run.run.places), run.run.seconds));
+        ScalingSeries::add(&mut all, &name, f64::from(run.run.places), run.run.seconds);
     }
     Ok(scaling(&all, request.what))
 }
@@ -176,7 +176,8 @@ pub struct ScalingSeries {
 
 impl ScalingSeries {
     /// Adds a point to the series of that name.
-    pub fn add(all: &mut Vec<ScalingSeries>, name: &str, point: (f64, f64)) {
+    pub fn add(all: &mut Vec<ScalingSeries>, name: &str, places: f64, spent: f64) {
+        let point = (places, spent);
         match all.iter_mut().find(|known| known.name == name) {
             Some(known) => known.spent.push(point),
             None => all.push(ScalingSeries { name: name.to_owned(), spent: vec![point] }),

@@ -213,7 +213,7 @@ fn curve(sweeps: &[(&InputFile, &[SweepRow])], what: Option<Resource>) -> Figure
                 format!("{}, {}", file.label(), row.clock)
             };
             let spent = if what == Some(Resource::Energy) { row.joules } else { row.seconds };
-            ScalingSeries::add(&mut all, &name, (row.places, spent));
+            ScalingSeries::add(&mut all, &name, row.places, spent);
         }
     }
     scaling(&all, what)

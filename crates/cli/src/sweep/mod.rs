@@ -171,7 +171,7 @@ pub fn execute(matches: &ArgMatches) -> Result<(), Failure> {
         context.said.iter().map(|flag| format!("{} {}", flag.name, flag.value)).collect();
     let origin =
         [("program", subject.words()), ("machine", arguments.machine.clone()), ("flags", flags.join(" "))];
-    print_sweep((&arguments, &origin), &limits, &points, [csv, svg])
+    print_sweep(&arguments, &origin, &limits, &points, [csv, svg])
 }
 
 /// Reads the number of times that the task runs the region; 1 by default.
@@ -183,7 +183,8 @@ fn read_times(said: Option<&str>) -> Result<u32, Failure> {
 
 /// Prints the table, the choice and the reason; if there is no choice, says so and writes nothing.
 fn print_sweep(
-    (arguments, origin): (&Arguments, &table::Origin),
+    arguments: &Arguments,
+    origin: &table::Origin,
     limits: &Limits,
     points: &[Point],
     [csv, svg]: [Option<Destination>; 2],
@@ -233,7 +234,7 @@ impl<'a> SweepContext<'a> {
         let mut context =
             SweepContext { machine, said, constants, varies_constants, places_max: 0, gears: None };
         let first = &context.constants[0];
-        let launch = context.launch(None, ("--governor", "fixed"), first)?;
+        let launch = context.launch(None, "--governor", "fixed", first)?;
         if let CodeTime::Tape(_) = launch.chosen_work() {
             let allowed = "said, or host:RATIO, because a tape belongs to one run and a sweep makes many";
             return Err(refusal(arguments.chip.source(WORK), &launch.chosen_work().to_string(), allowed));
@@ -269,10 +270,10 @@ impl<'a> SweepContext<'a> {
         for constants in &self.constants {
             for places in places.iter().copied() {
                 let divided = dividers.iter().map(|divider| GovernorPolicy::FixedAt(*divider));
-                let governed = governor.map(|said| self.policy("--governor", said, (places, constants)));
+                let governed = governor.map(|said| self.policy("--governor", said, places, constants));
                 let governed = governed.transpose()?;
                 let cap = limits.cap.map(|cap| GovernorPolicy::Capped(cap).to_string());
-                let capped = cap.and_then(|cap| self.policy("--cap", &cap, (places, constants)).ok());
+                let capped = cap.and_then(|cap| self.policy("--cap", &cap, places, constants).ok());
                 for policy in divided.chain(governed).chain(capped) {
                     let setting = Setting { constants: constants.clone(), places, policy };
                     if !settings.contains(&setting) {
@@ -321,7 +322,7 @@ impl<'a> SweepContext<'a> {
     fn check_cap(&self, limits: &Limits, places: u32) -> Result<(), Failure> {
         let (Some(cap), Some(said)) = (limits.cap, &limits.cap_text) else { return Ok(()) };
         let policy = GovernorPolicy::Capped(cap).to_string();
-        let kept = self.policy("--cap", &policy, (places, &self.constants[0])).map(drop);
+        let kept = self.policy("--cap", &policy, places, &self.constants[0]).map(drop);
         kept.map_err(|error| refusal("--cap", said, &error.allowed))
     }
 
@@ -331,9 +332,10 @@ impl<'a> SweepContext<'a> {
         &self,
         flag: &str,
         policy: &str,
-        (places, constants): (u32, &[Constant]),
+        places: u32,
+        constants: &[Constant],
     ) -> Result<GovernorPolicy, ConfigError> {
-        let launch = self.launch(Some(places), (flag, policy), constants)?;
+        let launch = self.launch(Some(places), flag, policy, constants)?;
         Ok(launch.chosen_governor())
     }
 
@@ -342,7 +344,8 @@ impl<'a> SweepContext<'a> {
     fn launch(
         &self,
         places: Option<u32>,
-        governor: (&str, &str),
+        flag: &str,
+        policy: &str,
         constants: &[Constant],
     ) -> Result<Launch, ConfigError> {
         let constants = constants::to_argument(constants);
@@ -350,7 +353,7 @@ impl<'a> SweepContext<'a> {
         if !constants.is_empty() {
             said.push(Flag { variable: SET.variable, name: "--set", value: &constants });
         }
-        launch(self.machine, &said, places, governor)
+        launch(self.machine, &said, places, flag, policy)
     }
 }
 
@@ -383,12 +386,13 @@ fn launch(
     machine: &str,
     said: &[Flag<'_>],
     places: Option<u32>,
-    (governor, policy): (&str, &str),
+    flag: &str,
+    policy: &str,
 ) -> Result<Launch, ConfigError> {
     let places = places.map(|places| places.to_string());
     let mut flags = said.to_vec();
     flags.push(Flag { variable: MACHINE.variable, name: "--machine", value: machine });
-    flags.push(Flag { variable: GOVERNOR.variable, name: governor, value: policy });
+    flags.push(Flag { variable: GOVERNOR.variable, name: flag, value: policy });
     flags.extend(places.iter().map(|value| Flag { variable: PLACES.variable, name: "--places", value }));
     Launch::from_environment_with(Machine::Processes, &flags)
 }

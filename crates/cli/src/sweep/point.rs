@@ -120,7 +120,7 @@ impl Subject {
             }
             Subject::Program { program, own } => {
                 let file = format!("isles-sweep-{}-{number}.json", std::process::id());
-                runs::program_summary((program, own), flags, &std::env::temp_dir().join(file))
+                runs::program_summary(program, own, flags, &std::env::temp_dir().join(file))
             }
         }
     }

@@ -30,7 +30,7 @@ pub fn text(limits: &Limits, points: &[Point], choice: &Choice, all: bool) -> St
             "{places:>6}  {clock:<16}  {time:>8}  {energy:>10}  {mean:>10}  {peak:>10}  {product:>13}"
         );
         let constants = constants::to_argument(&point.setting.constants);
-        let remarks = [constants, remarks((limits, &jumps), points, *number, choice)];
+        let remarks = [constants, remarks(limits, &jumps, points, *number, choice)];
         let remarks: Vec<String> = remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
         let remarks = remarks.join(", ");
         let _ = writeln!(text, "{}{remarks}", if remarks.is_empty() { "" } else { "  " });
@@ -108,7 +108,7 @@ fn clock(point: &Point) -> String {
     }
 }
 
-fn remarks((limits, jumps): (&Limits, &[bool]), points: &[Point], number: usize, choice: &Choice) -> String {
+fn remarks(limits: &Limits, jumps: &[bool], points: &[Point], number: usize, choice: &Choice) -> String {
     let point = &points[number];
     let known = [
         (choice.number == number, "chosen"),

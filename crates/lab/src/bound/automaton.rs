@@ -47,8 +47,8 @@ impl Automaton {
             let phase = |left: u32| if left + 1 == count && count % 2 == 1 { 2 } else { left % 2 };
             for now in 0..3 {
                 for (left, right) in pairs.clone().filter(|(left, _)| phase(*left) == now) {
-                    program.push_message((left, right), 1, (OWN_RIGHT, FROM_LEFT));
-                    program.push_message((right, left), 1, (OWN_LEFT, FROM_RIGHT));
+                    program.push_message(left, right, 1, OWN_RIGHT, FROM_LEFT);
+                    program.push_message(right, left, 1, OWN_LEFT, FROM_RIGHT);
                 }
             }
             for at in 0..count {
@@ -73,11 +73,7 @@ impl Automaton {
 
     /// Runs the automaton on the model. Returns the time taken, and whether the cells equal those of a run without
     /// cores; `None` if the model has no bare cores for the chip.
-    pub fn run(
-        &self,
-        (chip, preset): (&Chip, &Preset),
-        library: LibraryCosts,
-    ) -> Option<(Picoseconds, bool)> {
+    pub fn run(&self, chip: &Chip, preset: &Preset, library: LibraryCosts) -> Option<(Picoseconds, bool)> {
         let bare = BareChip::new(chip, preset)?;
         let cores = (0..self.participants).map(CoreId);
         let warmed = bare.run(cores.clone(), |core| async move {
@@ -142,7 +138,7 @@ fn next_cells(cells: &[u8], left: u8, right: u8) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isles_chip::bound::{Constants, DataIn, LinkOrder, Others, ProgramBounds};
+    use isles_chip::bound::{Constants, DataIn, LinkOrder, Others, Platform, ProgramBounds};
 
     #[test]
     fn it_has_the_cells_of_a_run_without_cores_and_meets_its_bound_on_any_number_of_cores() {
@@ -150,11 +146,13 @@ mod tests {
         for participants in [1, 2, 3, 8, 11, 48] {
             let automaton = Automaton { participants, cells: 500, work: 20_000, rounds: 6 };
             let program = automaton.program();
-            let at = (&chip, chip.default_preset(), Constants::AsWritten);
-            let rest = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
-            let bounds = ProgramBounds::new(at, &program, LibraryCosts::RCCE, rest).unwrap();
+            let preset = chip.default_preset();
+            let platform = Platform { chip: &chip, preset, constants: Constants::AsWritten };
+            let (others, order, data) = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
+            let bounds = ProgramBounds::new(platform, &program, LibraryCosts::RCCE, others, order, data);
+            let bounds = bounds.unwrap();
             let bound = bounds.longest(&program).unwrap().total();
-            let (took, is_right) = automaton.run((at.0, at.1), LibraryCosts::RCCE).unwrap();
+            let (took, is_right) = automaton.run(&chip, preset, LibraryCosts::RCCE).unwrap();
             assert!(is_right && took <= bound, "{participants} cores: {took} of {bound}");
         }
     }

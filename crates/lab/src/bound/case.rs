@@ -9,8 +9,8 @@ use isles_chip::bare::rcce::LibraryCosts;
 use isles_chip::bound::mutex::MutexBounds;
 use isles_chip::bound::pattern::{CONTROL_LOOP, PatternSize};
 use isles_chip::bound::{
-    AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, ProgramBounds, StaticProgram,
-    Terms,
+    AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, Platform, ProgramBounds,
+    StaticProgram, Terms,
 };
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::CoreId;
@@ -120,7 +120,7 @@ impl<'a> BoundCase<'a> {
     /// Runs an automaton on the model and returns `true` if its cells are right; `None` if the target has no cells or
     /// the chip has no bare cores.
     pub(crate) fn has_right_cells(&self) -> Option<bool> {
-        let (_, is_right) = self.automaton()?.run((self.chip, self.preset), self.library)?;
+        let (_, is_right) = self.automaton()?.run(self.chip, self.preset, self.library)?;
         Some(is_right)
     }
 
@@ -133,22 +133,25 @@ impl<'a> BoundCase<'a> {
     /// # Errors
     /// [`NoBound`] if the case has no bound.
     pub fn bound(&self) -> Result<Bound, NoBound> {
-        let at = (self.chip, self.preset, self.constants);
         let Some(program) = self.program() else {
             return Ok(Bound { terms: self.bound_without_program()?, data: DataIn::FirstCache });
         };
         let data = DataIn::of_bytes(self.chip, self.data_bytes());
-        let bounds =
-            ProgramBounds::new(at, &program, self.library, (self.others, LinkOrder::Reserved, data))?;
+        let (others, order) = (self.others, LinkOrder::Reserved);
+        let bounds = ProgramBounds::new(self.platform(), &program, self.library, others, order, data)?;
         Ok(Bound { terms: bounds.longest(&program)?, data })
     }
 
+    fn platform(&self) -> Platform<'_> {
+        Platform { chip: self.chip, preset: self.preset, constants: self.constants }
+    }
+
     fn bound_without_program(&self) -> Result<Terms, NoBound> {
-        let at = (self.chip, self.preset, self.constants);
-        let participants = self.size.participants;
+        let (platform, participants) = (self.platform(), self.size.participants);
         if self.target == BoundTarget::Mutex {
-            let who = (participants, self.library);
-            return Ok(MutexBounds::new(at, who, (self.others, LinkOrder::Reserved))?.wait(self.size.work));
+            let (library, others) = (self.library, self.others);
+            let bounds = MutexBounds::new(platform, participants, library, others, LinkOrder::Reserved)?;
+            return Ok(bounds.wait(self.size.work));
         }
         let (reader, owner) = (CoreId(participants - 1), CoreId(0));
         let mut interference = Interference::none(self.chip)?;
@@ -157,7 +160,7 @@ impl<'a> BoundCase<'a> {
             let others = (0..self.chip.topology().cores()).map(CoreId).filter(|core| *core != reader);
             others.for_each(|core| interference.add_unrestricted(core));
         }
-        let bounds = AccessBounds::new(at, interference, (LinkOrder::Reserved, DataIn::FirstCache))?;
+        let bounds = AccessBounds::new(platform, interference, LinkOrder::Reserved, DataIn::FirstCache)?;
         Ok(bounds.read(reader, owner))
     }
 

@@ -196,8 +196,8 @@ pub fn execute(arguments: &BoundArguments) -> Result<(), Failure> {
     let case = BoundCase::read(arguments, &chip)?;
     let files = OutputFiles::check(arguments)?;
     let bound = case.bound().map_err(no_bound)?;
-    let report =
-        BoundReport::new(&case, (&bound, case.seen(arguments.runs)), arguments.deadline, speed_ups(&case)?);
+    let seen = case.seen(arguments.runs);
+    let report = BoundReport::new(&case, &bound, seen, arguments.deadline, speed_ups(&case)?);
     let printed =
         console::print_report(files.leave_standard_output_free(), &report.text()).map_err(Failure::stdout);
     let json = files.json.map_or(Ok(()), |json| {

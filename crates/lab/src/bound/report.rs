@@ -39,7 +39,8 @@ pub struct SpeedUp {
 impl BoundReport {
     pub fn new(
         case: &BoundCase<'_>,
-        (bound, seen): (&Bound, Option<Picoseconds>),
+        bound: &Bound,
+        seen: Option<Picoseconds>,
         deadline: Option<Picoseconds>,
         speed_ups: Vec<SpeedUp>,
     ) -> BoundReport {

@@ -7,6 +7,15 @@ use super::fit::{self, Constants, Level};
 use super::measure::{Figures, FiguresByDistance, Rounds};
 use std::fmt::Write;
 
+/// Hosts that a chip is like, and their places.
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterShape {
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Places of each.
+    pub per_host: u32,
+}
+
 /// Source of the figures.
 #[derive(Clone, Debug)]
 pub struct Origin {
@@ -16,8 +25,8 @@ pub struct Origin {
     pub processor: String,
     /// Its clock in MHz.
     pub megahertz: u32,
-    /// Hosts of the chip, and places of each.
-    pub shape: (u32, u32),
+    /// Shape of the chip.
+    pub shape: ClusterShape,
 }
 
 /// Returns the text of a chip file, with the measured figures and those of the chip if `known` has them.
@@ -51,7 +60,8 @@ pub fn text(origin: &Origin, constants: &Constants, known: Option<(&Rounds, &Fig
 
 /// Writes the sections of the file; `error` is that of the measured figures.
 fn write_constants(text: &mut String, origin: &Origin, constants: &Constants, error: &str) {
-    let Origin { measured: source, processor, megahertz, shape: (hosts, places) } = origin;
+    let Origin { measured: source, processor, megahertz, shape } = origin;
+    let ClusterShape { hosts, per_host: places } = shape;
     let (source, processor) = (source.escape_default(), processor.escape_default());
     let Constants { packet, near, far, flit } = constants;
     let cost = |of: fn(&Level) -> f64| {

@@ -9,7 +9,7 @@ mod fit;
 mod measure;
 
 use clap::Args;
-use file::Origin;
+use file::{ClusterShape, Origin};
 use fit::Constants;
 use isles::prelude::*;
 use isles::{Destination, Launch, Machine, ModelledChip};
@@ -154,7 +154,7 @@ fn on_places(launch: Launch) -> Result<(Found, Vec<Failure>), Failure> {
 }
 
 /// Returns the number of hosts of the chip and of places on each.
-fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(u32, u32), Failure> {
+fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<ClusterShape, Failure> {
     let is_one_host = found.rounds.median.far.is_none();
     let hosts = arguments.hosts.unwrap_or(if is_one_host { 1 } else { places.div_ceil(found.per_host) });
     let per_host =
@@ -170,11 +170,11 @@ fn shape(arguments: &CalibrateArguments, places: u32, found: &Found) -> Result<(
         (_, 2..) if found.rounds.median.near.is_none() => {
             refused("--places-per-host", per_host, "1, because no two measured places are on one host")
         }
-        shape => Ok(shape),
+        (hosts, per_host) => Ok(ClusterShape { hosts, per_host }),
     }
 }
 
-fn origin(machine: Machine, places: u32, shape: (u32, u32)) -> Origin {
+fn origin(machine: Machine, places: u32, shape: ClusterShape) -> Origin {
     let megahertz = cpu_info("cpu MHz").and_then(|text| text.parse::<f64>().ok());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Origin {
@@ -209,7 +209,7 @@ fn on_chip(
     measured: &FiguresByDistance,
 ) -> Result<FiguresByDistance, Failure> {
     let chip = ModelledChip::parse("calibrated", &file::text(origin, constants, None))?;
-    let (hosts, per_host) = origin.shape;
+    let ClusterShape { hosts, per_host } = origin.shape;
     let near = measured.near.is_some() && per_host > 1;
     let far = measured.far.is_some() && hosts > 1;
     let places = if far { per_host + 1 } else { per_host.min(2) };

@@ -71,12 +71,6 @@ impl Quantity {
         Quantity { quantity: "Children (k)", unit: "", value: f64::from(number), title }
     }
 
-    /// Returns the size of a grid that is cut into `rows` x `columns` tiles.
-    pub fn tiles(rows: u32, columns: u32) -> Quantity {
-        let title = format!("{rows} x {columns} tiles");
-        Quantity { quantity: "Rows of tiles", unit: "", value: f64::from(rows), title }
-    }
-
     /// Returns a clock frequency of the cores.
     pub fn clock(megahertz: f64) -> Quantity {
         let title = format!("{megahertz} MHz");

@@ -6,7 +6,7 @@
 //! runs fewer steps than the paper's, because each costs the same; time and energy are of the steps alone, and of the
 //! search alone. Invariant: every row could come out on the wrong side.
 
-use super::super::quantity::{Quantity, Title};
+use super::super::quantity::Title;
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
 use super::CORES;
@@ -89,7 +89,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
 }
 
 /// Runs an application on `cores` cores at these clocks; only the part `region` of the run counts.
-fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> Result<RunCost, Failure> {
+fn run(app: &str, words: &str, cores: u32, clocks: Clocks, region: &str) -> Result<RunCost, Failure> {
     let Clocks { divider, mesh, memory } = clocks;
     let words = format!(
         "{words} --machine chip:scc --protocol sections --places {cores} --preset 800/1600/1066 --governor fixed:{divider} --json /dev/null --csv /dev/null"
@@ -107,11 +107,11 @@ fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> 
 }
 
 fn run_ocean(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
-    run("ocean", &format!("{OCEAN}{more}"), (cores, clocks), "steps")
+    run("ocean", &format!("{OCEAN}{more}"), cores, clocks, "steps")
 }
 
 fn run_path(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
-    run("path", &format!("{PATH}{more}"), (cores, clocks), "search")
+    run("path", &format!("{PATH}{more}"), cores, clocks, "search")
 }
 
 /// Placement of the ocean's smaller runs: one core of each tile, so that all memory controllers serve them.
@@ -250,7 +250,7 @@ fn tilings() -> Result<Vec<Row>, Failure> {
         vec![optimal.row("ocean, tiles with the shortest halos / best tiling by trial", 1.0, own / best)];
     for ([tiles, columns], ran) in all.iter().zip(&ran) {
         rows.push(alone.row(
-            Title::from("ocean, 48 cores, 2 steps").over(Quantity::tiles(*tiles, *columns)),
+            format!("ocean, 48 cores, {tiles} x {columns} tiles"),
             f64::NAN,
             1e3 * ran.seconds,
         ));

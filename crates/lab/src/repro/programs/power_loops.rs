@@ -69,7 +69,10 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let settings = MixedDomains::all();
     let all: Vec<(MixedDomains, &str)> =
         settings.iter().flat_map(|mixed| PROGRAMS.map(|program| (*mixed, program))).collect();
-    let watts = runs::all(all.len(), "runs", |number| watts(all[number]))?;
+    let watts = runs::all(all.len(), "runs", |number| {
+        let (mixed, program) = all[number];
+        watts(mixed, program)
+    })?;
     let measured = all.iter().zip(watts).map(|((mixed, _), watts)| {
         let rates = mixed.rates();
         Measurement { line: 0, rates, volts: None, load: Load::Compute, watts }
@@ -144,7 +147,7 @@ fn lowered(all: &[(MixedDomains, &str)], measured: &[Measurement], [lower, highe
 }
 
 /// Returns the mean power of a run.
-fn watts((mixed, program): (MixedDomains, &str)) -> Result<f64, Failure> {
+fn watts(mixed: MixedDomains, program: &str) -> Result<f64, Failure> {
     let MixedDomains { number, high, low } = mixed;
     let words = format!(
         "--high-domains {number} --high-divider {high} --low-divider {low} --program {program} \

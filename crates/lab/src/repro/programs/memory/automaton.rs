@@ -85,7 +85,10 @@ fn rows() -> Result<Vec<Row>, Failure> {
     let long = VARIANTS.into_iter().flat_map(|variant| PROCESSES.map(|cores| (variant, cores, STEPS)));
     let short = VARIANTS.into_iter().map(|variant| (variant, MOST, FEW_STEPS));
     let all: Vec<_> = long.chain(short).collect();
-    let ran = runs::all(all.len(), "runs", |number| run(all[number]))?;
+    let ran = runs::all(all.len(), "runs", |number| {
+        let (variant, cores, steps) = all[number];
+        run(variant, cores, steps)
+    })?;
     let (long, short) = ran.split_at(VARIANTS.len() * PROCESSES.len());
     let curves: Vec<Vec<f64>> = long
         .chunks(PROCESSES.len())
@@ -206,7 +209,7 @@ fn messages(of_edge: &[f64]) -> Vec<Row> {
 }
 
 /// Runs the automaton.
-fn run((variant, cores, steps): (Variant, u32, u32)) -> Result<Automaton, Failure> {
+fn run(variant: Variant, cores: u32, steps: u32) -> Result<Automaton, Failure> {
     run_field(variant, cores, steps, "--columns 8192")
 }
 

@@ -20,7 +20,7 @@ pub const RANDOM_ACCESS: Experiment = Experiment {
 
 /// A line of table 4: extents, updates of a bucket and cycles to receive one, bottleneck and result by roles, the same
 /// with one core, and its sources.
-pub(super) type Line = ([u32; 3], [f64; 2], [f64; 2], Option<[f64; 2]>, TableSources);
+type Line = ([u32; 3], [f64; 2], [f64; 2], Option<[f64; 2]>, TableSources);
 
 /// Source lines of a line of table 4: alone, and beside the formulas of its buckets, of its bottlenecks, and of one
 /// core's bottlenecks.
