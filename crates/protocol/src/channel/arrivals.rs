@@ -1,14 +1,14 @@
 //! Assignment of arrived values to the receives of a place.
 //!
-//! Each receive has a number, and each is asked of the home by that number; but a value is nobody's before a task takes
-//! it, and tasks take the first that came. So a value that comes for a receive that was given up goes to the next one
-//! that waits here, whose own request is then withdrawn. Only when nobody waits, and each request has been answered,
-//! do the values that are left go back, the last one first: no later one can then be on its way here, and so values
-//! stay in their order. Values are kept elsewhere, in the order in which they came.
+//! Each receive asks the home for a value with its own number. But an arrived value belongs to no receive before
+//! a task takes it, and tasks take the first value that came. A value for a receive that was given up therefore goes to
+//! the next one that waits here, whose own request is then withdrawn. Values are put back only when no receive waits
+//! and each request has been answered, the last one first: no later value can then be in transit to this place, so
+//! values stay in their order. Values are stored elsewhere, in the order of arrival.
 
 use std::collections::VecDeque;
 
-/// Action to take next.
+/// The next action.
 #[must_use = "values would stay here for nobody"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalStep {

@@ -1,8 +1,9 @@
-//! A channel with a buffer, at its home: the buffer, the tasks that wait to send or to receive, and slots of others.
+//! A channel with a buffer, at its home: the buffer, the tasks that wait to send or to receive, and the slots of other
+//! places.
 //!
-//! Generic over the values. Invariants: the buffer and the room that was granted are together no more than the
-//! capacity, but for values that used slots or were put back; nobody waits to receive while the buffer holds something;
-//! nobody waits to send while there is room.
+//! Generic over the values. Invariants: the buffer and the granted room together do not exceed the capacity, except for
+//! values that used slots or were put back; no task waits to receive while the buffer has a value; no task waits to
+//! send while there is room.
 
 use super::credits::{Receivers, SlotCredits};
 use super::step::{Cancelled, ChannelStep, HeldResource, OfferOutcome, OperationId, WantOutcome};
@@ -37,7 +38,7 @@ pub struct Buffered<V> {
     /// Each value with the place for which its slot is kept, if there is one.
     buffer: VecDeque<(V, Option<PlaceId>)>,
     sending: VecDeque<Sending<V>>,
-    /// Operations that asked and have room.
+    /// Operations that asked for room and have been granted it.
     granted: Vec<OperationId>,
     receiving: Receivers,
     credits: SlotCredits,
@@ -47,7 +48,7 @@ pub struct Buffered<V> {
 }
 
 impl<V> Buffered<V> {
-    /// Makes an open channel of `capacity` values, whose home is `here`.
+    /// Creates an open channel of `capacity` values, whose home is `here`.
     pub(super) fn new(here: PlaceId, capacity: NonZeroU32) -> Buffered<V> {
         Buffered {
             here,
@@ -83,15 +84,16 @@ impl<V> Buffered<V> {
         granted.iter().map(|id| (id.place, HeldResource::Room)).collect()
     }
 
-    /// Returns the number of values and promises of room that fill it. Slots of other places do not: so nobody waits
-    /// for room that a place only keeps, and those who use their slots then stand beside the capacity.
+    /// Returns the number of values and of granted room that count against the capacity. Slots of other places do not
+    /// count, so that no task waits for room that a place only keeps; values that use slots may therefore exceed the
+    /// capacity.
     #[inline]
     fn used(&self) -> usize {
         self.buffer.len() + self.granted.len()
     }
 
-    /// Puts a value into the buffer. Apart, so that `push_back` is inlined in [`Buffered::offer_at_once`]: a stream
-    /// within a place carries a tenth more values then.
+    /// Puts a value into the buffer. A separate function, so that `push_back` is inlined only in
+    /// [`Buffered::offer_at_once`]: a stream within a place is a tenth faster then.
     #[inline(never)]
     fn store(&mut self, value: V, slot_of: Option<PlaceId>) {
         self.buffer.push_back((value, slot_of));
@@ -102,7 +104,7 @@ impl<V> Buffered<V> {
         self.used() < self.capacity.get() as usize
     }
 
-    /// Room that is nobody's slot.
+    /// Returns the room that is not reserved by slots.
     #[inline]
     fn spare(&self) -> usize {
         (self.capacity.get() as usize).saturating_sub(self.used() + self.credits.reserved())
@@ -316,7 +318,7 @@ impl<V> Buffered<V> {
     /// until they are taken.
     ///
     /// # Errors
-    /// `receiver` is of another place.
+    /// `receiver` is at another place.
     pub(super) fn taken(
         &mut self,
         receiver: OperationId,
@@ -425,7 +427,7 @@ impl<V> Buffered<V> {
         self.admit(steps);
     }
 
-    /// Keeps a slot for `place`, unless someone waits for room; announces what is kept when that is a quarter of all.
+    /// Keeps a slot for `place`, unless a task waits for room. Announces the kept slots when they are a quarter of all.
     fn keep(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
         if !self.sending.is_empty() || self.is_closed || self.spare() == 0 || !self.may_give(place) {
             return;
@@ -435,13 +437,13 @@ impl<V> Buffered<V> {
         }
     }
 
-    /// Returns `true` if a place may have slots: of a channel of one value they would be room that others see and
+    /// Returns `true` if a place may have slots. In a channel of one value they would be room that others see and
     /// cannot use.
     fn may_give(&self, place: PlaceId) -> bool {
         place != self.here && self.capacity.get() > 1
     }
 
-    /// Slots that a place gets beside the answer to an offer: half of what is free.
+    /// Returns the number of further slots that a place gets with the answer to an offer: half of the free room.
     fn give_more(&mut self, place: PlaceId) -> u32 {
         if !self.may_give(place) || !self.sending.is_empty() {
             return 0;
@@ -453,8 +455,8 @@ impl<V> Buffered<V> {
         slots
     }
 
-    /// Takes room: what is kept for others goes first; then places that have slots are asked for them, so that they do
-    /// not stand beside the capacity for long.
+    /// Takes room: first the slots kept for other places; then it recalls the slots that places have, so that they do
+    /// not exceed the capacity for long.
     fn take_room(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.spare() == 0 && self.credits.take_idle() == 0 {
             self.recall(steps);
@@ -465,7 +467,7 @@ impl<V> Buffered<V> {
         steps.extend(self.credits.recall().into_iter().map(ChannelStep::Recall));
     }
 
-    /// Serves those who wait to send, as far as there is room or a receiver.
+    /// Serves the operations that wait to send, as far as there is room or a receiver.
     fn admit(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         while let Some(first) = self.sending.front() {
             let is_received = matches!(first, Sending::Offer(..)) && !self.receiving.is_empty();
@@ -492,21 +494,22 @@ impl<V> Buffered<V> {
         }
     }
 
-    /// Returns `true` if nothing can be received any more: it is closed, and nothing is here or under way, in either
-    /// direction.
+    /// Returns `true` if no value can be received any more: the channel is closed, and no value is here or in transit,
+    /// in either direction.
     fn is_over(&self) -> bool {
         self.is_closed && self.buffer.is_empty() && self.granted.is_empty() && self.credits.are_quiet()
     }
 
-    /// Asks the places to which values have gone whether any can come back, if the channel is closed and empty but for
-    /// those.
+    /// If the channel is closed and has only values that were sent to other places, asks these places if any can come
+    /// back.
     fn settle_if_closed(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.is_closed && self.buffer.is_empty() {
             steps.extend(self.credits.settle().into_iter().map(ChannelStep::Settle));
         }
     }
 
-    /// Tells those who wait to receive that there is nothing to wait for, if that is so; asks where it is not known.
+    /// Ends the operations that wait to receive, if no value can come any more; asks the places for which this is not
+    /// known.
     #[inline]
     fn end_if_over(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         if self.is_closed {

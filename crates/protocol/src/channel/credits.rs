@@ -1,8 +1,8 @@
-//! The credit in slots that the home of a channel gives to other places, and those who wait to receive; no value.
+//! The credit in slots that the home of a channel gives to other places, and the tasks that wait to receive; no values.
 //!
 //! It differs from [`SendCredit`](crate::credit::SendCredit) because slots of all places come from one buffer, are lent
-//! and kept, and can be recalled. Apart from the buffer, so that it is compiled once and not for each type of values.
-//! Invariant: the reserved slots are those that are out or kept, of all places together.
+//! and kept, and can be recalled. It is separate from the buffer, so that it is compiled once and not for each type of
+//! values. Invariant: the number of reserved slots is the sum of those that are out or kept, over all places.
 
 use super::step::{OperationId, SlotViolation};
 use crate::PlaceId;
@@ -11,18 +11,20 @@ use std::collections::VecDeque;
 /// The slots of one place.
 #[derive(Clone, Copy, Debug, Default)]
 struct SlotCredit {
-    /// Slots that it has, or has used for values that are under way.
+    /// Slots that it has, or has used for values in transit.
     out: u32,
     /// Slots that are kept for it, because values that used them have been received.
     kept: u32,
-    /// Values of it in the buffer, whose slots will be kept for it.
+    /// Its values in the buffer, whose slots will be kept for it.
     buffered: u32,
-    /// True if it was asked to return them.
+    /// True if it was asked to return its slots.
     is_recalled: bool,
-    /// Values that went there and may come back: here those that no task has taken yet, elsewhere all since the place
-    /// was asked last. A receiver that takes them says nothing, so they are as many as a long run has values.
+    /// Values that went there and may come back. For this place, those that no task has taken yet; for another place,
+    /// all since it was last asked, because receivers do not acknowledge values. The number can therefore be as large
+    /// as that of a long run's values.
     lent: u64,
-    /// Values still to be taken or put back, if it was asked to say when all that had gone there before are.
+    /// Values that must still be taken or put back, if the place was asked to report when this is done for all earlier
+    /// ones.
     settling: Option<u64>,
 }
 
@@ -31,8 +33,8 @@ impl SlotCredit {
         self.out + self.kept + self.buffered
     }
 
-    /// Takes back a value; returns whether any was there. Those from before the question go first, though it may be a
-    /// later one: together they are never fewer than what can come back.
+    /// Takes back a value. Returns `true` if there was one. Values from before the question are counted first, even if
+    /// it is a later one: the sum of both counts is never less than the number of values that can come back.
     fn take_back(&mut self) -> bool {
         let count = match &mut self.settling {
             Some(before) if *before > 0 => before,
@@ -44,8 +46,8 @@ impl SlotCredit {
     }
 }
 
-/// A credit for each place that has had one, in the order of the places. Hardly ever are there many, and each value
-/// that comes from another place looks for its credit several times.
+/// A credit for each place that has had one, in the order of the places. There are rarely many, and each value from
+/// another place looks up its credit several times.
 #[derive(Clone, Debug, Default)]
 struct CreditTable(Vec<(PlaceId, SlotCredit)>);
 
@@ -71,7 +73,7 @@ impl CreditTable {
         Some(&mut self.0[found].1)
     }
 
-    /// The credit of `place`, a new one if it has none.
+    /// Returns the credit of `place`, a new one if it has none.
     #[inline]
     fn entry(&mut self, place: PlaceId) -> &mut SlotCredit {
         let at = self.find(place).unwrap_or_else(|at| {
@@ -91,7 +93,7 @@ impl CreditTable {
 pub(super) struct SlotCredits {
     here: PlaceId,
     places: CreditTable,
-    /// Slots that are out or kept, of all places.
+    /// Number of slots that are out or kept, over all places.
     reserved: u32,
 }
 
@@ -100,7 +102,7 @@ impl SlotCredits {
         SlotCredits { here, places: CreditTable::default(), reserved: 0 }
     }
 
-    /// Slots that are out or kept, of all places.
+    /// Returns the number of slots that are out or kept, over all places.
     #[inline]
     pub(super) fn reserved(&self) -> usize {
         self.reserved as usize
@@ -112,17 +114,17 @@ impl SlotCredits {
         self.reserved += slots;
     }
 
-    /// A value for which `place` had a slot has come.
+    /// Uses a slot of `place` for a value that has arrived.
     ///
     /// # Errors
-    /// It had none.
+    /// The place had no slot.
     pub(super) fn use_slot(&mut self, place: PlaceId) -> Result<(), SlotViolation> {
         self.with_slots(place, 1).map(|credit| credit.out -= 1)?;
         self.reserved -= 1;
         Ok(())
     }
 
-    /// `place` returns slots that it has not used.
+    /// Returns unused slots of `place`.
     ///
     /// # Errors
     /// `place` has fewer than `slots`.
@@ -134,12 +136,12 @@ impl SlotCredits {
         Ok(())
     }
 
-    /// The credit of a place that has as many slots out.
+    /// Returns the credit of `place`, which must have at least `slots` slots out.
     fn with_slots(&mut self, place: PlaceId, slots: u32) -> Result<&mut SlotCredit, SlotViolation> {
         self.places.get_mut(place).filter(|credit| credit.out >= slots).ok_or(SlotViolation)
     }
 
-    /// A value for which `place` had a slot goes into the buffer.
+    /// Notes that a value of `place` that used a slot goes into the buffer.
     pub(super) fn note_buffered(&mut self, place: PlaceId) {
         self.places.entry(place).buffered += 1;
     }
@@ -151,7 +153,7 @@ impl SlotCredits {
         }
     }
 
-    /// Keeps a slot for `place`; as many as are announced to it, when what is kept is a quarter of all.
+    /// Keeps a slot for `place`. Returns the number of slots to announce to it, if the kept slots are a quarter of all.
     pub(super) fn keep(&mut self, place: PlaceId) -> Option<u32> {
         let credit = self.places.get_mut(place).filter(|credit| !credit.is_recalled)?;
         credit.kept += 1;
@@ -164,14 +166,14 @@ impl SlotCredits {
         Some(slots)
     }
 
-    /// Takes all kept slots from their places, because they are needed, or because there are to be none; how many.
+    /// Takes all kept slots from their places, because they are needed or no longer allowed. Returns their number.
     pub(super) fn take_idle(&mut self) -> u32 {
         let kept: u32 = self.places.0.iter_mut().map(|(_, credit)| std::mem::take(&mut credit.kept)).sum();
         self.reserved -= kept;
         kept
     }
 
-    /// The places that have slots and were not asked for them; now they are.
+    /// Returns the places that have slots and were not asked for them, and marks them as asked.
     pub(super) fn recall(&mut self) -> Vec<PlaceId> {
         let others = self.places.0.iter_mut().filter(|(_, credit)| credit.out > 0);
         let ask = |(place, credit): &mut (PlaceId, SlotCredit)| {
@@ -180,7 +182,7 @@ impl SlotCredits {
         others.filter_map(ask).collect()
     }
 
-    /// The places that have slots; they are asked for them, again if they were.
+    /// Returns all places that have slots, and marks them as asked, even if they were asked before.
     pub(super) fn recall_all(&mut self) -> Vec<PlaceId> {
         let others = self.places.0.iter_mut().filter(|(_, credit)| credit.out > 0);
         let recall = |(place, credit): &mut (PlaceId, SlotCredit)| {
@@ -190,24 +192,24 @@ impl SlotCredits {
         others.map(recall).collect()
     }
 
-    /// Notes that a value goes where it may come back from.
+    /// Notes that a value goes to a place from which it may come back.
     pub(super) fn lend(&mut self, place: PlaceId) {
         self.places.entry(place).lent += 1;
     }
 
-    /// Takes back a value from `place`; returns whether any was there.
+    /// Takes back a value from `place`. Returns `true` if there was one.
     pub(super) fn take_back(&mut self, place: PlaceId) -> bool {
         self.places.get_mut(place).is_some_and(SlotCredit::take_back)
     }
 
-    /// A value that went to an operation of this place cannot come back any more.
+    /// Notes that a value that went to an operation of this place cannot come back any more.
     pub(super) fn forget_lent(&mut self) {
         if let Some(credit) = self.places.get_mut(self.here) {
             credit.lent = credit.lent.saturating_sub(1);
         }
     }
 
-    /// The other places from which values may come back and which were not asked; now they are.
+    /// Returns the other places from which values may come back and which were not asked, and marks them as asked.
     pub(super) fn settle(&mut self) -> Vec<PlaceId> {
         let here = self.here;
         let open = |(place, credit): &&mut (PlaceId, SlotCredit)| {
@@ -220,14 +222,14 @@ impl SlotCredits {
         self.places.0.iter_mut().filter(open).map(settle).collect()
     }
 
-    /// Each value that had gone to `place` when it was asked has been taken or put back.
+    /// Notes that each value sent to `place` before the question has been taken or put back.
     pub(super) fn settled(&mut self, place: PlaceId) {
         if let Some(credit) = self.places.get_mut(place) {
             credit.settling = None;
         }
     }
 
-    /// Returns `true` if no value is under way, in either direction.
+    /// Returns `true` if no value is in transit, in either direction.
     pub(super) fn are_quiet(&self) -> bool {
         let is_quiet = |(_, credit): &(PlaceId, SlotCredit)| {
             credit.out == 0 && credit.lent == 0 && credit.settling.is_none()
@@ -265,7 +267,7 @@ impl Receivers {
         self.0.pop_front()
     }
 
-    /// Forgets one: whether it was there.
+    /// Removes an operation. Returns `true` if it waited.
     pub(super) fn remove(&mut self, id: OperationId) -> bool {
         let found = self.0.iter().position(|other| *other == id);
         found.and_then(|found| self.0.remove(found)).is_some()

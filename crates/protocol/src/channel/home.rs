@@ -1,8 +1,9 @@
 //! A channel at its home, of either kind: the interface of [`Buffered`] and [`Rendezvous`].
 //!
-//! The capacity decides the kind when the channel is made. A place may send any message to a channel of any kind, so
-//! each method is here; what only the other kind allows is refused. What becomes of the operation at hand is returned;
-//! what happens to others is added to a list of [`ChannelStep`]s, to be carried out in order.
+//! The capacity decides the kind when the channel is created. A place may send any message to a channel of either kind,
+//! so each method is here; one that only the other kind permits is refused. The outcome of the current operation is
+//! returned; effects on other operations are appended to a list of [`ChannelStep`]s, which must be carried out in
+//! order.
 
 use super::buffered::Buffered;
 use super::rendezvous::Rendezvous;
@@ -20,7 +21,7 @@ pub enum ChannelHome<V> {
     Rendezvous(Rendezvous<V>),
 }
 
-/// Calls a method that both kinds have.
+/// Calls a method that both kinds implement.
 macro_rules! either {
     ($home:expr, $kind:ident => $call:expr) => {
         match $home {
@@ -31,7 +32,7 @@ macro_rules! either {
 }
 
 impl<V> ChannelHome<V> {
-    /// Makes an open channel of `capacity` values, whose home is `here`; 0 makes a rendezvous.
+    /// Creates an open channel of `capacity` values, whose home is `here`; with 0 it is a rendezvous.
     pub fn new(here: PlaceId, capacity: u32) -> ChannelHome<V> {
         match NonZeroU32::new(capacity) {
             Some(capacity) => ChannelHome::Buffered(Buffered::new(here, capacity)),
@@ -70,20 +71,20 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Returns `true` if nothing can be sent any more.
+    /// Returns `true` if no value can be sent any more.
     pub fn is_closed(&self) -> bool {
         either!(self, home => home.is_closed())
     }
 
-    /// Places whose tasks those who wait to send wait for, if any do.
+    /// Returns the places whose tasks hold the resources for which senders wait, if any do.
     pub fn holders(&self) -> Vec<(PlaceId, HeldResource)> {
         either!(self, home => home.holders())
     }
 
-    /// As [`ChannelHome::offer`] of a task of this place, where the value only goes into the buffer.
+    /// As [`ChannelHome::offer`] of a task of this place, if the value only has to be put into the buffer.
     ///
     /// # Errors
-    /// With the value, if that is not all there is to do.
+    /// The value, if more than that is needed.
     #[inline]
     pub fn offer_at_once(&mut self, value: V) -> Result<(), V> {
         match self {
@@ -92,8 +93,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// As [`ChannelHome::want`] of a task of this place, where a value leaves the buffer and nobody waits for the room;
-    /// none if that is not all there is to do.
+    /// As [`ChannelHome::want`] of a task of this place, if a value leaves the buffer and no task waits for the room;
+    /// `None` if more is needed.
     #[inline]
     pub fn want_at_once(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
         match self {
@@ -102,8 +103,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// As [`ChannelHome::want`] of a task of this place at a rendezvous, where a value waits with its sender and nobody
-    /// waits to receive; none if that is not so.
+    /// As [`ChannelHome::want`] of a task of this place at a rendezvous, if a value waits with its sender and no task
+    /// waits to receive; otherwise `None`.
     #[inline]
     pub fn take_offer(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
         match self {
@@ -112,8 +113,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Offers `value`; if there is no room, it waits, if it `waits`. A nonblocking offer may still wait until a
-    /// receiver of a rendezvous has taken its value or left.
+    /// Offers `value`. If there is no room, the operation waits if `waits` is true. A nonblocking offer may still wait
+    /// until a receiver of a rendezvous has taken its value or left.
     pub fn offer(
         &mut self,
         id: OperationId,
@@ -124,9 +125,9 @@ impl<V> ChannelHome<V> {
         either!(self, home => home.offer(id, value, waits, steps))
     }
 
-    /// Asks for room for one value, which the sender keeps until it has that and still wants to send; if there is none,
-    /// it waits, if it `waits`. Then the sender calls [`ChannelHome::choose`], or gives the room back by
-    /// [`ChannelHome::cancel`]. Only a rendezvous needs to know the `choice`.
+    /// Asks for room for one value, which the sender keeps until it has the room and still wants to send. If there is
+    /// no room, the operation waits if `waits` is true. After the grant, the sender calls [`ChannelHome::choose`], or
+    /// returns the room by [`ChannelHome::cancel`]. Only a rendezvous uses `choice`.
     pub fn ask(
         &mut self,
         id: OperationId,
@@ -140,10 +141,10 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// The value of a sender that has asked and was granted room.
+    /// Accepts the value of a sender that was granted room.
     ///
     /// # Errors
-    /// It was not.
+    /// The sender was not granted room.
     pub fn choose(
         &mut self,
         id: OperationId,
@@ -153,10 +154,10 @@ impl<V> ChannelHome<V> {
         either!(self, home => home.choose(id, value, steps))
     }
 
-    /// A value for which `place` had a slot. It is given back if nobody can receive it any more.
+    /// Accepts a value for which `place` had a slot. The value is returned if it can no longer be received.
     ///
     /// # Errors
-    /// It had none; of a rendezvous there are none.
+    /// The place had no slot; a rendezvous has no slots.
     pub fn item(
         &mut self,
         place: PlaceId,
@@ -169,8 +170,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Returns `true` if a task of this place may have a value at once that is under way by a slot: none is before it,
-    /// and nobody waits for anything.
+    /// Returns `true` if a task of this place may immediately have a value that is arriving by a slot: no value
+    /// precedes it, and no operation waits.
     #[inline]
     pub fn may_pass(&self) -> bool {
         match self {
@@ -179,8 +180,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// As [`ChannelHome::item`] and then [`ChannelHome::want`] of a task of this place, where it
-    /// [may have it](ChannelHome::may_pass) at once.
+    /// As [`ChannelHome::item`] and then [`ChannelHome::want`] of a task of this place that [may have the
+    /// value](ChannelHome::may_pass) immediately.
     ///
     /// # Errors
     /// `place` had no slot.
@@ -200,8 +201,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Asks for a value; if there is none, it waits, if it `waits`. The value of a rendezvous comes as a step, and only
-    /// a rendezvous needs to know the `choice`.
+    /// Asks for a value. If there is none, the operation waits if `waits` is true. The value of a rendezvous comes as a
+    /// step, and only a rendezvous uses `choice`.
     pub fn want(
         &mut self,
         id: OperationId,
@@ -215,10 +216,11 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// A value of the buffer that arrived at `place` for nobody; it is the next to be received. It is given back if
-    /// nobody can receive it.
+    /// Puts back a value of the buffer that no task at `place` took; it is the next to be received. The value is
+    /// returned if it can no longer be received.
     ///
     /// # Errors
+    /// Another place puts back more values than it got, or a value of a rendezvous.
     /// Another place puts back more than has gone there, or anything of a rendezvous.
     pub fn put_back(
         &mut self,
@@ -232,10 +234,10 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// As [`ChannelHome::put_back`] or [`ChannelHome::not_taken`], of a value that came to a task of this place.
+    /// As [`ChannelHome::put_back`] or [`ChannelHome::not_taken`], for a value that came to a task of this place.
     ///
     /// # Errors
-    /// None was lent to `receiver`.
+    /// No value was lent to `receiver`.
     pub fn restore(
         &mut self,
         receiver: OperationId,
@@ -248,8 +250,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// The value of a rendezvous that was lent to `receiver` is still here, as it was only copied there. It is given
-    /// back if it is not needed any more.
+    /// Keeps the value of a rendezvous that was lent to `receiver`, because only a copy was sent. The value is returned
+    /// if it is not needed any more.
     pub fn retain(&mut self, receiver: OperationId, value: V, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
         match self {
             ChannelHome::Buffered(_) => Some(value),
@@ -257,10 +259,11 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// The value that went to `receiver` was taken; it is given back, if it is still here.
+    /// Ends the loan to `receiver`, because its value was taken. Returns the value, if it is still here.
     ///
     /// # Errors
-    /// None was lent to `receiver`; of a buffer, `receiver` is of another place, which does not say so.
+    /// No value was lent to `receiver`; or the channel has a buffer and `receiver` is at another place, which does not
+    /// report this.
     pub fn taken(
         &mut self,
         receiver: OperationId,
@@ -272,11 +275,11 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// The value of a rendezvous that was lent to `receiver`, of another place, was not taken, and nobody there waits
+    /// Ends the loan of a rendezvous to `receiver` at another place, where the value was not taken and no task waits
     /// for one.
     ///
     /// # Errors
-    /// None was lent.
+    /// No value was lent.
     pub fn not_taken(
         &mut self,
         receiver: OperationId,
@@ -288,19 +291,19 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Each value that had gone to `place` when it was asked has been taken or put back.
+    /// Notes that each value sent to `place` before the question has been taken or put back.
     pub fn settled(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) {
         if let ChannelHome::Buffered(home) = self {
             home.settled(place, steps);
         }
     }
 
-    /// Cancels an operation that nobody waits for any more.
+    /// Cancels an operation that was given up.
     pub fn cancel(&mut self, id: OperationId, steps: &mut Vec<ChannelStep<V>>) -> Cancelled<V> {
         either!(self, home => home.cancel(id, steps))
     }
 
-    /// A place returns slots that it has not used.
+    /// Returns unused slots of a place.
     ///
     /// # Errors
     /// `place` has fewer than `slots`.
@@ -316,12 +319,12 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Closes the channel: nothing can be sent any more. What was sent can still be received.
+    /// Closes the channel: no more values can be sent. Those already sent can still be received.
     pub fn close(&mut self, steps: &mut Vec<ChannelStep<V>>) {
         either!(self, home => home.close(steps));
     }
 
-    /// Closes the channel because nobody can receive any more; returns the values that nobody will have.
+    /// Closes the channel because there are no receivers any more. Returns the values that remain.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn abandon(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         match self {
@@ -333,8 +336,8 @@ impl<V> ChannelHome<V> {
         }
     }
 
-    /// Handles the death of a place, of which nothing will arrive any more; returns the values that it waited to send,
-    /// and those of a rendezvous that it may have taken.
+    /// Handles the death of a place, after its last message. Returns the values that it waited to send, and those of a
+    /// rendezvous that it may have taken.
     #[must_use = "the values are to be dropped when nothing is borrowed"]
     pub fn place_died(&mut self, place: PlaceId, steps: &mut Vec<ChannelStep<V>>) -> Vec<V> {
         either!(self, home => home.place_died(place, steps))

@@ -1,9 +1,9 @@
-//! Channels: values that go from tasks to tasks through a buffer at one place.
+//! Channels: values sent from tasks to tasks through a buffer at one place.
 //!
-//! `docs/design/channels.md` has the protocol and says why nothing is lost or doubled. [`ChannelHome`] is the channel
-//! with all that wait for it, [with a buffer](Buffered) or [without](Rendezvous), [`SlotPool`] what another place may
-//! send without asking, [`Arrivals`] who of a place takes which of the values that have come there. Invariant: all only
-//! say what is to be done; a value is in one of them, or in what they return.
+//! `docs/design/channels.md` describes the protocol and explains why no value is lost or duplicated. [`ChannelHome`] is
+//! the channel with all waiting operations, [with a buffer](Buffered) or [without](Rendezvous); [`SlotPool`] has the
+//! slots with which another place may send without asking; [`Arrivals`] assigns the arrived values to the receives of a
+//! place. Invariant: these types only return actions; a value is in one of them, or in their results.
 
 mod arrivals;
 mod buffered;
@@ -21,10 +21,10 @@ pub use rendezvous::Rendezvous;
 pub use step::{Cancelled, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId};
 pub use step::{PutBackViolation, SlotViolation, WantOutcome};
 
-/// Most values that a channel can hold.
+/// Maximum capacity of a channel, in values.
 pub const CAPACITY_MAX: u32 = 1 << 20;
 
-/// The slots of one channel that a place has and has not used.
+/// The unused slots of one channel at a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotPool {
     unused: u32,
@@ -39,7 +39,8 @@ impl SlotPool {
         is_there
     }
 
-    /// Accepts `slots` slots from the home; returns how many go back because the channel was closed meanwhile.
+    /// Accepts `slots` slots from the home. Returns the number of slots to return because the channel was closed
+    /// meanwhile.
     #[must_use = "slots that go back must be returned"]
     pub fn grant(&mut self, slots: u32) -> u32 {
         let (kept, back) = if self.is_closed { (0, slots) } else { (slots, 0) };
@@ -47,18 +48,18 @@ impl SlotPool {
         back
     }
 
-    /// Returns the slots to the home, which wants them back: their number.
+    /// Removes all slots, which the home wants back. Returns their number.
     pub fn recall(&mut self) -> u32 {
         std::mem::take(&mut self.unused)
     }
 
-    /// Closes the channel, as the home says; returns the number of slots that go back.
+    /// Closes the channel on behalf of the home. Returns the number of slots to return.
     pub fn close(&mut self) -> u32 {
         self.is_closed = true;
         self.recall()
     }
 
-    /// Returns `true` if the home has said that the channel is closed.
+    /// Returns `true` if the home has closed the channel.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -1,7 +1,7 @@
-//! What the two kinds of channel have in common: operations, steps, and outcomes.
+//! The common parts of both kinds of channel: operations, steps and outcomes.
 //!
-//! What becomes of the operation at hand is returned; what happens to others is a [`ChannelStep`], to be carried out in
-//! order. Invariant: an operation that waits is told its end once, or is cancelled.
+//! The outcome of the current operation is returned; effects on others are [`ChannelStep`]s, which must be carried out
+//! in order. Invariant: an operation that waits gets its outcome once, or is cancelled.
 
 use crate::PlaceId;
 
@@ -14,7 +14,7 @@ pub struct OperationId {
     pub number: u64,
 }
 
-/// Number of a task's choice at its place, of whose operations at most one happens; or `None`.
+/// Number of a task's choice at its place, if it has one; at most one operation of a choice happens.
 pub type Choice = Option<u64>;
 
 /// Action to take for an operation that has waited, or message to a place that holds slots.
@@ -24,15 +24,15 @@ pub enum ChannelStep<V> {
     Deliver(OperationId, V),
     /// A receiver is offered the value of a rendezvous; its place says whether it was taken.
     Lend(OperationId, V),
-    /// The value of a sender is in the buffer or received; its place has this many more slots.
+    /// The value of a sender is in the buffer or received; its place gets this number of further slots.
     Accept(OperationId, u32),
-    /// A sender is refused, because the channel is closed; its value goes back, if it had been handed over.
+    /// A sender is refused, because the channel is closed; its value goes back, if it was passed on before.
     Refuse(OperationId, Option<V>),
     /// A sender that was not to wait is refused, because the receiver it met has left; its value goes back.
     Full(OperationId, Option<V>),
     /// A sender that gave up while its value was lent has it back.
     GiveBack(OperationId, V),
-    /// A receiver waits for nothing: the channel is closed and empty.
+    /// The wait of a receiver ends: the channel is closed and empty.
     End(OperationId),
     /// A receiver that was not to wait finds nothing: the sender that it met has left.
     Empty(OperationId),
@@ -44,62 +44,62 @@ pub enum ChannelStep<V> {
     Announce(PlaceId, u32),
     /// A place must return the slots that it has not used.
     Recall(PlaceId),
-    /// The same, and there are no more: the channel is closed.
+    /// As `Recall`, and the channel is closed.
     Close(PlaceId),
-    /// A place must say when each value that went there has been taken or put back.
+    /// A place must report when each value that went there has been taken or put back.
     Settle(PlaceId),
 }
 
-/// Outcome of an offer, or of the question for room.
+/// Outcome of an offer, or of a request for room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OfferOutcome<V> {
-    /// The value is in the buffer or received, or room is granted; its place has this many more slots.
+    /// The value is in the buffer or received, or room is granted; its place gets this number of further slots.
     Accepted(u32),
-    /// It waits.
+    /// The operation waits.
     Waits,
     /// The channel is closed.
     Refused(V),
-    /// There is no room, and it does not wait.
+    /// There is no room, and the operation does not wait.
     Full(V),
 }
 
-/// Outcome of the question for a value.
+/// Outcome of a request for a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantOutcome<V> {
-    /// Here it is.
+    /// The value.
     Value(V),
-    /// It waits, if no step has a value for it.
+    /// The operation waits, unless a step has a value for it.
     Waits,
     /// The channel is closed and empty.
     Ended,
-    /// There is no value, and it does not wait.
+    /// There is no value, and the operation does not wait.
     Empty,
 }
 
-/// Outcome of cancelling an operation that nobody waits for any more.
+/// Outcome of the cancellation of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancelled<V> {
-    /// It no longer waits; its value, if it had one.
+    /// The operation no longer waits; this is its value, if it had one.
     Now(Option<V>),
-    /// Room that was granted to it is free again. The grant was reported to it; nothing more will be.
+    /// Its granted room is free again. The grant was reported to the operation; it gets no further outcome.
     Granted,
-    /// Its answer is on the way, or will be when its value, which is lent, has been taken or not.
+    /// Its outcome is in transit, or will be when its lent value has been taken or not.
     Later,
 }
 
-/// Resource a task of a place has and has not used, so that others wait.
+/// Unused resource of a place's task for which others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HeldResource {
-    /// Room that it was granted, or of a rendezvous a receiver.
+    /// Granted room, or a granted receiver of a rendezvous.
     Room,
     /// A value of a rendezvous, which no task there has taken yet.
     Value,
 }
 
-/// A place uses or returns slots, or room, that it does not have.
+/// Error of a place that uses or returns slots or room that it does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotViolation;
 
-/// A place puts back, or says that it has taken, more values than have gone to it.
+/// Error of a place that puts back, or reports as taken, more values than it got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutBackViolation;

@@ -27,7 +27,7 @@ pub(crate) struct MappedRing {
 unsafe impl Send for MappedRing {}
 
 impl MappedRing {
-    /// The ring of `class` from `source` to `target`.
+    /// Returns the ring of `class` from `source` to `target`.
     pub fn new(segment: &Segment, source: PlaceId, target: PlaceId, class: Class) -> MappedRing {
         let layout: &Layout = segment.layout();
         let capacity = layout.geometry.ring_bytes(class);
@@ -41,7 +41,7 @@ impl MappedRing {
         }
     }
 
-    /// The payload of `len` bytes after the header word at `position`.
+    /// Returns the payload of `len` bytes after the header word at `position`.
     #[inline]
     fn payload(&self, position: u64, len: usize) -> NonNull<u8> {
         let start = (position & self.mask) as usize + HEADER_BYTES;

@@ -1,21 +1,21 @@
 //! The ring: messages of one class from one place to one other, in order.
 //!
-//! It is the hottest code of the product, so it is its own file and its memory is a parameter ([`RingMemory`]): the
-//! same lines run on the mapped segment, on the heap in property tests, and under loom. It does not know what
-//! a message means, who sleeps, or where the memory comes from.
+//! It is the hottest code of the product, so it has a file of its own and its memory is a parameter ([`RingMemory`]):
+//! the same code runs on the mapped segment, on the heap in property tests, and under loom. It does not depend on the
+//! meaning of messages, on sleeping places, or on the origin of the memory.
 //!
 //! A record starts at a multiple of [`GRAIN`] bytes with one header word and is contiguous; its payload
 //! follows the word. A record that would cross the end is preceded by one that skips the rest. Positions
 //! count bytes since creation and never wrap; the offset in memory is the position modulo the capacity.
 //!
 //! The value rings of channels publish a count instead of header words. One type for both would slow one of them down.
-//! Medians of bare rings between two cores: with a count half a round trip takes 60 ns, with header words 44, because
-//! the count is one more line to fetch; values of 8 bytes pass at 560 million a second with a count, and at 91 million
-//! with header words, because each then has a line of its own.
+//! Medians of bare rings between two cores: half a round trip takes 60 ns with a count, and 44 ns with header words,
+//! because the count is one more line to fetch; the throughput of values of 8 bytes is 560 million per second with a
+//! count, and 91 million with header words, because each value then has a line of its own.
 //!
 //! Invariants:
 //! - *clear ahead*: when a header is published, the header word of the record after it is zero; old payload is
-//!   therefore never taken for a header. `Producer::cleared` says how far the header words are zero;
+//!   therefore never taken for a header. `Producer::cleared` is the end of the zero header words;
 //! - *credit*: the producer touches `[tail, limit)` only, the consumer `[head, tail)` only; `limit` never
 //!   exceeds the consumer's published head plus the capacity;
 //! - the consumer believes nothing: each header is checked before its record is touched.
@@ -30,14 +30,15 @@ use std::cell::Cell;
 
 /// Alignment and unit of records, in bytes: one cache line.
 ///
-/// Measured one way with 8 to 56 bytes a message: 35 to 45 million a second, steadily; with 16 or 32 bytes 20 to 45,
-/// because records then share lines that both cores want at once. Half a round trip is the same within 15 %.
+/// Measured in one direction with messages of 8 to 56 bytes: 35 to 45 million per second, steadily; with a grain of 16
+/// or 32 bytes 20 to 45, because records then share lines that both cores access at the same time. Half a round trip is
+/// the same within 15 %.
 pub(crate) const GRAIN: u64 = 64;
 
 /// Bytes of the header word in front of each payload.
 pub(crate) const HEADER_BYTES: usize = 8;
 
-/// Longest record, in bytes, behind which the lines of one as long are not fetched all at once.
+/// Longest record, in bytes, after which the lines of a further record of that length are not all fetched at once.
 const SHORT_SPAN_MAX: u64 = 512;
 
 /// Number of bytes the producer clears ahead of its tail, which also brings those lines to its core early.
@@ -48,16 +49,17 @@ const CLEAR_AHEAD: u64 = 256;
 
 /// Number of bytes ahead of its tail for which the producer requests lines, without waiting for them.
 ///
-/// The consumer read them a lap ago, so its core holds them; the stores that clear them wait for each in turn, and all
-/// later stores behind them. Measured with a stream of small tasks, 0.19 µs for a line to cross: without, the consumer
-/// waits at the producer's heels and 5 to 8 million a second pass, with 8 lines or more 9.5 to 12.
+/// The consumer read them a lap ago, so its core holds them; the stores that clear them wait for each in turn, and
+/// delay all later stores. Measured with a stream of small tasks, with 0.19 µs for a line to cross: without these
+/// requests, the consumer waits for the producer and the rate is 5 to 8 million per second; with 8 lines or more it is
+/// 9.5 to 12.
 const FETCH_AHEAD: u64 = 768;
 
 /// Number of bytes ahead of its head for which the consumer of a stream requests lines.
 ///
-/// A line takes longer to cross than a small message takes to be received, and no processor guesses that records follow
-/// each other. Where the producer is less far ahead, this takes lines from it that it is about to write, so it is only
-/// for a consumer that has been behind for a while.
+/// A line takes longer to cross than a small message takes to be received, and processors do not predict that records
+/// follow each other. If the producer is less far ahead, a request takes lines away that it is about to write, so this
+/// is only for a consumer that has been behind for a while.
 const LOOK_AHEAD: u64 = 512;
 
 /// Highest byte of every header word; a word without it is garbage.
@@ -74,21 +76,21 @@ pub(crate) struct Credit {
 
 /// The memory of one ring, addressed by positions.
 pub(crate) trait RingMemory {
-    /// Size in bytes, a power of two and at least `8 * GRAIN`.
+    /// Returns the size in bytes, a power of two and at least `8 * GRAIN`.
     fn capacity(&self) -> u64;
-    /// The header word at `position`, a multiple of [`GRAIN`].
+    /// Returns the header word at `position`, a multiple of [`GRAIN`].
     fn word(&self, position: u64) -> &AtomicU64;
-    /// The shared line.
+    /// Returns the shared line.
     fn credit(&self) -> &Credit;
     /// Lends the `room` bytes after the header word at `position` for writing; contiguous, in bounds.
     fn write<R>(&self, position: u64, room: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R;
     /// Lends the `len` bytes after the header word at `position` for reading; contiguous, in bounds.
     fn read<R>(&self, position: u64, len: usize, look: impl FnOnce(&[u8]) -> R) -> R;
-    /// Asks for the line of the header word at `position`, which will be written; a hint.
+    /// Requests the line of the header word at `position`, which will be written; a hint.
     fn fetch(&self, position: u64);
-    /// Asks for the line of the header word at `position`, which will be read; a hint.
+    /// Requests the line of the header word at `position`, which will be read; a hint.
     fn expect(&self, position: u64);
-    /// Makes sure that memory stands behind `[from, to)`, positions of the first lap; `false` if there is none.
+    /// Reserves memory for `[from, to)`, positions of the first lap. Returns `false` if there is none.
     fn reserve(&self, from: u64, to: u64) -> bool;
 }
 
@@ -105,12 +107,12 @@ pub(crate) enum RecordKind {
 
 /// A header word: mark, kind, handler, length from the highest byte down; never zero.
 ///
-/// Kept as the word: taking it apart into fields costs more than the fields are worth, at every message.
+/// It is kept as a word, because the conversion to fields at every message costs more than the fields are worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader(pub u64);
 
 impl RecordHeader {
-    /// The header of a record of `len` payload bytes; of a skip, `len` bytes to the end of the memory.
+    /// Creates the header of a record of `len` payload bytes; of a skip, `len` bytes to the end of the memory.
     pub fn new(kind: RecordKind, handler: u16, len: usize) -> RecordHeader {
         let kind = match kind {
             RecordKind::Inline => 1u64,
@@ -120,7 +122,7 @@ impl RecordHeader {
         RecordHeader(MARK << 56 | kind << 48 | u64::from(handler) << 32 | len as u64)
     }
 
-    /// Returns the kind of the record that follows, if this is a header at all.
+    /// Returns the kind of the record, if this is a valid header.
     #[inline]
     fn kind(self) -> Result<RecordKind, RingFault> {
         match (self.0 >> 48) ^ (MARK << 8) {
@@ -132,13 +134,13 @@ impl RecordHeader {
         }
     }
 
-    /// The receiving function's number.
+    /// Returns the receiving function's number.
     #[inline]
     pub fn handler(self) -> u16 {
         (self.0 >> 32) as u16
     }
 
-    /// Payload in bytes; for a skip, the bytes to the end of the memory.
+    /// Returns the payload in bytes; for a skip, the bytes to the end of the memory.
     #[inline]
     fn len(self) -> usize {
         self.0 as u32 as usize
@@ -158,33 +160,33 @@ pub(crate) enum RingFault {
     Head,
     /// A block outside the sender's arena.
     Block,
-    /// A sound record whose message its receiver had to refuse.
+    /// A valid record whose message the receiver had to refuse.
     Message,
 }
 
 /// Reason why nothing was put into the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutError {
-    /// No room; the consumer will ring when there is.
+    /// There is no room; the consumer will wake the producer when there is.
     Full,
-    /// No memory stands behind the room.
+    /// There is no memory for the room.
     NoMemory,
-    /// The writer gave up.
+    /// The writer abandoned the record.
     Abandoned,
     /// The consumer broke the format.
     Fault(RingFault),
 }
 
-/// Bytes from one record to the next for a payload of `len` bytes.
+/// Returns the bytes from one record to the next for a payload of `len` bytes.
 pub(crate) const fn span(len: usize) -> u64 {
     (len as u64 + HEADER_BYTES as u64 + GRAIN - 1) & !(GRAIN - 1)
 }
 
-/// Largest payload of a ring of `capacity` bytes: a record takes at most a quarter.
+/// Returns the largest payload of a ring of `capacity` bytes: a record takes at most a quarter.
 ///
-/// The consumer publishes its head at least once a quarter, so a drained ring shows at least three quarters
-/// free; a record and the skip before it take less than one half and a grain. A producer that waits for a
-/// drained ring is therefore never stuck.
+/// The consumer publishes its head at least once a quarter, so a drained ring shows at least three quarters free; a
+/// record and the skip before it take less than one half and a grain. A producer that waits for a drained ring
+/// therefore always makes progress.
 pub(crate) const fn payload_max(capacity: u64) -> usize {
     capacity as usize / 4 - HEADER_BYTES
 }
@@ -194,18 +196,18 @@ pub(crate) struct Producer<T> {
     track: T,
     /// Start of the next record; its header word is zero.
     tail: Cell<u64>,
-    /// End of what may be touched.
+    /// End of the bytes that may be accessed.
     limit: Cell<u64>,
     /// Header words are zero in `[tail, cleared)`; at least `tail + GRAIN`; the whole first lap at creation.
     cleared: Cell<u64>,
-    /// End of what has memory behind it, in the first lap.
+    /// End of the bytes with reserved memory, in the first lap.
     reserved: Cell<u64>,
     /// The consumer's head as last read.
     head: Cell<u64>,
 }
 
 impl<T: RingMemory> Producer<T> {
-    /// The sending end of a ring whose memory is all zero and whose first grain is reserved.
+    /// Creates the sending end of a ring whose memory is all zero and whose first grain is reserved.
     pub fn new(track: T) -> Self {
         let capacity = track.capacity();
         debug_assert!(capacity.is_power_of_two() && capacity >= 8 * GRAIN);
@@ -219,7 +221,7 @@ impl<T: RingMemory> Producer<T> {
         }
     }
 
-    /// The sending end of a ring whose ends stand at `start`, in whose memory all header words are zero.
+    /// Creates the sending end of a ring whose ends are at `start`, and whose header words are all zero.
     #[cfg(all(test, loom))]
     pub(crate) fn starting_at(track: T, start: u64) -> Self {
         let producer = Producer::new(track);
@@ -230,7 +232,8 @@ impl<T: RingMemory> Producer<T> {
         producer
     }
 
-    /// Puts one record of at most `room` payload bytes, written in place by `fill`, which says how many are used.
+    /// Puts one record of at most `room` payload bytes, which `fill` writes in place; it returns the number of bytes
+    /// used.
     ///
     /// `room` is at most [`payload_max`].
     #[inline]
@@ -250,7 +253,7 @@ impl<T: RingMemory> Producer<T> {
         let start = self.tail.get() + skip;
         let cleared = self.cleared.get();
         if extent > GRAIN {
-            // The payload may overwrite header words; so it is noted before `fill` can give up or unwind.
+            // The payload may overwrite header words, so this is noted before `fill` can abandon the record or unwind.
             self.cleared.set(cleared.min(start + GRAIN));
         }
         let used = self.track.write(start, room, fill).ok_or(PutError::Abandoned)?;
@@ -272,10 +275,10 @@ impl<T: RingMemory> Producer<T> {
         Ok(())
     }
 
-    /// Clears the header words in `[from, to)` again that a writer touched without need.
+    /// Clears the header words in `[from, to)` again that a writer has overwritten without need.
     ///
-    /// Hardly one does; and to store zero where zero is would take the line away from the consumer, who looks at the
-    /// first of them, before the record could be shown to it: 0.1 µs a message.
+    /// This is rare; and storing zero over zero would take the line away from the consumer, which polls the first of
+    /// them, before the record could be published: 0.1 µs per message.
     #[inline]
     fn clear_touched(&self, from: u64, to: u64) {
         for position in (from..to).step_by(GRAIN as usize) {
@@ -313,20 +316,20 @@ impl<T: RingMemory> Producer<T> {
         }
     }
 
-    /// Fetches the lines of a next record that is as long as the last one, while the consumer copies that.
+    /// Requests the lines of a next record of the same length as the last one, while the consumer copies that one.
     ///
-    /// To store to them would do as well if nothing waited for the stores; the next atomic exchange of this place does.
+    /// Stores to them would have the same effect, but the next atomic exchange of this place would wait for them.
     fn fetch_next(&self, extent: u64) {
         let start = self.tail.get() + self.skip_before(extent);
         let end = start + extent;
         if end > self.limit.get() && self.refresh().is_ok() {
-            // A hint can do without memory, and so does the next record if it has to.
+            // Without memory the hint has no effect, and the next record handles the failure itself.
             let _ = self.reserve(end.min(self.head.get() + self.track.capacity()));
         }
         self.fetch(start, end);
     }
 
-    /// Asks for the lines in `[from, to)` that may be touched.
+    /// Requests the lines in `[from, to)` that may be accessed.
     #[inline]
     fn fetch(&self, from: u64, to: u64) {
         let end = to.min(self.limit.get());
@@ -346,7 +349,7 @@ impl<T: RingMemory> Producer<T> {
         if extent > rest { rest } else { 0 }
     }
 
-    /// Makes the limit at least `tail + needed`, or says why not and asks the consumer to wake this place.
+    /// Makes the limit at least `tail + needed`, or returns the reason and asks the consumer to wake this place.
     #[cold]
     fn extend(&self, needed: u64) -> Result<(), PutError> {
         let end = self.tail.get() + needed;
@@ -354,8 +357,8 @@ impl<T: RingMemory> Producer<T> {
             self.refresh()?;
         }
         if self.head.get() + self.track.capacity() < end {
-            // Relaxed: who wants to sleep until there is room looks once more behind the parking protocol's
-            // fence (`may_have_room`): either it sees a new head, or the consumer sees the wish.
+            // Relaxed: a place that wants to sleep until there is room checks once more after the fence of the parking
+            // protocol (`may_have_room`): either it sees a new head, or the consumer sees the request.
             self.track.credit().starved.store(1, Ordering::Relaxed);
             return Err(PutError::Full);
         }
@@ -373,7 +376,7 @@ impl<T: RingMemory> Producer<T> {
         Ok(())
     }
 
-    /// Sets the limit, with memory behind it.
+    /// Sets the limit, and reserves memory up to it.
     fn reserve(&self, end: u64) -> Result<(), PutError> {
         let capacity = self.track.capacity();
         if self.reserved.get() < capacity && end > self.reserved.get() {
@@ -391,11 +394,11 @@ impl<T: RingMemory> Producer<T> {
 
     /// Returns `true` if a record that was refused as [`PutError::Full`] may fit now.
     ///
-    /// A wish that the consumer has taken counts as room: it may have been taken for a head that this end had
-    /// seen already, and nobody would answer it again. The next refusal makes a new wish.
+    /// A request that the consumer has taken counts as room: it may have been taken for a head that this end had seen
+    /// already, and would not be answered again. The next refusal makes a new request.
     pub(crate) fn may_have_room(&self) -> bool {
         let credit = self.track.credit();
-        // Relaxed, both: hints, ordered by the fence of the parking place; `put` reads the head again.
+        // Both are relaxed hints, ordered by the fence of the parking place; `put` reads the head again.
         credit.head.load(Ordering::Relaxed) != self.head.get() || credit.starved.load(Ordering::Relaxed) == 0
     }
 }
@@ -413,7 +416,7 @@ pub(crate) struct Record<'a> {
 /// Outcome of a [`Consumer::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakeOutcome {
-    /// There was nothing.
+    /// There was no record.
     Nothing,
     /// One record was seen.
     Record,
@@ -426,17 +429,17 @@ pub(crate) struct Consumer<T> {
     track: T,
     /// Start of the next record.
     head: Cell<u64>,
-    /// Head that the producer knows of.
+    /// Head that was published to the producer.
     published: Cell<u64>,
 }
 
 impl<T: RingMemory> Consumer<T> {
-    /// The receiving end of a ring whose memory is all zero.
+    /// Creates the receiving end of a ring whose memory is all zero.
     pub fn new(track: T) -> Self {
         Consumer { track, head: Cell::new(0), published: Cell::new(0) }
     }
 
-    /// The receiving end of a ring whose ends stand at `start`.
+    /// Creates the receiving end of a ring whose ends are at `start`.
     #[cfg(all(test, loom))]
     pub(crate) fn starting_at(track: T, start: u64) -> Self {
         Consumer { track, head: Cell::new(start), published: Cell::new(start) }
@@ -449,7 +452,7 @@ impl<T: RingMemory> Consumer<T> {
         self.track.word(self.head.get()).load(Ordering::Relaxed) == 0
     }
 
-    /// Shows the next record, if there is one, to `look`; the record is gone even if `look` unwinds.
+    /// Passes the next record, if there is one, to `look`. The record is removed even if `look` unwinds.
     #[inline]
     pub fn take(&self, look: impl FnOnce(Record<'_>)) -> Result<TakeOutcome, RingFault> {
         let Some((header, kind)) = self.next()? else { return Ok(TakeOutcome::Nothing) };
@@ -460,9 +463,9 @@ impl<T: RingMemory> Consumer<T> {
         Ok(self.give_credit())
     }
 
-    /// Shows the next record to `wants`, if there is one and it is a small message, and takes it if that says so.
+    /// Passes the next record to `wants`, if it is a small message, and removes it if `wants` returns `true`.
     ///
-    /// `None` if something was left for [`Consumer::take`]: what is not wanted, a block, garbage.
+    /// Returns `None` if something was left for [`Consumer::take`]: an unwanted message, a block, or garbage.
     #[inline]
     pub fn take_if(&self, wants: impl FnOnce(Record<'_>) -> bool) -> Option<TakeOutcome> {
         let header = match self.next() {
@@ -478,7 +481,7 @@ impl<T: RingMemory> Consumer<T> {
         })
     }
 
-    /// The header of the next record, after what it skips; none if nothing is there.
+    /// Returns the header of the next record, after a skip; `None` if there is no record.
     #[inline]
     fn next(&self) -> Result<Option<(RecordHeader, RecordKind)>, RingFault> {
         let header = self.header();
@@ -500,30 +503,30 @@ impl<T: RingMemory> Consumer<T> {
         }
     }
 
-    /// The word at the head: a header, garbage, or zero.
+    /// Returns the word at the head: a header, garbage, or zero.
     #[inline]
     fn header(&self) -> RecordHeader {
         // PAIR ring.record: observe
         RecordHeader(self.track.word(self.head.get()).load(Ordering::Acquire))
     }
 
-    /// Asks for a line that will be read soon, if the producer is as far ahead.
+    /// Requests a line that will be read soon, if the producer is that far ahead.
     #[inline]
     pub fn look_ahead(&self) {
         self.track.expect(self.head.get() + LOOK_AHEAD);
     }
 
-    /// Size of the ring in bytes.
+    /// Returns the size of the ring in bytes.
     pub fn capacity(&self) -> u64 {
         self.track.capacity()
     }
 
-    /// Bytes taken since creation.
+    /// Returns the number of bytes taken since creation.
     pub fn taken(&self) -> u64 {
         self.head.get()
     }
 
-    /// Returns the start of the next record, as an offset in the memory; names a fault.
+    /// Returns the start of the next record, as an offset in the memory, for the report of a fault.
     pub fn offset(&self) -> u64 {
         self.head.get() & (self.track.capacity() - 1)
     }
@@ -559,8 +562,8 @@ impl<T: RingMemory> Consumer<T> {
         credit.head.store(self.head.get(), Ordering::Release);
         // PAIR parking.word: observe
         fence(Ordering::SeqCst);
-        // Relaxed, both: the fence above orders them after the head. The second may take a wish that was made
-        // for a later head: its maker then finds it taken before it sleeps (`Producer::may_have_room`).
+        // Both relaxed: the fence above orders them after the head. The second may take a request that was made for a
+        // later head: the producer then finds it taken before it sleeps (`Producer::may_have_room`).
         if credit.starved.load(Ordering::Relaxed) == 0 {
             return TakeOutcome::Record;
         }

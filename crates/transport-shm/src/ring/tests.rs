@@ -1,4 +1,4 @@
-//! The ring in mapped memory against a queue that is plainly right, and against garbage.
+//! The ring in mapped memory compared with a simple queue, and with garbage as input.
 
 use super::*;
 use crate::layout::{Geometry, Layout};
@@ -20,7 +20,7 @@ fn ends() -> (Segment, Producer<MappedRing>, Consumer<MappedRing>) {
     (segment, producer, consumer)
 }
 
-/// The payload of message `number`: each byte depends on both.
+/// Returns the payload of message `number`: each byte depends on both arguments.
 fn payload(number: u64, len: usize) -> Vec<u8> {
     (0..len).map(|at| (number as usize * 31 + at * 7) as u8 | 1).collect()
 }
@@ -28,11 +28,11 @@ fn payload(number: u64, len: usize) -> Vec<u8> {
 /// Action a producer may try, in any order.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Put a message: its room, and how much of it is used.
+    /// Put a message of `used` bytes into `room` bytes.
     Put { room: usize, used: usize },
-    /// Write some of the room, then give up.
+    /// Write some of the room, then abandon the message.
     Abandon { room: usize },
-    /// Take as many messages.
+    /// Take this number of messages.
     Take(usize),
     /// Look at the next message alone, and take it or leave it.
     Pick { wanted: bool },
@@ -57,7 +57,7 @@ fn put(producer: &Producer<MappedRing>, number: u64, room: usize, used: usize) -
     let message = payload(number, used);
     producer.put(RecordKind::Inline, number as u16, room, |bytes| {
         assert_eq!(bytes.len(), room);
-        // All of the room is dirtied, as a careless writer would.
+        // All of the room is overwritten, as a careless writer would do.
         bytes.fill(0xA7);
         bytes[..used].copy_from_slice(&message);
         Some(used)
