@@ -111,7 +111,7 @@ impl Guest {
     /// From the first run to the end, this neither allocates nor locks nor uses thread-local variables: the guest,
     /// which is the same thread to its libraries, may have exited in the middle of such an operation.
     fn monitor(&mut self) {
-        let mut last_fault = (0, 0_u32);
+        let mut last_fault = RepeatedFault::default();
         loop {
             match self.cpu.run() {
                 Stop::Port => {}
@@ -167,7 +167,7 @@ impl Guest {
     }
 
     /// Handles a page fault of the guest's tables; any other exception ends the guest.
-    fn exception(&mut self, stack: u64, last_fault: &mut (u64, u32)) {
+    fn exception(&mut self, stack: u64, last_fault: &mut RepeatedFault) {
         let Some(frame) = self.kernel.frame(stack) else {
             self.fail(&FaultCause::Stopped("an exception without a frame"))
         };
@@ -175,8 +175,9 @@ impl Guest {
             Ok((address, _)) => address,
             Err(error) => self.fail(&FaultCause::Monitor(error)),
         };
-        *last_fault = if last_fault.0 == address { (address, last_fault.1 + 1) } else { (address, 1) };
-        let is_new = last_fault.1 <= FAULTS_MAX && !self.kernel.contains(address);
+        let times = if last_fault.address == address { last_fault.times + 1 } else { 1 };
+        *last_fault = RepeatedFault { address, times };
+        let is_new = times <= FAULTS_MAX && !self.kernel.contains(address);
         if frame.vector == ExceptionFrame::PAGE_FAULT && is_new {
             match self.memory.resolve(address, frame.error) {
                 Ok(true) => {
@@ -196,6 +197,12 @@ impl Guest {
 }
 
 /// Calls to the monitor for code in a guest, besides system calls. The value cannot leave the guest's thread.
+#[derive(Default)]
+struct RepeatedFault {
+    address: u64,
+    times: u32,
+}
+
 pub struct GuestCalls {
     of_the_guest: PhantomData<*mut ()>,
 }

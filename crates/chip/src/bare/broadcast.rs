@@ -122,7 +122,7 @@ impl Broadcaster {
             Algorithm::ParallelGet => self.through_slots(root, memory, bytes, true).await,
             Algorithm::Binomial => self.binomial(root, memory, bytes).await,
             Algorithm::ScatterAllGather => self.scatter_all_gather(root, memory, bytes).await,
-            Algorithm::Tree { fanout } => self.tree((root, fanout), memory, bytes).await,
+            Algorithm::Tree { fanout } => self.tree(root, fanout, memory, bytes).await,
         }
     }
 
@@ -267,7 +267,7 @@ impl Broadcaster {
         }
     }
 
-    async fn tree(&self, (root, fanout): (CoreId, u32), memory: u64, bytes: usize) {
+    async fn tree(&self, root: CoreId, fanout: u32, memory: u64, bytes: usize) {
         let layout = Layout::new(&self.here, fanout);
         let neighbours = TreeNeighbours::new(self.me(), root, self.here.participants, fanout);
         let mut count = 0;

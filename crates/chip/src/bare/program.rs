@@ -70,8 +70,9 @@ impl StaticProgram {
         self.steps[participant as usize].push(step);
     }
 
-    /// Adds a message: a step of the sender and one of the receiver.
-    pub fn push_message(&mut self, (from, to): (u32, u32), bytes: usize, (line, received): (u64, u64)) {
+    /// Adds a message: a step of the sender, whose data begin at `line`, and one of the receiver, which stores them at
+    /// `received`.
+    pub fn push_message(&mut self, from: u32, to: u32, bytes: usize, line: u64, received: u64) {
         self.push(from, ProgramStep::Send { to, bytes, line });
         self.push(to, ProgramStep::Receive { from, bytes, line: received });
     }

@@ -277,7 +277,8 @@ impl BareState {
         core: CoreId,
         span: HopCost,
         start: Picoseconds,
-        (from, to): (TileId, TileId),
+        from: TileId,
+        to: TileId,
         port: TileId,
     ) -> Picoseconds {
         let (now, topology) = (self.now, self.topology);
@@ -296,14 +297,14 @@ impl BareState {
     pub(crate) fn read_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(of), self.tile(core));
         let span = self.times(core).line.read;
-        self.transfer(core, span, start, (from, to), from)
+        self.transfer(core, span, start, from, to, from)
     }
 
     /// Returns the end of a write of a line to the buffer of `of`, started at `start`, now or later.
     pub(crate) fn write_end(&mut self, core: CoreId, of: CoreId, start: Picoseconds) -> Picoseconds {
         let (from, to) = (self.tile(core), self.tile(of));
         let span = self.times(core).line.gap;
-        self.transfer(core, span, start, (from, to), to)
+        self.transfer(core, span, start, from, to, to)
     }
 
     /// Returns the end of a write of a register of the interrupt controller, started now.

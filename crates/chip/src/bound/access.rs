@@ -1,13 +1,13 @@
 //! Upper bounds of single accesses: the time without contention, plus the maximum delay by each other core at links, at
 //! the port of a buffer and at a memory controller.
 
-use super::errors::{Constants, ErrorBounds};
+use super::errors::{ErrorBounds, Platform};
 use super::terms::{Term, Terms};
 use super::{Interference, NoBound};
+use crate::Chip;
 use crate::cost::{Access, HopCost, Mode, TimingTable};
 use crate::quantity::{Bytes, Picoseconds, Rate};
 use crate::topology::{CoreId, TileId};
-use crate::{Chip, Preset};
 
 /// The order in which links of the model serve packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,16 +73,18 @@ pub struct AccessBounds {
 }
 
 impl AccessBounds {
-    /// Returns the bounds of `chip` at `preset`, with its constants as written or at their worst errors.
+    /// Returns the bounds on `platform`.
     ///
     /// # Errors
     /// [`NoBound::Missing`]: the chip file lacks costs of accesses. [`NoBound::ShortAccess`]: a core may have a second
     /// packet in flight before the first has passed.
     pub fn new(
-        (chip, preset, constants): (&Chip, &Preset, Constants),
+        platform: Platform<'_>,
         interference: Interference,
-        (order, data): (LinkOrder, DataIn),
+        order: LinkOrder,
+        data: DataIn,
     ) -> Result<AccessBounds, NoBound> {
+        let Platform { chip, preset, constants } = platform;
         let times: TimingTable<HopCost> = preset.times();
         let ends = ErrorBounds::new(chip, preset, constants);
         let access = |mode: Mode| {

@@ -16,6 +16,17 @@ pub enum Constants {
     WorstCase,
 }
 
+/// A chip at one of its presets, with values of its constants.
+#[derive(Clone, Copy, Debug)]
+pub struct Platform<'a> {
+    /// The chip.
+    pub chip: &'a Chip,
+    /// Its preset.
+    pub preset: &'a Preset,
+    /// Values of its constants.
+    pub constants: Constants,
+}
+
 /// The costs of one preset, increased by their errors if requested.
 pub(super) struct ErrorBounds<'a> {
     chip: &'a Chip,

@@ -23,7 +23,7 @@ mod tests;
 
 pub use crate::bare::program::{ProgramStep, StaticProgram};
 pub use access::{AccessBounds, DataIn, LinkOrder};
-pub use errors::Constants;
+pub use errors::{Constants, Platform};
 pub use interference::{CORES_MAX, Interference};
 pub use program::{Others, ProgramBounds};
 pub use terms::{Term, Terms};

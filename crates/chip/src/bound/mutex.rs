@@ -12,10 +12,9 @@
 //!
 //! A core that spins on a test-and-set register may lose each round and has no bound.
 
-use super::{AccessBounds, Constants, DataIn, Interference, LinkOrder, NoBound, Others, Terms};
+use super::{AccessBounds, DataIn, Interference, LinkOrder, NoBound, Others, Platform, Terms};
 use crate::bare::rcce::LibraryCosts;
 use crate::topology::CoreId;
-use crate::{Chip, Preset};
 
 /// Bounds of a lock that `participants` cores, from 0 on, acquire and release any number of times.
 #[derive(Clone, Debug)]
@@ -31,10 +30,13 @@ impl MutexBounds {
     /// # Errors
     /// [`NoBound`]: there is no bound on this chip.
     pub fn new(
-        (chip, preset, constants): (&Chip, &Preset, Constants),
-        (participants, library): (u32, LibraryCosts),
-        (others, order): (Others, LinkOrder),
+        platform: Platform<'_>,
+        participants: u32,
+        library: LibraryCosts,
+        others: Others,
+        order: LinkOrder,
     ) -> Result<MutexBounds, NoBound> {
+        let chip = platform.chip;
         let most = chip.topology().cores();
         if !(1..=most).contains(&participants) {
             return Err(NoBound::Participants { participants, most });
@@ -47,8 +49,7 @@ impl MutexBounds {
         if others == Others::Anything {
             (participants..most).for_each(|core| interference.add_unrestricted(CoreId(core)));
         }
-        let accesses =
-            AccessBounds::new((chip, preset, constants), interference, (order, DataIn::FirstCache))?;
+        let accesses = AccessBounds::new(platform, interference, order, DataIn::FirstCache)?;
         Ok(MutexBounds { accesses, library, participants })
     }
 

@@ -120,13 +120,13 @@ impl ParallelPattern {
         let mut program = StaticProgram::new(participants);
         let last = participants - 1;
         match self {
-            ParallelPattern::Message if last > 0 => program.push_message((0, last), bytes, (DATA, DATA)),
+            ParallelPattern::Message if last > 0 => program.push_message(0, last, bytes, DATA, DATA),
             ParallelPattern::Message => {}
             ParallelPattern::Barrier => {
                 (0..participants).for_each(|at| program.push(at, ProgramStep::Barrier))
             }
             ParallelPattern::BroadcastSerial => {
-                (1..participants).for_each(|to| program.push_message((0, to), bytes, (DATA, DATA)));
+                (1..participants).for_each(|to| program.push_message(0, to, bytes, DATA, DATA));
             }
             ParallelPattern::BroadcastBinomial => binomial(&mut program, bytes),
             ParallelPattern::Reduce => reduce(&mut program, bytes, bytes.div_ceil(line_bytes) as u64),
@@ -135,7 +135,7 @@ impl ParallelPattern {
             ParallelPattern::ControlLoop => (0..items).for_each(|_| control_step(&mut program, bytes, work)),
             ParallelPattern::Stencil => {
                 let lines = bytes.div_ceil(line_bytes) as u64;
-                (0..items).for_each(|_| stencil_round(&mut program, (bytes, lines), work));
+                (0..items).for_each(|_| stencil_round(&mut program, bytes, lines, work));
             }
         }
         program
@@ -153,7 +153,7 @@ fn binomial(program: &mut StaticProgram, bytes: usize) {
     let mut have = 1;
     while have < program.participants() {
         for from in 0..have.min(program.participants() - have) {
-            program.push_message((from, from + have), bytes, (DATA, DATA));
+            program.push_message(from, from + have, bytes, DATA, DATA);
         }
         have *= 2;
     }
@@ -161,7 +161,7 @@ fn binomial(program: &mut StaticProgram, bytes: usize) {
 
 fn reduce(program: &mut StaticProgram, bytes: usize, lines: u64) {
     for from in 1..program.participants() {
-        program.push_message((from, 0), bytes, (DATA, DATA + lines));
+        program.push_message(from, 0, bytes, DATA, DATA + lines);
         program.push(0, ProgramStep::Add { bytes, line: DATA, other: DATA + lines });
     }
 }
@@ -169,13 +169,13 @@ fn reduce(program: &mut StaticProgram, bytes: usize, lines: u64) {
 fn farm(program: &mut StaticProgram, bytes: usize, work: u64) {
     let participants = program.participants();
     for worker in 1..participants {
-        program.push_message((0, worker), bytes, (DATA, DATA));
+        program.push_message(0, worker, bytes, DATA, DATA);
     }
     for at in 0..participants {
         program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
     }
     for worker in 1..participants {
-        program.push_message((worker, 0), bytes, (DATA, DATA));
+        program.push_message(worker, 0, bytes, DATA, DATA);
     }
 }
 
@@ -184,7 +184,7 @@ fn pipeline_item(program: &mut StaticProgram, bytes: usize, work: u64) {
     for at in 0..participants {
         program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
         if at + 1 < participants {
-            program.push_message((at, at + 1), bytes, (DATA, DATA));
+            program.push_message(at, at + 1, bytes, DATA, DATA);
         }
     }
 }
@@ -198,44 +198,44 @@ fn control_step(program: &mut StaticProgram, bytes: usize, work: u64) {
         program.push(task % count, ProgramStep::Work { cycles: share(work, CONTROL_LOOP, task) });
     };
     run(program, 0);
-    hub_request(program, (sensor, controller), bytes); // put the reading
-    hub_request(program, (controller, controller), bytes); // get it
+    hub_request(program, sensor, controller, bytes); // put the reading
+    hub_request(program, controller, controller, bytes); // get it
     // Lock the log, unlock it, put the level.
-    (0..3).for_each(|_| hub_request(program, (sensor, logger), bytes));
+    (0..3).for_each(|_| hub_request(program, sensor, logger, bytes));
     run(program, 1);
-    hub_request(program, (controller, actuator), bytes); // put the command
-    hub_request(program, (actuator, actuator), bytes); // get it
+    hub_request(program, controller, actuator, bytes); // put the command
+    hub_request(program, actuator, actuator, bytes); // get it
     run(program, 2);
-    hub_request(program, (actuator, sensor), bytes); // put the applied value
-    hub_request(program, (sensor, sensor), bytes); // get it
-    hub_request(program, (actuator, logger), bytes); // put the drive
+    hub_request(program, actuator, sensor, bytes); // put the applied value
+    hub_request(program, sensor, sensor, bytes); // get it
+    hub_request(program, actuator, logger, bytes); // put the drive
     // Get the level and the drive, lock the log.
-    (0..3).for_each(|_| hub_request(program, (logger, logger), bytes));
+    (0..3).for_each(|_| hub_request(program, logger, logger, bytes));
     run(program, 3);
-    hub_request(program, (logger, logger), bytes); // unlock the log
+    hub_request(program, logger, logger, bytes); // unlock the log
 }
 
 /// Adds a request of the task at `from` to a hub at `to`, and the reply.
-fn hub_request(program: &mut StaticProgram, (from, to): (u32, u32), bytes: usize) {
+fn hub_request(program: &mut StaticProgram, from: u32, to: u32, bytes: usize) {
     let kernel = || ProgramStep::Work { cycles: HUB_PACKET_CYCLES };
     if from != to {
-        program.push_message((from, to), bytes, (DATA, DATA));
+        program.push_message(from, to, bytes, DATA, DATA);
         program.push(to, kernel());
-        program.push_message((to, from), bytes, (DATA, DATA));
+        program.push_message(to, from, bytes, DATA, DATA);
     }
     program.push(from, kernel());
 }
 
 /// Adds one round of a stencil; even participants send first, to avoid a cycle of senders.
-fn stencil_round(program: &mut StaticProgram, (bytes, lines): (usize, u64), work: u64) {
+fn stencil_round(program: &mut StaticProgram, bytes: usize, lines: u64, work: u64) {
     let participants = program.participants();
     for at in 0..participants {
         program.push(at, ProgramStep::Work { cycles: share(work, participants, at) });
     }
     for first in [0, 1] {
         for low in (first..participants.saturating_sub(1)).step_by(2) {
-            program.push_message((low, low + 1), bytes, (DATA + lines, DATA + 2 * lines));
-            program.push_message((low + 1, low), bytes, (DATA, DATA + 3 * lines));
+            program.push_message(low, low + 1, bytes, DATA + lines, DATA + 2 * lines);
+            program.push_message(low + 1, low, bytes, DATA, DATA + 3 * lines);
         }
     }
     (0..participants).for_each(|at| program.push(at, ProgramStep::Barrier));

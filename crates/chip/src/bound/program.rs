@@ -7,11 +7,10 @@
 
 use super::access::{AccessBounds, DataIn, LinkOrder};
 use super::terms::{Term, Terms};
-use super::{Constants, Interference, NoBound, ProgramStep, StaticProgram};
+use super::{Interference, NoBound, Platform, ProgramStep, StaticProgram};
 use crate::bare::rcce::{LibraryCosts, line_chunks};
 use crate::bare::reduce::ADD_LINE_CYCLES;
 use crate::topology::CoreId;
-use crate::{Chip, Preset};
 
 /// Behaviour of cores that do not participate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +37,14 @@ impl ProgramBounds {
     /// # Errors
     /// Why there is no bound on this chip.
     pub fn new(
-        (chip, preset, constants): (&Chip, &Preset, Constants),
+        platform: Platform<'_>,
         program: &StaticProgram,
         library: LibraryCosts,
-        (others, order, data): (Others, LinkOrder, DataIn),
+        others: Others,
+        order: LinkOrder,
+        data: DataIn,
     ) -> Result<ProgramBounds, NoBound> {
+        let chip = platform.chip;
         let participants = program.participants();
         let line_bytes = chip.caches().line.0 as usize;
         let buffer = chip.buffer().ok_or(NoBound::Missing("buffer"))?.size.0 as usize / line_bytes;
@@ -57,7 +59,7 @@ impl ProgramBounds {
             (participants..chip.topology().cores())
                 .for_each(|core| interference.add_unrestricted(CoreId(core)));
         }
-        let accesses = AccessBounds::new((chip, preset, constants), interference, (order, data))?;
+        let accesses = AccessBounds::new(platform, interference, order, data)?;
         let chunk_lines = buffer as u32 - 2 * participants;
         Ok(ProgramBounds { accesses, library, participants, line_bytes, chunk_lines })
     }
@@ -100,9 +102,8 @@ impl ProgramBounds {
                         if self.is_receiving(program, run, at as u32, to, bytes) =>
                     {
                         let (from, to) = (at, to as usize);
-                        let begin = (run.clocks[from], run.clocks[to]);
                         (run.clocks[from], run.clocks[to]) =
-                            self.message((at as u32, to as u32), bytes, begin);
+                            self.message(at as u32, to as u32, bytes, run.clocks[from], run.clocks[to]);
                         run.next[to] += 1;
                         Terms::default()
                     }
@@ -177,10 +178,12 @@ impl ProgramBounds {
     /// Returns the ends of a message for sender and receiver, from their starts.
     fn message(
         &self,
-        (from, to): (u32, u32),
+        from: u32,
+        to: u32,
         bytes: usize,
-        (mut sender, mut receiver): MessageTimes,
-    ) -> MessageTimes {
+        mut sender: Terms,
+        mut receiver: Terms,
+    ) -> (Terms, Terms) {
         let (from, to) = (CoreId(from), CoreId(to));
         for (_, lines) in line_chunks(bytes.div_ceil(self.line_bytes) as u32, self.chunk_lines) {
             sender += self.tail(bytes) + self.put(from, lines) + self.set_flag(from, to);
@@ -223,9 +226,6 @@ impl ProgramBounds {
         ends
     }
 }
-
-/// Starts or ends of a sender and a receiver.
-type MessageTimes = (Terms, Terms);
 
 struct Evaluation {
     clocks: Vec<Terms>,

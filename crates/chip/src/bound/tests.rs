@@ -28,10 +28,12 @@ fn scc() -> &'static Chip {
 fn bounds(program: &StaticProgram, library: LibraryCosts, others: Others, data: DataIn) -> ProgramBounds {
     let chip = scc();
     ProgramBounds::new(
-        (chip, chip.default_preset(), Constants::AsWritten),
+        Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten },
         program,
         library,
-        (others, LinkOrder::Reserved, data),
+        others,
+        LinkOrder::Reserved,
+        data,
     )
     .unwrap()
 }
@@ -42,7 +44,7 @@ fn nanoseconds(text: f64) -> Picoseconds {
 
 fn message(bytes: usize, to: u32) -> StaticProgram {
     let mut program = StaticProgram::new(to + 1);
-    program.push_message((0, to), bytes, (0, 0));
+    program.push_message(0, to, bytes, 0, 0);
     program
 }
 
@@ -82,9 +84,9 @@ fn a_barrier_of_all_cores_by_hand() {
 fn a_barrier_of_all_cores_around_another_root_by_hand() {
     // The hops to core 16 are fewer: twice their reads, and the writes.
     let chip = scc();
-    let at = (chip, chip.default_preset(), Constants::AsWritten);
+    let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
     let none = Interference::none(chip).unwrap();
-    let bounds = AccessBounds::new(at, none, (LinkOrder::Reserved, DataIn::FirstCache)).unwrap();
+    let bounds = AccessBounds::new(at, none, LinkOrder::Reserved, DataIn::FirstCache).unwrap();
     let others = || (0..48).filter(|core| *core != 16).map(CoreId);
     let reads: Picoseconds = others().map(|core| bounds.read(CoreId(16), core).total()).sum();
     let writes: Picoseconds = others().map(|core| bounds.write(CoreId(16), core).total()).sum();
@@ -97,11 +99,9 @@ fn a_read_of_one_core_by_all_by_hand() {
     let chip = scc();
     let mut readers = Interference::none(chip).unwrap();
     (0..48).for_each(|core| readers.add_read(CoreId(core), CoreId(0)));
-    let at = (chip, chip.default_preset(), Constants::AsWritten);
+    let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
     let bound = |order| {
-        AccessBounds::new(at, readers.clone(), (order, DataIn::FirstCache))
-            .unwrap()
-            .read(CoreId(46), CoreId(0))
+        AccessBounds::new(at, readers.clone(), order, DataIn::FirstCache).unwrap().read(CoreId(46), CoreId(0))
     };
     let exact = bound(LinkOrder::Arrival);
     let parts = [Term::Accesses, Term::Links, Term::Ports].map(|term| exact.part(term));
@@ -146,9 +146,10 @@ fn a_ring_of_blocking_sends_has_no_bound_and_says_who_waits() {
 fn a_program_that_does_not_fit_is_refused() {
     let chip = scc();
     let refused = |program: &StaticProgram| {
-        let at = (chip, chip.default_preset(), Constants::AsWritten);
-        let rest = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
-        ProgramBounds::new(at, program, LibraryCosts::RCCE, rest).unwrap_err().to_string()
+        let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
+        let (others, order, data) = (Others::Idle, LinkOrder::Reserved, DataIn::FirstCache);
+        let bounds = ProgramBounds::new(at, program, LibraryCosts::RCCE, others, order, data);
+        bounds.unwrap_err().to_string()
     };
     assert_eq!(refused(&StaticProgram::new(49)), "49 participants; allowed: 1 to 48");
     let mut program = StaticProgram::new(2);
@@ -325,10 +326,10 @@ proptest! {
         participants in 1..49_u32, hold in 0..5_000_u64, seed: u64, others: bool
     ) {
         let chip = scc();
-        let at = (chip, chip.default_preset(), Constants::AsWritten);
+        let at = Platform { chip, preset: chip.default_preset(), constants: Constants::AsWritten };
         let beside = if others { Others::Anything } else { Others::Idle };
         let bounds =
-            MutexBounds::new(at, (participants, LibraryCosts::RCCE), (beside, LinkOrder::Reserved)).unwrap();
+            MutexBounds::new(at, participants, LibraryCosts::RCCE, beside, LinkOrder::Reserved).unwrap();
         let (bound, waited) = (bounds.wait(hold).total(), longest_wait(participants, hold, seed, others));
         prop_assert!(waited <= bound, "{participants} hold for {hold}: {waited} > {bound}");
     }
@@ -384,9 +385,10 @@ fn bounds_grow_with_size_participants_and_errors() {
     let chip = scc();
     let bound = |constants, others, size: PatternSize| {
         let program = ParallelPattern::Farm.program(size, 32);
-        let at = (chip, chip.default_preset(), constants);
-        let rest = (others, LinkOrder::Reserved, DataIn::SecondCache);
-        ProgramBounds::new(at, &program, LibraryCosts::RCCE, rest).unwrap().longest(&program).unwrap().total()
+        let at = Platform { chip, preset: chip.default_preset(), constants };
+        let (order, data) = (LinkOrder::Reserved, DataIn::SecondCache);
+        let bounds = ProgramBounds::new(at, &program, LibraryCosts::RCCE, others, order, data);
+        bounds.unwrap().longest(&program).unwrap().total()
     };
     let size = PatternSize { participants: 8, bytes: 100, work: 0, items: 1 };
     let first = bound(Constants::AsWritten, Others::Idle, size);

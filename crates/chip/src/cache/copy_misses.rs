@@ -80,13 +80,13 @@ impl CopyMisses {
         let mut round = CopyMisses::default();
         for _ in 0..=WARM {
             round = CopyMisses::default();
-            (0..lines).for_each(|line| round.receive(&mut caches, (line, buffer.max(1)), copy));
+            (0..lines).for_each(|line| round.receive(&mut caches, line, buffer.max(1), copy));
             (0..lines).for_each(|line| round.load(&mut caches, line));
         }
         CopyMisses { loaded: round.loaded.of_lines(lines), stored: round.stored.of_lines(lines) }
     }
 
-    fn receive(&mut self, caches: &mut Hierarchy, (line, buffer): (u64, u64), copy: StorePolicy) {
+    fn receive(&mut self, caches: &mut Hierarchy, line: u64, buffer: u64, copy: StorePolicy) {
         if line.is_multiple_of(buffer) {
             caches.invalidate_buffers();
         }

@@ -4,7 +4,7 @@
 //! As the drawing of the chip, it is SVG without scripts or external references. Invariant: a colour means the same
 //! utilisation in every map, so that maps are comparable, and an idle mesh looks idle.
 
-use super::svg::{MARGIN, PITCH, SIDE, TILES_MAX, escape, middle, stub, switch};
+use super::svg::{MARGIN, PITCH, Pixel, SIDE, TILES_MAX, escape, middle, stub, switch};
 use super::{TooLarge, cores};
 use crate::chip::Chip;
 use crate::topology::{Link, LinkEnd, Port, Shape, TileId};
@@ -111,15 +111,26 @@ fn draw_link(chip: &Chip, heat: &LinkHeat, out: &mut String) {
     );
 }
 
-type Point = (f64, f64);
+/// Corner or end of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Vertex {
+    x: f64,
+    y: f64,
+}
+
+impl From<Pixel> for Vertex {
+    fn from(pixel: Pixel) -> Vertex {
+        Vertex { x: f64::from(pixel.x), y: f64::from(pixel.y) }
+    }
+}
 
 /// Returns the corners of an arrow to the right of the line from one point to another.
-fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
+fn arrow(from: Vertex, to: Vertex) -> String {
     const HALF_SHAFT: f64 = 3.6;
     const HALF_HEAD: f64 = 7.6;
     const HEAD: f64 = 13.0;
-    let length = (x2 - x1).hypot(y2 - y1).max(1.0);
-    let (along_x, along_y) = ((x2 - x1) / length, (y2 - y1) / length);
+    let length = (to.x - from.x).hypot(to.y - from.y).max(1.0);
+    let (along_x, along_y) = ((to.x - from.x) / length, (to.y - from.y) / length);
     let corners = [
         (0.0, -HALF_SHAFT),
         (length - HEAD, -HALF_SHAFT),
@@ -129,17 +140,19 @@ fn arrow((x1, y1): Point, (x2, y2): Point) -> String {
         (length - HEAD, HALF_SHAFT),
         (0.0, HALF_SHAFT),
     ];
-    let point = |(far, offset): Point| {
+    let point = |(far, offset): (f64, f64)| {
         let offset = offset + APART;
-        format!("{:.1},{:.1}", x1 + along_x * far - along_y * offset, y1 + along_y * far + along_x * offset)
+        let x = from.x + along_x * far - along_y * offset;
+        let y = from.y + along_y * far + along_x * offset;
+        format!("{x:.1},{y:.1}")
     };
     corners.map(point).join(" ")
 }
 
 /// Returns the ends of a drawn link: between the edges of tiles, to the switch, or a stub for a wraparound link.
-fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
+fn ends(chip: &Chip, link: Link) -> Option<(Vertex, Vertex)> {
     let own = middle(chip, link.tile);
-    let below = |(x, y): (u32, u32)| (x, y + PITCH * 5 / 8);
+    let below = |pixel: Pixel| Pixel { y: pixel.y + PITCH * 5 / 8, ..pixel };
     let (from, to, is_tile) = match (link.port, chip.topology().ends(link)?) {
         (Port::Out, _) => (own, below(own), [true, false]),
         (Port::In, _) => (below(own), own, [false, true]),
@@ -153,31 +166,31 @@ fn ends(chip: &Chip, link: Link) -> Option<(Point, Point)> {
         }
         (_, (_, LinkEnd::Switch)) => return None,
     };
-    let point = |(x, y): (u32, u32)| (f64::from(x), f64::from(y));
-    let edge = |from: Point, to: Point, is_tile| if is_tile { towards(from, to) } else { from };
-    let (from, to) = (point(from), point(to));
+    let edge = |from: Vertex, to: Vertex, is_tile| if is_tile { towards(from, to) } else { from };
+    let (from, to) = (Vertex::from(from), Vertex::from(to));
     Some((edge(from, to, is_tile[0]), edge(to, from, is_tile[1])))
 }
 
 /// Returns the point on the edge of the tile around `middle` in the direction of `other`.
-fn towards(middle: Point, other: Point) -> Point {
-    let (x, y) = (other.0 - middle.0, other.1 - middle.1);
+fn towards(middle: Vertex, other: Vertex) -> Vertex {
+    let (x, y) = (other.x - middle.x, other.y - middle.y);
     let scale = f64::from(TILE / 2) / x.abs().max(y.abs()).max(1.0);
-    (middle.0 + x * scale, middle.1 + y * scale)
+    Vertex { x: middle.x + x * scale, y: middle.y + y * scale }
 }
 
 /// Returns the mirror image of [`stub`], for the links towards smaller coordinates.
-fn outwards(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
+fn outwards(port: Port, middle: Pixel) -> Pixel {
+    let Pixel { x, y } = middle;
     match port {
-        Port::South => (x, y + PITCH / 2),
-        Port::West => (x.saturating_sub(PITCH / 2), y),
-        _ => (x.saturating_sub(PITCH / 2), y + PITCH / 2),
+        Port::South => Pixel { x, y: y + PITCH / 2 },
+        Port::West => Pixel { x: x.saturating_sub(PITCH / 2), y },
+        _ => Pixel { x: x.saturating_sub(PITCH / 2), y: y + PITCH / 2 },
     }
 }
 
 /// Draws a tile with its cores, filled from below up to its busy fraction.
 fn draw_tile(chip: &Chip, heat: &TileHeat, out: &mut String) {
-    let (x, y) = middle(chip, heat.tile);
+    let Pixel { x, y } = middle(chip, heat.tile);
     let (left, top) = (x - TILE / 2, y - TILE / 2);
     let share = heat.share.unwrap_or(0.0).clamp(0.0, 1.0);
     let filled = f64::from(TILE) * share;
@@ -343,15 +356,15 @@ mod tests {
     #[test]
     fn an_arrow_points_where_its_link_leads_and_keeps_to_the_right() {
         let tip = |from, to| arrow(from, to).split(' ').nth(3).map(str::to_owned);
-        assert_eq!(tip((0.0, 0.0), (50.0, 0.0)).as_deref(), Some("50.0,9.0"));
-        assert_eq!(tip((50.0, 0.0), (0.0, 0.0)).as_deref(), Some("0.0,-9.0"));
+        assert_eq!(tip(Vertex { x: 0.0, y: 0.0 }, Vertex { x: 50.0, y: 0.0 }).as_deref(), Some("50.0,9.0"));
+        assert_eq!(tip(Vertex { x: 50.0, y: 0.0 }, Vertex { x: 0.0, y: 0.0 }).as_deref(), Some("0.0,-9.0"));
         let (chip, _) = map("scc", |_| 0.0, |_| None);
         let east = ends(&chip, Link { tile: TileId(0), port: Port::East }).unwrap();
         let west = ends(&chip, Link { tile: TileId(1), port: Port::West }).unwrap();
         assert_eq!((east.0, east.1), (west.1, west.0));
-        assert!(east.0.0 < east.1.0 && east.0.1 == east.1.1, "{east:?}");
+        assert!(east.0.x < east.1.x && east.0.y == east.1.y, "{east:?}");
         let north = ends(&chip, Link { tile: TileId(0), port: Port::North }).unwrap();
-        assert!(north.1.1 < north.0.1, "{north:?}");
+        assert!(north.1.y < north.0.y, "{north:?}");
     }
 
     #[test]

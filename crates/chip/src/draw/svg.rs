@@ -45,21 +45,31 @@ pub fn svg(chip: &Chip) -> Result<String, TooLarge> {
     Ok(out)
 }
 
+/// Point of a drawing, from its upper left corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pixel {
+    pub(super) x: u32,
+    pub(super) y: u32,
+}
+
 /// Returns the middle of a tile; larger y is further up, levels are side by side.
-pub(super) fn middle(chip: &Chip, tile: TileId) -> (u32, u32) {
+pub(super) fn middle(chip: &Chip, tile: TileId) -> Pixel {
     let [columns, rows, _] = chip.topology().extent();
     let [x, y, z] = chip.topology().coordinates(tile);
-    (MARGIN + (z * columns + x) * PITCH + PITCH / 2, MARGIN + (rows - 1 - y) * PITCH + PITCH / 2)
+    Pixel {
+        x: MARGIN + (z * columns + x) * PITCH + PITCH / 2,
+        y: MARGIN + (rows - 1 - y) * PITCH + PITCH / 2,
+    }
 }
 
 /// Draws one line for both directions of each link.
 fn links(chip: &Chip, out: &mut String) {
     let topology = chip.topology();
     for link in topology.links() {
-        let ((x1, y1), (x2, y2)) = match (link.port, topology.ends(link)) {
+        let (from, to) = match (link.port, topology.ends(link)) {
             (Port::Out, _) => {
-                let (x, y) = middle(chip, link.tile);
-                ((x, y), (x, y + PITCH * 3 / 4))
+                let from = middle(chip, link.tile);
+                (from, Pixel { y: from.y + PITCH * 3 / 4, ..from })
             }
             (Port::East | Port::North | Port::Up, Some((_, LinkEnd::Tile(next)))) => {
                 let (from, to) = (middle(chip, link.tile), middle(chip, next));
@@ -68,7 +78,11 @@ fn links(chip: &Chip, out: &mut String) {
             }
             _ => continue,
         };
-        let _ = writeln!(out, "<line class=\"link\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
+        let _ = writeln!(
+            out,
+            "<line class=\"link\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
+            from.x, from.y, to.x, to.y
+        );
     }
     switch(chip, out);
 }
@@ -87,16 +101,17 @@ pub(super) fn switch(chip: &Chip, out: &mut String) {
 }
 
 /// Returns the end of the stub of a wraparound link.
-pub(super) fn stub(port: Port, (x, y): (u32, u32)) -> (u32, u32) {
+pub(super) fn stub(port: Port, middle: Pixel) -> Pixel {
+    let Pixel { x, y } = middle;
     match port {
-        Port::North => (x, y.saturating_sub(PITCH / 2)),
-        Port::East => (x + PITCH / 2, y),
-        _ => (x + PITCH / 2, y.saturating_sub(PITCH / 2)),
+        Port::North => Pixel { x, y: y.saturating_sub(PITCH / 2) },
+        Port::East => Pixel { x: x + PITCH / 2, y },
+        _ => Pixel { x: x + PITCH / 2, y: y.saturating_sub(PITCH / 2) },
     }
 }
 
 fn draw_tile(chip: &Chip, tile: TileId, out: &mut String) {
-    let (x, y) = middle(chip, tile);
+    let Pixel { x, y } = middle(chip, tile);
     let (left, top) = (x - SIDE / 2, y - SIDE / 2);
     let (voltage, controller) = (chip.voltage_domain(tile).0, chip.controller_of(tile).0);
     let fill = FILLS[voltage as usize % FILLS.len()];

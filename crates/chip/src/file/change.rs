@@ -39,15 +39,15 @@ impl Chip {
         for change in each {
             let refused = |allowed| ChangeError { asked: change.to_owned(), allowed };
             let (key, value) = change.split_once('=').ok_or_else(|| refused("KEY=VALUE".to_owned()))?;
-            let said = (key.trim(), value.trim());
-            let path = self.constant(said.0, preset).map(|constant| &constant.path);
+            let (key, value) = (key.trim(), value.trim());
+            let path = self.constant(key, preset).map(|constant| &constant.path);
             if path.is_some_and(|path| named.contains(&path)) {
-                return Err(refused(format!("each constant once; {} is repeated", said.0)));
+                return Err(refused(format!("each constant once; {key} is repeated")));
             }
             named.extend(path);
-            match chip.clock(said, preset) {
+            match chip.clock(key, value, preset) {
                 Some(clock) => clocks.push((change, clock.map_err(refused)?)),
-                None => chip = chip.with_constant(said, preset).map_err(refused)?,
+                None => chip = chip.with_constant(key, value, preset).map_err(refused)?,
             }
         }
         for (change, (preset, clock, rate)) in clocks {
@@ -62,7 +62,8 @@ impl Chip {
     /// names another constant.
     fn clock(
         &self,
-        (key, value): (&str, &str),
+        key: &str,
+        value: &str,
         preset: &str,
     ) -> Option<Result<(usize, &'static str, Rate), String>> {
         let path = &self.constant(key, preset)?.path;
@@ -83,7 +84,7 @@ impl Chip {
     }
 
     /// Returns the chip with one constant changed; otherwise the error is the text of the allowed values.
-    fn with_constant(&self, (key, value): (&str, &str), preset: &str) -> Result<Chip, String> {
+    fn with_constant(&self, key: &str, value: &str, preset: &str) -> Result<Chip, String> {
         let constant = self.constant(key, preset).ok_or_else(|| self.similar_keys(key))?;
         let has_line = |preset: &Preset| preset.times().controller_line.is_some();
         if constant.path == MEMORY_READERS && self.preset(preset).is_some_and(has_line) {

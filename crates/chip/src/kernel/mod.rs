@@ -17,7 +17,7 @@ mod timeline;
 
 pub use fair_share_server::{FairShareServer, Job, JobId};
 pub use key::{Digest, EventClass, Key, TieBreak};
-pub use max_min_server::MaxMinServer;
+pub use max_min_server::{JobTime, MaxMinServer};
 pub use network::{LinkTiming, Network, Train};
 pub use queue::Queue;
 pub use timeline::Timeline;

@@ -71,32 +71,35 @@ impl SharedMemory {
 
     pub(super) fn gather(
         &mut self,
-        at: (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
-        (mask, image): (u32, LineVersion),
+        mask: u32,
+        image: &LineVersion,
         moved: &mut AccessTraffic,
     ) {
         let is_other = |write_buffer: &(u64, u32, LineVersion)| write_buffer.0 != line;
-        if self.sides[at.0.0 as usize].write_buffer.as_ref().is_some_and(is_other) {
-            moved.drained += self.drain(at).drained;
+        if self.sides[core.0 as usize].write_buffer.as_ref().is_some_and(is_other) {
+            moved.drained += self.drain(core, now).drained;
         }
-        let side = &mut self.sides[at.0.0 as usize];
+        let side = &mut self.sides[core.0 as usize];
         let write_buffer = side.write_buffer.get_or_insert((line, 0, LineVersion::EMPTY));
         write_buffer.1 |= mask;
-        write_buffer.2.take(mask, &image);
+        write_buffer.2.take(mask, image);
         if write_buffer.1 == u32::MAX {
-            moved.drained += self.drain(at).drained;
+            moved.drained += self.drain(core, now).drained;
         }
     }
 
     pub(super) fn read_cached(
         &mut self,
-        at: (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
         moved: &mut AccessTraffic,
     ) -> LineVersion {
-        let memory = self.memory_at(line, at.1);
-        let side = &mut self.sides[at.0.0 as usize];
+        let memory = self.memory_at(line, now);
+        let side = &mut self.sides[core.0 as usize];
         let mut gone = Vec::new();
         if side.first.has(line) {
             moved.first += 1;
@@ -111,18 +114,19 @@ impl SharedMemory {
             gone.extend(side.first.fill(line));
         }
         let image = side.copies[&line].image;
-        gone.into_iter().for_each(|way| self.drop_copy_if_evicted(at, way.line, moved));
+        gone.into_iter().for_each(|way| self.drop_copy_if_evicted(core, now, way.line, moved));
         image
     }
 
     pub(super) fn read_through(
         &mut self,
-        at: (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
         moved: &mut AccessTraffic,
     ) -> LineVersion {
-        let memory = self.memory_at(line, at.1);
-        let side = &mut self.sides[at.0.0 as usize];
+        let memory = self.memory_at(line, now);
+        let side = &mut self.sides[core.0 as usize];
         if side.first.has(line) {
             moved.first += 1;
             return side.copies[&line].image;
@@ -132,21 +136,21 @@ impl SharedMemory {
         side.copies.insert(line, CachedLine { image: memory, dirty: false });
         side.tagged.push(line);
         if let Some(gone) = gone {
-            self.drop_copy_if_evicted(at, gone.line, moved);
+            self.drop_copy_if_evicted(core, now, gone.line, moved);
         }
         memory
     }
 
     /// Ends the copy of a line evicted from one cache, unless the other cache holds it.
-    fn drop_copy_if_evicted(&mut self, at: (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
-        let side = &self.sides[at.0.0 as usize];
+    fn drop_copy_if_evicted(&mut self, core: CoreId, now: Picoseconds, line: u64, moved: &mut AccessTraffic) {
+        let side = &self.sides[core.0 as usize];
         if !side.first.holds(line) && !side.second.holds(line) {
-            self.leave(at, line, moved);
+            self.leave(core, now, line, moved);
         }
     }
 
     /// Ends a copy. A dirty line is written to memory as a whole, including unchanged bytes.
-    pub(super) fn leave(&mut self, (core, now): (CoreId, Picoseconds), line: u64, moved: &mut AccessTraffic) {
+    pub(super) fn leave(&mut self, core: CoreId, now: Picoseconds, line: u64, moved: &mut AccessTraffic) {
         let side = &mut self.sides[core.0 as usize];
         let is_tagged = side.tagged.iter().position(|tagged| *tagged == line);
         is_tagged.map(|at| side.tagged.swap_remove(at));

@@ -103,7 +103,8 @@ impl SharedMemory {
     /// Reads from `address` on as `core` sees it at `now`.
     pub fn read(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         kind: CachePolicy,
         address: u64,
         into: &mut [u8],
@@ -115,11 +116,11 @@ impl SharedMemory {
                     moved.words_read += words(&bytes);
                     self.memory_at(line, now)
                 }
-                CachePolicy::Cached => self.read_cached((core, now), line, &mut moved),
-                CachePolicy::Through => self.read_through((core, now), line, &mut moved),
+                CachePolicy::Cached => self.read_cached(core, now, line, &mut moved),
+                CachePolicy::Through => self.read_through(core, now, line, &mut moved),
             };
             into[part].copy_from_slice(&image.bytes[bytes.clone()]);
-            self.compare((core, now), line, bytes, &image);
+            self.compare(core, now, line, bytes, &image);
         }
         moved
     }
@@ -127,7 +128,8 @@ impl SharedMemory {
     /// Writes from `address` on as `core` at `now`.
     pub fn write(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         kind: CachePolicy,
         address: u64,
         from: &[u8],
@@ -154,7 +156,7 @@ impl SharedMemory {
                 CachePolicy::Through => {
                     // The update of the copy is not counted, because the line goes to memory as well.
                     self.change_copy(core, line, mask, &image, &mut AccessTraffic::default());
-                    self.gather((core, now), line, (mask, image), &mut moved);
+                    self.gather(core, now, line, mask, &image, &mut moved);
                 }
             }
         }
@@ -171,7 +173,7 @@ impl SharedMemory {
     }
 
     /// Drains the write buffer of `core`.
-    pub fn drain(&mut self, (core, now): (CoreId, Picoseconds)) -> AccessTraffic {
+    pub fn drain(&mut self, core: CoreId, now: Picoseconds) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if let Some((line, mask, image)) = self.sides[core.0 as usize].write_buffer.take() {
             self.store(line, now, mask, &image);
@@ -181,7 +183,7 @@ impl SharedMemory {
     }
 
     /// Writes back the dirty lines of these bytes in the caches of `core`, and invalidates all their lines.
-    pub fn flush(&mut self, (core, now): (CoreId, Picoseconds), address: Range<u64>) -> AccessTraffic {
+    pub fn flush(&mut self, core: CoreId, now: Picoseconds, address: Range<u64>) -> AccessTraffic {
         let mut moved = AccessTraffic::default();
         if address.is_empty() {
             return moved;
@@ -193,7 +195,7 @@ impl SharedMemory {
             let side = &mut self.sides[core.0 as usize];
             side.first.forget(line);
             side.second.forget(line);
-            self.leave((core, now), line, &mut moved);
+            self.leave(core, now, line, &mut moved);
         }
         moved
     }

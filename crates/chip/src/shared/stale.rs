@@ -93,7 +93,8 @@ impl SharedMemory {
     /// Records a read that missed a write, at its first stale byte.
     pub(super) fn compare(
         &mut self,
-        (core, now): (CoreId, Picoseconds),
+        core: CoreId,
+        now: Picoseconds,
         line: u64,
         bytes: Range<usize>,
         image: &LineVersion,
@@ -111,13 +112,13 @@ impl SharedMemory {
                 found: image.bytes[at],
                 newest: newest.bytes[at],
                 missed: self.writes[id as usize],
-                cause: self.cause(now, line, (at, id)),
+                cause: self.cause(now, line, at, id),
             });
         }
     }
 
     /// Returns why a write was missed.
-    fn cause(&self, now: Picoseconds, line: u64, (at, id): (usize, WriteId)) -> StaleCause {
+    fn cause(&self, now: Picoseconds, line: u64, at: usize, id: WriteId) -> StaleCause {
         if self.memory_at(line, now).writes[at] == id {
             return StaleCause::OldCopy;
         }

@@ -46,7 +46,7 @@ impl Route {
             Shape::Mesh | Shape::Torus => {
                 let (start, end) = (topology.coordinates(from), topology.coordinates(to));
                 let [columns, rows, _] = topology.extent();
-                let along = |axis: usize, stride| leg(topology, axis, (start[axis], end[axis]), stride);
+                let along = |axis: usize, stride| leg(topology, axis, start[axis], end[axis], stride);
                 Legs::Axes([along(0, 1), along(1, columns), along(2, columns * rows)])
             }
         };
@@ -65,7 +65,7 @@ impl Route {
 
 /// The way along one axis, on which the numbers of neighbours differ by `stride`.
 #[inline]
-fn leg(topology: &Topology, axis: usize, (start, end): (u32, u32), stride: u32) -> Leg {
+fn leg(topology: &Topology, axis: usize, start: u32, end: u32, stride: u32) -> Leg {
     let extent = topology.extent()[axis];
     let straight = start.abs_diff(end);
     let (mut links, mut forward) = (straight, end > start);

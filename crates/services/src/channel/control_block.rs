@@ -6,7 +6,7 @@
 
 use super::message::{ChannelId, ChannelMessage, ItemHeader};
 use super::ring::{InwardRings, OutwardRing, RingShape};
-use super::waits::{ChannelAnswer, Waits};
+use super::waits::{Begun, Caller, ChannelAnswer, Waits};
 use crate::channel::message::CHANNEL;
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
@@ -359,6 +359,12 @@ impl ControlBlock {
         }
     }
 
+    /// Returns `true` if the channel is one of the run of `local`.
+    #[inline]
+    pub(super) fn is_of_run(&self, local: &Local) -> bool {
+        self.attachment == local.attachment()
+    }
+
     /// Lets the home pay for one operation.
     #[inline]
     pub(super) fn charge(&self, local: &Local) {
@@ -486,9 +492,9 @@ impl ControlBlock {
     pub(super) fn ask(
         &self,
         local: &Local,
-        (number, what, caller): (u64, &'static str, &'static Location<'static>),
+        (number, what, caller): (u64, &'static str, Caller),
         head: &ChannelMessage,
-    ) -> Result<ChannelAnswer, u64> {
+    ) -> Begun {
         if local.is_dead(self.id.home) {
             return Ok(ChannelAnswer::Dead);
         }
@@ -497,11 +503,7 @@ impl ControlBlock {
     }
 
     /// Returns the outcome of an operation that waits if its message was sent.
-    pub(super) fn waits_if_sent(
-        &self,
-        number: u64,
-        sent: Result<(), ChannelAnswer>,
-    ) -> Result<ChannelAnswer, u64> {
+    pub(super) fn waits_if_sent(&self, number: u64, sent: Result<(), ChannelAnswer>) -> Begun {
         match sent {
             Ok(()) => Err(number),
             Err(answer) => {
@@ -511,7 +513,7 @@ impl ControlBlock {
         }
     }
 
-    pub(super) fn wait(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
+    pub(super) fn wait(&self, number: u64, what: &'static str, caller: Caller) {
         self.waits.begin(number, what, caller);
     }
 

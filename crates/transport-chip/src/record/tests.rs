@@ -60,7 +60,7 @@ fn trace(sink: &Sink) -> Trace {
     let cores = Cores::new(Costs::of(&chip).unwrap(), core_map);
     let (mut initial_state, gears) = cores.initial_state();
     initial_state[1].now = Picoseconds(7);
-    Trace::new(cores.topology(), (&initial_state, gears), "a run", Box::new(sink.clone()))
+    Trace::new(cores.topology(), &initial_state, gears, "a run", Box::new(sink.clone()))
 }
 
 fn recorder(sink: &Sink) -> Recorder {

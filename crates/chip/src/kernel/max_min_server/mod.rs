@@ -132,6 +132,15 @@ impl Jobs {
     }
 }
 
+/// Duration of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobTime {
+    /// Duration without contention.
+    pub alone: Picoseconds,
+    /// Part of it that occupies the server.
+    pub served: Picoseconds,
+}
+
 /// A server shared by jobs of many owners.
 #[derive(Clone, Debug, Default)]
 pub struct MaxMinServer {
@@ -145,8 +154,7 @@ pub struct MaxMinServer {
 }
 
 impl MaxMinServer {
-    /// Starts a job of `owner` at `from`, which lasts `alone` without contention, and occupies the server for `served`
-    /// of that. Returns its end if no other job comes.
+    /// Starts a job of `owner` at `from`. Returns its end if no other job comes.
     ///
     /// `present` is a time before which there will be no more requests; it is not after `from`.
     pub fn take(
@@ -154,8 +162,9 @@ impl MaxMinServer {
         present: Picoseconds,
         owner: u32,
         from: Picoseconds,
-        (alone, served): (Picoseconds, Picoseconds),
+        length: JobTime,
     ) -> Picoseconds {
+        let JobTime { alone, served } = length;
         debug_assert!(present <= from, "a request from the past: {present} and {from}");
         self.served += served.0;
         let before = self.end_of(present, owner).filter(|end| *end > present);

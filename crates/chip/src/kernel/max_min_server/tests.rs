@@ -7,7 +7,7 @@ use proptest::prelude::*;
 type Asked = (u64, u64, u64);
 
 fn take(server: &mut MaxMinServer, present: u64, owner: u32, (from, alone, served): Asked) -> u64 {
-    let length = (Picoseconds(alone), Picoseconds(served));
+    let length = JobTime { alone: Picoseconds(alone), served: Picoseconds(served) };
     server.take(Picoseconds(present), owner, Picoseconds(from), length).0
 }
 
