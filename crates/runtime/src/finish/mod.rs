@@ -144,7 +144,7 @@ pub enum ScopeKind {
     /// The finish with this key; the task itself is one of its live tasks.
     Counted(Key),
     /// The body of an `at!`: the finish counts the caller's task, and this body only once it starts something. The
-    /// number is its entry in the place's table of [`RemoteScope`]s.
+    /// number is its entry in the place's table of `RemoteScope`s.
     Remote(u32),
     /// No finish: the task was started with `spawn_detached`.
     Detached,

@@ -1,9 +1,9 @@
 //! The power model of Cichowski, Keller and Kessler, fitted to powers of the modelled chip as they fitted it to theirs.
 //!
 //! Their 35 settings of mixed domains (004:1859) and their four programs are 140 runs of `isles run power-loops`. The
-//! power of each is that of the chip's own model `manyman`, which was fitted to another paper's powers. The form `b f³
-//! + s f + c` is fitted to them by relative differences, where the paper uses absolute ones. Invariant: no figure that
-//! is compared here is an input of that model.
+//! power of each is that of the chip's own model `manyman`, which was fitted to another paper's powers. The form
+//! `b f³ + s f + c` is fitted to them by relative differences, where the paper uses absolute ones. Invariant: no figure
+//! that is compared here is an input of that model.
 
 use super::super::quantity::Title;
 use super::super::row::{Band, Basis, Family, Row};
