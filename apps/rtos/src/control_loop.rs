@@ -197,7 +197,7 @@ impl Application for ControlLoop {
     type Found = ControlLoopFound;
 
     fn open(&self, places: u32) -> Result<HubProgram<u32>, Failure> {
-        HubProgram::open(&self.hubs, self.steps, describe, (usual_map(places), places))
+        HubProgram::open(&self.hubs, self.steps, describe, usual_map(places), places)
     }
 
     fn heading(&self, input: &HubProgram<u32>) -> String {

@@ -67,6 +67,14 @@ pub struct Packets {
     hand_over: Option<BufferMemory>,
 }
 
+/// Argument of the tasks.
+#[derive(Clone, Serialize, Deserialize)]
+struct TransferArguments {
+    packets: Packets,
+    /// Buffer that is handed over, if the packets do not go through the port.
+    buffer: Option<SharedBuffer>,
+}
+
 /// The result of a task: the digest of all packets, and the time of all but the first at the receiver.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Transferred {
@@ -126,7 +134,7 @@ fn fill(data: &mut [u8], number: u32) {
 
 async fn body(
     task: HubTask,
-    (packets, buffer): (Packets, Option<SharedBuffer>),
+    TransferArguments { packets, buffer }: TransferArguments,
 ) -> isles::Result<Transferred> {
     let buffer = buffer.as_ref();
     if task.name() == "sender" {
@@ -193,7 +201,7 @@ impl Application for PortThroughput {
 
     fn open(&self, places: u32) -> Result<Self::Input, Failure> {
         let packets = Packets { bytes: self.bytes, count: self.packets, hand_over: self.hand_over };
-        HubProgram::open(&self.hubs, packets, describe, (usual_map(places), places))
+        HubProgram::open(&self.hubs, packets, describe, usual_map(places), places)
     }
 
     fn heading(&self, _: &Self::Input) -> String {
@@ -216,7 +224,7 @@ impl Application for PortThroughput {
                 Some(Shared::with(Mapping::new(bytes as usize), options).await?)
             }
         };
-        let tasks = input.run_with((packets, buffer), describe, body).await?.tasks;
+        let tasks = input.run_with(TransferArguments { packets, buffer }, describe, body).await?.tasks;
         let (sender, receiver) = (tasks["sender"], tasks["receiver"]);
         let seconds = receiver.nanoseconds as f64 / 1e9;
         let found = PortThroughputFound {

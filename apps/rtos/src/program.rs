@@ -86,7 +86,8 @@ where
         options: &HubArguments,
         arguments: A,
         describe: fn(A) -> HubDescription,
-        (usual, places): (HubMap, u32),
+        usual: HubMap,
+        places: u32,
     ) -> Result<HubProgram<A>, Failure> {
         let read = match &options.map {
             Some(map) => read_map("--map", map).map(Some),

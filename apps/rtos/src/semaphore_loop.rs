@@ -93,7 +93,7 @@ impl Application for SemaphoreLoop {
     type Found = SemaphoreLoopFound;
 
     fn open(&self, places: u32) -> Result<HubProgram<u32>, Failure> {
-        HubProgram::open(&self.hubs, self.loops.saturating_add(1), describe, (usual_map(places), places))
+        HubProgram::open(&self.hubs, self.loops.saturating_add(1), describe, usual_map(places), places)
     }
 
     fn heading(&self, input: &HubProgram<u32>) -> String {

@@ -321,7 +321,7 @@ impl Launch {
     }
 }
 
-/// The table of `ISLES_REPORT=balance`.
+/// Returns the table of `ISLES_REPORT=balance`.
 fn balance_text(balance: &Option<glb::RunBalance>) -> String {
     match balance {
         Some(balance) => format!("{:>11.1} %  idle\n{balance}", 100.0 * balance.idle()),

@@ -73,8 +73,8 @@ pub use isles_services::{
     AcquireAll, Aggregator, AggregatorOptions, Combine, Composed, Controller, Exclusion, Gatherer,
     IndexRange, IndexSpace, ItemRoute, Mapping, MemoryKind, Phaser, ReadGuard, Receiver, RecvError,
     RecvFuture, RouteFault, SendError, SendErrorKind, SendFuture, Sender, ServedMemory, Shared,
-    SharedOptions, SharedValue, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions, WriteGuard,
-    acquire_all, channel, channel_at,
+    SharedOptions, SharedValue, Strided, Tagged, Team, Torus, Values, Window, WindowNumber, WindowOptions,
+    WriteGuard, acquire_all, channel, channel_at,
 };
 pub use isles_transport_shm::Pinning;
 #[doc(hidden)]

@@ -227,7 +227,7 @@ impl Watch {
 
     fn sample(&mut self, is_over: bool) {
         if let Some(log) = &mut self.log
-            && let Err(cause) = Watch::keep(log, (&mut self.reader, &mut self.printed), is_over)
+            && let Err(cause) = Watch::keep(log, &mut self.reader, &mut self.printed, is_over)
         {
             notice_log_end(&cause);
             self.log = None;
@@ -238,7 +238,8 @@ impl Watch {
     /// logged line of each place.
     fn keep(
         log: &mut LogWriter,
-        (reader, printed): (&mut PagesReader, &mut [u64]),
+        reader: &mut PagesReader,
+        printed: &mut [u64],
         is_over: bool,
     ) -> std::result::Result<(), String> {
         let sample: Sample = reader.read().map_err(|error| error.to_string())?;

@@ -36,7 +36,7 @@ where
 /// Body of a test, run once for each seed.
 pub(crate) type TestBody<'a> = &'a (dyn Fn() -> MainFuture + Sync);
 
-/// As [`test`].
+/// As [`test()`].
 fn run_on_thread(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
     // The threads of the harness have a quarter of the stack that the first thread of a program has.
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -52,7 +52,7 @@ fn run_on_thread(machine: Machine, places: u32, name: &'static str, body: TestBo
     ended.unwrap_or_else(|panic| resume_unwind(panic));
 }
 
-/// As [`test`], on this thread.
+/// As [`test()`], on this thread.
 fn run(machine: Machine, places: u32, name: &'static str, body: TestBody<'_>) {
     if std::env::var_os(JOIN_VARIABLE).is_some() {
         // A failure loses only the output of the place.

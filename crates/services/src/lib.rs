@@ -37,5 +37,6 @@ pub use team::{
     teams_may_be_apart,
 };
 pub use window::{
-    ClosedWindow, Combine, NumberKind, OpenWindow, OwnPart, ServedMemory, Window, WindowNumber, WindowOptions,
+    ClosedWindow, Combine, NumberKind, OpenWindow, OwnPart, ServedMemory, Strided, Window, WindowNumber,
+    WindowOptions,
 };

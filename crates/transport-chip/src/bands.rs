@@ -49,7 +49,7 @@ pub struct EnergyBands {
     pub watts: [f64; 2],
 }
 
-/// Range of factors by which a value may be off.
+/// Range of the factor between the true and the stated value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ErrorFactor {
     least: f64,

@@ -8,7 +8,7 @@ use isles_chip::quantity::Picoseconds;
 use std::fmt;
 use std::str::FromStr;
 
-/// Behaviour of a place while it waits.
+/// Behaviour of a waiting place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IdlePolicy {
     /// Polls continuously.

@@ -17,7 +17,8 @@ const ROUNDS: u32 = 20;
 pub fn half_ping_pong(
     costs: Costs,
     protocol: Protocol,
-    (other, places): (PlaceId, u32),
+    other: PlaceId,
+    places: u32,
     bytes: usize,
 ) -> Result<Duration, WorldError> {
     assert!((1..places).contains(&other.0), "{other} does not play with itself or does not exist");
@@ -84,7 +85,7 @@ mod tests {
         let costs = Costs::of(&isles_chip::Chip::find("scc").unwrap()).unwrap();
         for protocol in Protocol::OF_BUFFERS {
             let time =
-                |other, bytes| half_ping_pong(costs.clone(), protocol, (PlaceId(other), 48), bytes).unwrap();
+                |other, bytes| half_ping_pong(costs.clone(), protocol, PlaceId(other), 48, bytes).unwrap();
             let (near, far, long) = (time(1, 100), time(47, 100), time(1, 10_000));
             assert!(near.max(far) < long, "{protocol}: {near:?} {far:?} {long:?}");
         }
@@ -98,7 +99,7 @@ mod tests {
                 [1, places - 1].into_iter().flat_map(|other| LENGTHS.map(|bytes| (other, bytes)))
             {
                 let time = |protocol| {
-                    half_ping_pong(costs.clone(), protocol, (PlaceId(other), places), bytes).unwrap()
+                    half_ping_pong(costs.clone(), protocol, PlaceId(other), places, bytes).unwrap()
                 };
                 let ours = time(Protocol::Doorbell);
                 for protocol in Protocol::OF_BUFFERS {

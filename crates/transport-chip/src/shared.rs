@@ -123,14 +123,14 @@ pub struct MemoryRegion {
 }
 
 impl MemoryRegion {
-    /// Makes a region from its [`MemoryRegion::parts`], to send regions between places.
-    pub fn from_parts((start, bytes, kind, home): (u64, u64, CachePolicy, u32)) -> MemoryRegion {
+    /// Makes a region with the [`MemoryRegion::home`] of another, to send regions between places.
+    pub fn new(start: u64, bytes: u64, kind: CachePolicy, home: u32) -> MemoryRegion {
         MemoryRegion { start, bytes, kind, home: MemoryHome::of_number(home) }
     }
 
-    /// Returns start, size, kind and home; the home is the number of a controller, or of a message buffer.
-    pub fn parts(&self) -> (u64, u64, CachePolicy, u32) {
-        (self.start, self.bytes, self.kind, self.home.number())
+    /// Returns the number of its controller, or of its message buffer.
+    pub fn home(&self) -> u32 {
+        self.home.number()
     }
 
     fn range(&self, offset: u64, len: usize) -> Range<u64> {
@@ -211,7 +211,7 @@ impl SharedMemoryState {
 
     /// Returns `true` if the region is in allocated memory, in the message buffer of `place` or behind the controller
     /// of its core.
-    pub(crate) fn is_taken_by(&self, (place, core): (PlaceId, usize), region: &MemoryRegion) -> bool {
+    pub(crate) fn is_taken_by(&self, place: PlaceId, core: usize, region: &MemoryRegion) -> bool {
         let is_at_place = match region.home {
             MemoryHome::Controller(controller) => controller == self.plan.own[core],
             MemoryHome::Buffer(owner) => owner == place && region.kind == CachePolicy::Through,
@@ -225,50 +225,52 @@ impl SharedMemoryState {
 
     pub(crate) fn read(
         &mut self,
-        (cores, place): (&mut Cores, PlaceId),
+        cores: &mut Cores,
+        place: PlaceId,
         region: &MemoryRegion,
         offset: u64,
         into: &mut [u8],
     ) {
         let range = region.range(offset, into.len());
         self.memory.set_present(cores.present());
-        let at = (side(place), cores.now(place));
-        let moved = self.memory.read(at, region.kind, range.start, into);
-        self.charge((cores, place), region, &moved);
+        let (core, now) = (side(place), cores.now(place));
+        let moved = self.memory.read(core, now, region.kind, range.start, into);
+        self.charge(cores, place, region, &moved);
     }
 
     pub(crate) fn write(
         &mut self,
-        (cores, place): (&mut Cores, PlaceId),
+        cores: &mut Cores,
+        place: PlaceId,
         region: &MemoryRegion,
         offset: u64,
         from: &[u8],
     ) {
         let range = region.range(offset, from.len());
         self.memory.set_present(cores.present());
-        let at = (side(place), cores.now(place));
-        let moved = self.memory.write(at, region.kind, range.start, from);
-        self.charge((cores, place), region, &moved);
+        let (core, now) = (side(place), cores.now(place));
+        let moved = self.memory.write(core, now, region.kind, range.start, from);
+        self.charge(cores, place, region, &moved);
     }
 
-    pub(crate) fn invalidate(&mut self, (cores, place): (&mut Cores, PlaceId)) {
+    pub(crate) fn invalidate(&mut self, cores: &mut Cores, place: PlaceId) {
         self.memory.invalidate(side(place));
         cores.compute(place, INVALIDATE_CYCLES, TimeCategory::Copying);
     }
 
-    pub(crate) fn drain(&mut self, (cores, place): (&mut Cores, PlaceId), region: &MemoryRegion) {
-        let moved = self.memory.drain((side(place), cores.now(place)));
-        self.charge((cores, place), region, &moved);
+    pub(crate) fn drain(&mut self, cores: &mut Cores, place: PlaceId, region: &MemoryRegion) {
+        let moved = self.memory.drain(side(place), cores.now(place));
+        self.charge(cores, place, region, &moved);
     }
 
     /// Flushes regions in one operation. Lines of the second-level cache can be flushed only by reading others in their
     /// place, so all lines of the regions cost, cached or not, but at most the whole cache.
-    pub(crate) fn flush(&mut self, (cores, place): (&mut Cores, PlaceId), regions: &[MemoryRegion]) {
+    pub(crate) fn flush(&mut self, cores: &mut Cores, place: PlaceId, regions: &[MemoryRegion]) {
         let mut lines = 0;
         for region in regions {
             let range = region.range(0, region.bytes as usize);
-            let moved = self.memory.flush((side(place), cores.now(place)), range);
-            self.charge((cores, place), region, &moved);
+            let moved = self.memory.flush(side(place), cores.now(place), range);
+            self.charge(cores, place, region, &moved);
             let is_cached = region.kind == CachePolicy::Cached;
             lines += if is_cached { region.bytes.div_ceil(LINE_BYTES as u64) } else { 0 };
         }
@@ -280,7 +282,7 @@ impl SharedMemoryState {
     }
 
     /// Charges `place` for an access, whose lines are transferred one after the other.
-    fn charge(&self, (cores, place): (&mut Cores, PlaceId), region: &MemoryRegion, moved: &AccessTraffic) {
+    fn charge(&self, cores: &mut Cores, place: PlaceId, region: &MemoryRegion, moved: &AccessTraffic) {
         let costs = *cores.memory_costs(place);
         let AccessTraffic { first, second, fetched, written_back, drained, words_read, words_written } =
             *moved;
@@ -310,9 +312,9 @@ impl SharedMemoryState {
             (costs.word.read, words_read),
             (costs.word.gap, words_written),
         ];
-        let controller = (controller, self.plan.controllers[controller as usize]);
+        let tile = self.plan.controllers[controller as usize];
         for (span, count) in trips.into_iter().filter(|(_, count)| *count > 0) {
-            cores.reach(place, controller, span, count);
+            cores.reach(place, controller, tile, span, count);
         }
     }
 }

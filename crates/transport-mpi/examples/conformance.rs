@@ -7,7 +7,7 @@
 
 use isles_transport::composite::{CompositeEndpoint, PlaceNumbers};
 use isles_transport::conformance::{ALL, Group, Promise, Step};
-use isles_transport::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId};
+use isles_transport::{Arrival, Class, Endpoint, EndpointExt, HandlerId, Inbound, PlaceId};
 use isles_transport_mpi::{Bell, Library, MpiEndpoint};
 use isles_transport_shm::Segment;
 use std::process::Command;
@@ -119,7 +119,7 @@ fn keep(library: &Rc<Library>, promise: &Promise, bell: Bell) {
     let all = (0..promise.places).map(|place| (PlaceId(place), PlaceId(place)));
     let far_numbers = PlaceNumbers::of(promise.places, all);
     let hosts = (0..promise.places).map(PlaceId).collect();
-    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), hosts);
+    let endpoint = CompositeEndpoint::new(here, near, near_numbers, far, far_numbers, hosts);
     let mut script = (promise.script)(here);
     loop {
         match script.step(&endpoint) {

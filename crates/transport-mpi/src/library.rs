@@ -125,7 +125,7 @@ impl Library {
         // NEED: the library is C.
         // SOUND: both pointers are to live integers; the shim does the rest with memory of its own.
         let code = unsafe { shim_begin(&mut rank, &mut size) };
-        Library::of(code, (rank, size), false)
+        Library::of(code, rank, size, false)
     }
 
     /// Uses a communicator of the program, as the integer of `MPI_Comm_c2f`, until [`Library::end`]. All of its
@@ -139,7 +139,7 @@ impl Library {
         // NEED: the library is C.
         // SOUND: both pointers are to live integers, and the communicator was checked.
         let code = unsafe { shim_use(communicator, &mut rank, &mut size) };
-        Library::of(code, (rank, size), true)
+        Library::of(code, rank, size, true)
     }
 
     /// Returns the number of processes in a communicator of the program.
@@ -157,7 +157,7 @@ impl Library {
         }
     }
 
-    fn of(code: c_int, (rank, size): (c_int, c_int), is_lent: bool) -> Result<Library, MpiError> {
+    fn of(code: c_int, rank: c_int, size: c_int, is_lent: bool) -> Result<Library, MpiError> {
         match (code, u32::try_from(rank), u32::try_from(size)) {
             (0, Ok(rank), Ok(size)) if rank < size => {
                 Ok(Library { rank, size, is_lent, is_over: Cell::new(false), thread: PhantomData })

@@ -9,7 +9,8 @@
 //! of that many processes. It is a measurement, never a test.
 
 use isles_transport::{
-    Arrival, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, PlaceId, SendError,
+    Arrival, Body, Class, Endpoint, EndpointExt, HandlerId, Inbound, MappedMemory, Message, PlaceId,
+    SendError,
 };
 use isles_transport_shm::processes::{self, Program};
 use isles_transport_shm::{Geometry, Pinning, Segment, ShmEndpoint};

@@ -12,7 +12,7 @@ use crate::endpoint::ShmEndpoint;
 use crate::layout::{Geometry, PlaceBlock};
 use crate::ring::{Credit, GRAIN, RecordHeader, RecordKind};
 use crate::segment::Segment;
-use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use isles_transport::{Arrival, Body, Class, Endpoint, EndpointExt, HandlerId, Inbound, PlaceId, SendError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

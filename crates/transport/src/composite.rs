@@ -100,11 +100,12 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
     /// If some place is reached by none, is near and has another host than this one, or is far and has the same.
     pub fn new(
         here: PlaceId,
-        near: (N, PlaceNumbers),
-        far: (F, PlaceNumbers),
+        near: N,
+        near_numbers: PlaceNumbers,
+        far: F,
+        far_numbers: PlaceNumbers,
         hosts: Vec<PlaceId>,
     ) -> CompositeEndpoint<N, F> {
-        let ((near, near_numbers), (far, far_numbers)) = (near, far);
         let mut has_far = false;
         for place in (0..near_numbers.inner.len() as u32).map(PlaceId) {
             let is_near = near_numbers.of_place(place).is_some();
@@ -150,7 +151,9 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
     #[inline]
     fn progress_of(
         &self,
-        (endpoint, numbers, is_near): (&dyn Endpoint, &PlaceNumbers, bool),
+        endpoint: &dyn Endpoint,
+        numbers: &PlaceNumbers,
+        is_near: bool,
         inbound: Inbound,
         deliver: &mut dyn FnMut(Arrival<'_>),
     ) -> usize {
@@ -180,7 +183,7 @@ impl<N: Endpoint, F: FarEndpoint> CompositeEndpoint<N, F> {
             return 0;
         }
         self.near_looks.set(0);
-        self.progress_of((&self.far, &self.far_numbers, false), inbound, deliver)
+        self.progress_of(&self.far, &self.far_numbers, false, inbound, deliver)
     }
 
     /// As [`Endpoint::take_next`], of a far place. What near places have sent does not wait for many looks at a
@@ -260,7 +263,7 @@ impl<N: Endpoint, F: FarEndpoint> Endpoint for CompositeEndpoint<N, F> {
 
     #[inline]
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
-        let near = self.progress_of((&self.near, &self.near_numbers, true), inbound, deliver);
+        let near = self.progress_of(&self.near, &self.near_numbers, true, inbound, deliver);
         if self.has_far { near + self.progress_far(near, inbound, deliver) } else { near }
     }
 

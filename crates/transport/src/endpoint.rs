@@ -2,7 +2,7 @@
 //!
 //! [`Endpoint`] is small: send, receive, wait. What not every transport has is a trait of its own, [`Multicast`],
 //! [`WorkModel`], [`SpanSink`] and [`MappedMemory`], for which each endpoint answers. Invariant: no method has a
-//! default that is wrong for an endpoint that wraps another, so the compiler finds what that one forgets to hand on.
+//! default, so the compiler finds what an endpoint that wraps another forgets to hand on.
 
 use crate::region::Region;
 use crate::span::{Span, SpanId};
@@ -148,7 +148,7 @@ pub enum Next {
 /// Reason why nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// No room at the moment: call [`Endpoint::progress`] and try again, or [`Endpoint::wait`].
+    /// No room at the moment: call [`Endpoint::progress`] and try again, or [`EndpointExt::wait`].
     Full,
     /// The receiver has died or left, and will never take a message. [`Endpoint::is_dead`] says which; no
     /// [`Arrival::Died`] reports a place that left.
@@ -179,7 +179,7 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// Ends a [`Endpoint::wait`] of the place from any thread.
+/// Ends an [`Endpoint::wait_with`] of the place from any thread.
 pub trait Unpark: Send + Sync {
     /// Makes the wait under way, or the next one if there is none, return at once.
     fn unpark(&self);
@@ -187,7 +187,7 @@ pub trait Unpark: Send + Sync {
 
 /// One place's attachment to the others.
 ///
-/// An endpoint belongs to one thread. Calling order: `progress` whenever there is time, `wait` when there
+/// An endpoint belongs to one thread. Calling order: `progress` whenever there is time, `wait_with` when there
 /// is nothing to do. A place never sends to itself through its endpoint; that is an assertion.
 pub trait Endpoint {
     /// The place attached here.
@@ -238,7 +238,7 @@ pub trait Endpoint {
 
     /// Delivers what has arrived, a bounded batch, without blocking; returns how many arrivals.
     ///
-    /// `deliver` may send; it must not call `progress` or `wait`.
+    /// `deliver` may send; it must not call `progress` or `wait_with`.
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize;
 
     /// Returns `true` if there may be something to do: an arrival, room after a send that returned [`SendError::Full`]
@@ -251,11 +251,6 @@ pub trait Endpoint {
     /// `also` is asked as often as the endpoint looks by itself. Whoever makes it true while the place may sleep ends
     /// the sleep by [`Endpoint::unparker`].
     fn wait_with(&self, timeout: Option<Duration>, also: &dyn Fn() -> bool);
-
-    /// As [`Endpoint::wait_with`], for this endpoint alone. The only provided method: no endpoint writes it itself.
-    fn wait(&self, timeout: Option<Duration>) {
-        self.wait_with(timeout, &|| false);
-    }
 
     /// Returns the means to end a wait from another thread.
     fn unparker(&self) -> Arc<dyn Unpark>;
@@ -307,6 +302,16 @@ pub trait Endpoint {
     /// Returns the information about places on other hosts, or `None` if all are on one.
     fn other_hosts(&self) -> Option<&dyn OtherHosts>;
 }
+
+/// Methods that follow from those of [`Endpoint`]; no endpoint can write them itself.
+pub trait EndpointExt: Endpoint {
+    /// As [`Endpoint::wait_with`], for this endpoint alone.
+    fn wait(&self, timeout: Option<Duration>) {
+        self.wait_with(timeout, &|| false);
+    }
+}
+
+impl<E: Endpoint + ?Sized> EndpointExt for E {}
 
 /// Places on other hosts.
 pub trait OtherHosts {

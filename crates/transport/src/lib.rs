@@ -22,9 +22,9 @@ mod work;
 
 pub use core_list::{CoreList, CoreListError};
 pub use endpoint::{
-    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, FileAccess, HandlerId, Inbound, Lending,
-    LendingError, LentSlice, Limits, MappedMemory, Message, Multicast, Next, OtherHosts, SendError, SpanSink,
-    Unpark, WorkModel,
+    Arrival, Block, BlockMemory, Body, Class, Death, Endpoint, EndpointExt, FileAccess, HandlerId, Inbound,
+    Lending, LendingError, LentSlice, Limits, MappedMemory, Message, Multicast, Next, OtherHosts, SendError,
+    SpanSink, Unpark, WorkModel,
 };
 pub use isles_protocol::{PlaceId, ordered};
 pub use loopback::memory::AlignedBytes;

@@ -37,20 +37,36 @@ const PACKET: u32 = 240;
 pub const GROUPS: &[Group] =
     &[EVENTS, PING_PONG, MESH, MESH_LONG, MESH_PACKETS, MESH_PACKETS_LONG, TORUS, MACHINE];
 
-/// SimGrid in one of its configurations: its name here, and that of the network's model and of the style there.
-type Configuration = (&'static str, &'static str, &'static str);
-const PLAIN_DIRECT: Configuration = (DIRECT, "plain", "direct");
-const PLAIN_MAILBOX: Configuration = (MAILBOX, "plain", "mailbox");
-const ANSWERS_DIRECT: Configuration = (DIRECT_ANSWERS, "answers", "direct");
-const ANSWERS_MAILBOX: Configuration = (MAILBOX_ANSWERS, "answers", "mailbox");
-const OF_TCP: Configuration = (DEFAULTS, "defaults", "direct");
+/// SimGrid in one of its configurations.
+#[derive(Clone, Copy)]
+struct Configuration {
+    /// Name of the contender.
+    label: &'static str,
+    /// Network model of SimGrid.
+    model: &'static str,
+    /// `direct` or `mailbox`.
+    style: &'static str,
+}
+
+impl Configuration {
+    const fn new(label: &'static str, model: &'static str, style: &'static str) -> Configuration {
+        Configuration { label, model, style }
+    }
+}
+
+const PLAIN_DIRECT: Configuration = Configuration::new(DIRECT, "plain", "direct");
+const PLAIN_MAILBOX: Configuration = Configuration::new(MAILBOX, "plain", "mailbox");
+const ANSWERS_DIRECT: Configuration = Configuration::new(DIRECT_ANSWERS, "answers", "direct");
+const ANSWERS_MAILBOX: Configuration = Configuration::new(MAILBOX_ANSWERS, "answers", "mailbox");
+const OF_TCP: Configuration = Configuration::new(DEFAULTS, "defaults", "direct");
 
 const fn simgrid(
-    (label, model, style): Configuration,
+    configuration: Configuration,
     section: &'static str,
     messages: u32,
     bytes: u32,
 ) -> Contender {
+    let Configuration { label, model, style } = configuration;
     Contender { label, program: Program::SimGrid { section, model, style, messages, bytes } }
 }
 

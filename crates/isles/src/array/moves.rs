@@ -43,11 +43,7 @@ struct Overlap {
 }
 
 impl Overlap {
-    fn new(
-        (source, from): (&ArrayLayout, usize),
-        (target, to): (&ArrayLayout, usize),
-        axes: [usize; 3],
-    ) -> Overlap {
+    fn new(source: &ArrayLayout, from: usize, target: &ArrayLayout, to: usize, axes: [usize; 3]) -> Overlap {
         let (has, wants) = (source.runs(from), target.runs(to));
         Overlap { along: [0, 1, 2].map(|axis| shared(&has[axes[axis]], &wants[axis])), axes }
     }
@@ -251,7 +247,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let mut tile = Vec::new();
         // Each member starts with a different owner.
         for from in (me..size).chain(0..me) {
-            let overlap = Overlap::new((&self.layout, from), (&target.layout, me), axes);
+            let overlap = Overlap::new(&self.layout, from, &target.layout, me, axes);
             for tiles in overlap.tiles(open.shape(from)) {
                 tile.resize(tiles.size(), bytemuck::Zeroable::zeroed());
                 open.get_tile(from, &tiles, &mut tile).await?;
@@ -270,7 +266,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         merge: impl Fn(&mut T, T),
     ) -> Result<()> {
         let (me, size) = (self.team.rank(), self.team.size());
-        let overlap = |from, to| Overlap::new((&self.layout, from), (&target.layout, to), axes);
+        let overlap = |from, to| Overlap::new(&self.layout, from, &target.layout, to, axes);
         let mut rows = self.lock().take_rows();
         rows.resize_with(size, Vec::new);
         for (to, row) in rows.iter_mut().enumerate() {

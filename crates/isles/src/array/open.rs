@@ -9,7 +9,7 @@ use super::part::PartShape;
 use super::{ArrayError, DistArray, Element, Halo, misused, three};
 use crate::{Combine, Error, ErrorKind, Result, WindowNumber};
 use isles_runtime::of_library;
-use isles_services::OpenWindow;
+use isles_services::{OpenWindow, Strided};
 use std::ops::Range;
 use std::panic::Location;
 
@@ -142,7 +142,8 @@ impl<T: Element, const N: usize> OpenArray<'_, T, N> {
 
     /// Reads a tile of the part of a member.
     pub(super) async fn get_tile(&self, rank: usize, tile: &Tile, into: &mut [T]) -> Result<()> {
-        self.window.get_strided(rank, tile.at, (tile.line, tile.stride.max(tile.line)), into).await
+        let lines = Strided { block: tile.line, stride: tile.stride.max(tile.line) };
+        self.window.get_strided(rank, tile.at, lines, into).await
     }
 
     /// Returns the pieces of the `len` elements from `index` on along the last axis.

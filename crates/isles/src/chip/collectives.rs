@@ -165,27 +165,28 @@ pub(crate) struct TrialContext {
 
 /// The chosen algorithms, and the cached results of trials.
 pub(crate) struct CollectiveChoice {
-    ground: TrialContext,
+    context: TrialContext,
     broadcast: Broadcast,
     reduce: Reduce,
     stopwatch: Rc<Stopwatch>,
-    spreads: ChoiceCache<BroadcastAlgorithm>,
+    broadcasts: ChoiceCache<BroadcastAlgorithm>,
     serial: ChoiceCache<bool>,
 }
 
 impl CollectiveChoice {
     pub(crate) fn new(
-        ground: TrialContext,
-        (broadcast, reduce): (Broadcast, Reduce),
+        context: TrialContext,
+        broadcast: Broadcast,
+        reduce: Reduce,
         stopwatch: &Rc<Stopwatch>,
     ) -> Rc<CollectiveChoice> {
         let stopwatch = Rc::clone(stopwatch);
         Rc::new(CollectiveChoice {
-            ground,
+            context,
             broadcast,
             reduce,
             stopwatch,
-            spreads: ChoiceCache::default(),
+            broadcasts: ChoiceCache::default(),
             serial: ChoiceCache::default(),
         })
     }
@@ -194,13 +195,15 @@ impl CollectiveChoice {
     fn ask<T: Copy>(
         &self,
         known: &ChoiceCache<T>,
-        key: (usize, usize),
+        members: usize,
+        bytes: usize,
         answer: impl FnOnce(&Trial) -> T,
     ) -> T {
+        let key = (members, bytes);
         let before = known.borrow().get(key).copied();
         before.unwrap_or_else(|| {
             let place = PlaceId(here().index() as u32);
-            let trial = Trial { ground: self.ground.clone(), members: key.0, bytes: key.1 };
+            let trial = Trial { context: self.context.clone(), members, bytes };
             let answer = self.stopwatch.ask(place, |_, _| answer(&trial));
             known.borrow_mut().insert(key, answer);
             answer
@@ -225,9 +228,9 @@ impl Collectives for CollectiveChoice {
                 let shape = if bytes.is_some() { Shape::Flat } else { Shape::Fan(children) };
                 Some(BroadcastAlgorithm::Tree { shape, chunk_bytes: CHUNKS[0] })
             }
-            broadcast => {
-                Some(self.ask(&self.spreads, (members, class(bytes)), |trial| trial.best_spread(broadcast)))
-            }
+            broadcast => Some(
+                self.ask(&self.broadcasts, members, class(bytes), |trial| trial.best_broadcast(broadcast)),
+            ),
         }
     }
 
@@ -236,7 +239,7 @@ impl Collectives for CollectiveChoice {
             Reduce::Serial => true,
             Reduce::Logarithmic => false,
             Reduce::Auto if !(3..=TRIED_MEMBERS_MAX).contains(&members) => false,
-            Reduce::Auto => self.ask(&self.serial, (members, class(bytes)), Trial::is_serial_shorter),
+            Reduce::Auto => self.ask(&self.serial, members, class(bytes), Trial::is_serial_shorter),
         }
     }
 
@@ -248,7 +251,7 @@ impl Collectives for CollectiveChoice {
 
 /// A trial of collectives of one length among `members` cores.
 struct Trial {
-    ground: TrialContext,
+    context: TrialContext,
     members: usize,
     bytes: usize,
 }
@@ -273,10 +276,10 @@ impl Collectives for Fixed {
 
 impl Trial {
     /// Returns the fastest algorithm that `broadcast` allows; the first of equals.
-    fn best_spread(&self, broadcast: Broadcast) -> BroadcastAlgorithm {
-        match self.spreads(broadcast)[..] {
+    fn best_broadcast(&self, broadcast: Broadcast) -> BroadcastAlgorithm {
+        match self.broadcasts(broadcast)[..] {
             [only] => only,
-            ref spreads => *spreads
+            ref broadcasts => *broadcasts
                 .iter()
                 .min_by_key(|spread| self.time(Fixed(Some(**spread), false), false))
                 .expect("there is a way"),
@@ -284,7 +287,7 @@ impl Trial {
     }
 
     /// Returns the algorithms to compare.
-    fn spreads(&self, broadcast: Broadcast) -> Vec<BroadcastAlgorithm> {
+    fn broadcasts(&self, broadcast: Broadcast) -> Vec<BroadcastAlgorithm> {
         match broadcast {
             Broadcast::Auto => {
                 let trees = SHAPES.into_iter().flat_map(|shape| self.trees(shape));
@@ -314,7 +317,7 @@ impl Trial {
     /// Returns the time from the first member's start to the last member's end; [`Duration::MAX`] if the trial fails.
     fn time(&self, fixed: Fixed, is_reduction: bool) -> Duration {
         let (places, bytes) = (self.members as u32, self.bytes);
-        let TrialContext { chip, costs, protocol_config, placement } = &self.ground;
+        let TrialContext { chip, costs, protocol_config, placement } = &self.context;
         let Ok(core_map) = placement.core_map(chip.chip().topology(), places) else { return Duration::MAX };
         let world = ChipWorld::with_core_map(core_map, costs.clone(), *protocol_config, 0);
         let Ok(world) = world else { return Duration::MAX };
@@ -344,7 +347,7 @@ impl Trial {
             })
             .collect();
         let over = || roots.iter().all(MainTask::is_over).then_some(());
-        let all_ended = drive((&world, &stopwatch), &locals, None, over).is_some();
+        let all_ended = drive(&world, &stopwatch, &locals, None, over).is_some();
         close_all(&stopwatch, &locals);
         let good = all_ended && roots.iter().all(|root| matches!(root.take(), Some(Ok(()))));
         let (first, last) = span.get();
@@ -359,9 +362,9 @@ mod tests {
     fn trial(members: usize, bytes: usize) -> Trial {
         let chip = ModelledChip::new("scc").unwrap();
         let protocol_config = Protocol::Doorbell.into();
-        let ground =
+        let context =
             TrialContext { chip, costs: chip.costs().clone(), protocol_config, placement: Placement::Linear };
-        Trial { ground, members, bytes }
+        Trial { context, members, bytes }
     }
 
     #[test]
@@ -392,10 +395,10 @@ mod tests {
         for (members, bytes) in [(2, 64), (12, 64), (12, 4_096)] {
             let trial = trial(members, bytes);
             let time = |spread| trial.time(Fixed(Some(spread), false), false);
-            let best = time(trial.best_spread(Broadcast::Auto));
+            let best = time(trial.best_broadcast(Broadcast::Auto));
             assert!(best > Duration::ZERO && best < Duration::MAX);
             for way in SHAPES.map(Broadcast::By).into_iter().chain([Broadcast::ScatterAllGather]) {
-                let named = time(trial.best_spread(way));
+                let named = time(trial.best_broadcast(way));
                 assert!(best <= named && named < Duration::MAX, "{way}: {named:?}, chosen {best:?}");
             }
         }
@@ -405,7 +408,7 @@ mod tests {
     fn a_flat_tree_of_many_members_takes_longer_than_a_binomial_one() {
         let trial = trial(24, 64);
         let [flat, binomial] = [Shape::Flat, Shape::Binomial]
-            .map(|shape| trial.time(Fixed(Some(trial.best_spread(Broadcast::By(shape))), false), false));
+            .map(|shape| trial.time(Fixed(Some(trial.best_broadcast(Broadcast::By(shape))), false), false));
         assert!(flat > binomial, "{flat:?} {binomial:?}");
     }
 
@@ -413,9 +416,9 @@ mod tests {
     fn trials_are_on_the_cores_of_the_run() {
         let near = trial(4, 64);
         let mut far = trial(4, 64);
-        far.ground.placement = "0,10,36,47".parse().unwrap();
+        far.context.placement = "0,10,36,47".parse().unwrap();
         let [near, far] = [near, far].map(|trial| {
-            let spread = trial.best_spread(Broadcast::By(Shape::Flat));
+            let spread = trial.best_broadcast(Broadcast::By(Shape::Flat));
             trial.time(Fixed(Some(spread), false), false)
         });
         assert!(near < far && far < Duration::MAX, "{near:?} {far:?}");

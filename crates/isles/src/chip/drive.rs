@@ -53,7 +53,8 @@ pub(crate) fn drain_messages(world: &ChipWorld, locals: &[Rc<Local>]) {
 
 /// Gives turns until `over` returns a result; `None` if the run stalls or departs from its tape.
 pub(crate) fn drive<R>(
-    (world, stopwatch): (&ChipWorld, &Stopwatch),
+    world: &ChipWorld,
+    stopwatch: &Stopwatch,
     locals: &[Rc<Local>],
     observation: Option<&ChipObservation>,
     mut over: impl FnMut() -> Option<R>,

@@ -104,7 +104,8 @@ impl ChipRun {
     pub(crate) fn end(
         world: &ChipWorld,
         draft: Option<AtomicFile>,
-        (code, measurements): (HostCode, Measurements),
+        code: HostCode,
+        measurements: Measurements,
         regions: &[MeasuredRegion],
     ) -> ChipRun {
         let report = world.report();
@@ -120,14 +121,10 @@ impl ChipRun {
     }
 
     /// Writes all outputs of `launch`, and returns the errors of those that failed.
-    pub(crate) fn write(
-        mut self,
-        launch: &Launch,
-        (chip, host): (ModelledChip, Duration),
-    ) -> Vec<WriteError> {
+    pub(crate) fn write(mut self, launch: &Launch, chip: ModelledChip, host: Duration) -> Vec<WriteError> {
         if let Some(kept) = &launch.summary {
             // A second run does not replace the summary of the first.
-            let _ = kept.set(self.summary(launch, (chip, host)));
+            let _ = kept.set(self.summary(launch, chip, host));
         }
         let mut unwritten = Vec::new();
         for one in &launch.exports {
@@ -143,7 +140,7 @@ impl ChipRun {
                         .and_then(|tape| destination.write(|out| out.write_all(&tape)).map(drop))
                 }
                 _ => self
-                    .text(one, launch, (chip, host))
+                    .text(one, launch, chip, host)
                     .and_then(|text| one.destination().write(|out| out.write_all(text.as_bytes())).map(drop)),
             };
             unwritten.extend(result.err());
@@ -155,11 +152,12 @@ impl ChipRun {
         &self,
         one: &ExportRequest,
         launch: &Launch,
-        (chip, host): (ModelledChip, Duration),
+        chip: ModelledChip,
+        host: Duration,
     ) -> Result<String, WriteError> {
         let (model, report) = (chip.chip(), &self.report);
         Ok(match one.export {
-            Export::Summary => self.summary(launch, (chip, host)),
+            Export::Summary => self.summary(launch, chip, host),
             Export::Links => export::links(model.topology(), &self.links),
             Export::Traffic => export::traffic(&self.flows),
             Export::Folded => export::folded(chip.machine(), model.topology(), report),
@@ -176,7 +174,7 @@ impl ChipRun {
         })
     }
 
-    fn summary(&self, launch: &Launch, (chip, host): (ModelledChip, Duration)) -> String {
+    fn summary(&self, launch: &Launch, chip: ModelledChip, host: Duration) -> String {
         let HostCode { total: host_code, uncharged: host_uncharged } = self.code;
         let facts = RunFacts {
             chip: chip.chip(),

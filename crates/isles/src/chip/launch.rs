@@ -126,7 +126,7 @@ impl Launch {
     {
         let mut unwritten = Vec::new();
         let main: Main<'_> = Box::new(|| future_of(main, TaskOutcome::into_result));
-        let (result, report, modelled) = self.model(chip, main, &mut unwritten, |_, _, _| ())?;
+        let (result, report, modelled) = self.model(chip, main, &mut unwritten, |_, _, _, _| ())?;
         match unwritten.is_empty() {
             true => Ok((result, report, modelled)),
             false => Err(LaunchError::Output { unwritten, ended: Box::new((result, report)) }),
@@ -140,14 +140,14 @@ impl Launch {
         chip: ModelledChip,
         main: Main<'_>,
         unwritten: &mut Vec<WriteError>,
-        print_prediction: impl FnOnce((&ChipReport, &[RegionFacts]), &RunReport, Duration),
+        print_prediction: impl FnOnce(&ChipReport, &[RegionFacts], &RunReport, Duration),
     ) -> std::result::Result<(Result<()>, RunReport, ChipReport), LaunchError> {
         output::check(self, Machine::Chip(chip))?;
         let started = Instant::now();
         let (result, report, ended) = run(self, chip, main)?;
         let host = started.elapsed();
         let modelled = ended.report.clone();
-        print_prediction((&modelled, &ended.regions), &report, host);
+        print_prediction(&modelled, &ended.regions, &report, host);
         if let Some(stale) = modelled.stale.as_ref().filter(|stale| stale.number > 0) {
             let reads = if stale.number == 1 { "read" } else { "reads" };
             let first = stale.first.first().map(|read| read.describe("place")).unwrap_or_default();
@@ -166,7 +166,7 @@ impl Launch {
         if let Some(warning) = work::warning(ended.code) {
             notice(warning);
         }
-        unwritten.extend(ended.write(self, (chip, host)));
+        unwritten.extend(ended.write(self, chip, host));
         Ok((result, report, modelled))
     }
 
@@ -174,7 +174,8 @@ impl Launch {
     fn print_prediction(
         &self,
         chip: ModelledChip,
-        (modelled, regions): (&ChipReport, &[RegionFacts]),
+        modelled: &ChipReport,
+        regions: &[RegionFacts],
         report: &RunReport,
         host: Duration,
     ) {
@@ -228,8 +229,8 @@ impl MachineDriver for ModelledChip {
         main: Main<'_>,
         unwritten: &mut Vec<WriteError>,
     ) -> LaunchResult {
-        let print_prediction = |modelled: (&ChipReport, &[RegionFacts]), report: &RunReport, host| {
-            launch.print_prediction(*self, modelled, report, host);
+        let print_prediction = |modelled: &ChipReport, regions: &[RegionFacts], report: &RunReport, host| {
+            launch.print_prediction(*self, modelled, regions, report, host);
         };
         launch.model(*self, main, unwritten, print_prediction).map(|(result, report, _)| (result, report))
     }
@@ -278,14 +279,14 @@ fn run(
     let draft = export::begin(launch, chip, &world)?;
     let _on_chip = ChipScope::of(&stopwatch);
     let locals = all_locals(&stopwatch, launch.places);
-    let ground = TrialContext { chip, costs, protocol_config, placement: settings.placement.value.clone() };
-    let chosen = CollectiveChoice::new(ground, (settings.broadcast.value, settings.reduce), &stopwatch);
+    let context = TrialContext { chip, costs, protocol_config, placement: settings.placement.value.clone() };
+    let chosen = CollectiveChoice::new(context, settings.broadcast.value, settings.reduce, &stopwatch);
     locals
         .iter()
         .for_each(|local| isles_services::set_collectives(local, Rc::clone(&chosen) as Rc<dyn Collectives>));
-    let observation = ChipObservation::begin(launch, chip, (&world, &locals))?;
+    let observation = ChipObservation::begin(launch, chip, &world, &locals)?;
     let root = locals[0].enter(|| MainTask::start(&locals[0], main()));
-    let driven = drive((&world, &stopwatch), &locals, observation.as_ref(), || root.take());
+    let driven = drive(&world, &stopwatch, &locals, observation.as_ref(), || root.take());
     if let Some(observation) = &observation {
         observation.end(&world);
     }
@@ -293,7 +294,8 @@ fn run(
     let result = driven.unwrap_or_else(|| Err(stalled(&locals)));
     let report = RunReport { places: locals.iter().map(|local| Some(local.report())).collect() };
     let regions = report.regions();
-    let ended = measured.map(|measured| ChipRun::end(&world, draft, measured, &regions));
+    let ended =
+        measured.map(|(code, measurements)| ChipRun::end(&world, draft, code, measurements, &regions));
     let result = result.and_then(|()| {
         if locals.iter().any(|local| isles_services::teams_may_be_apart(local)) {
             drain_messages(&world, &locals);

@@ -189,7 +189,7 @@ impl ModelledChip {
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.voltages().iter().map(VoltageTable::name);
-        self.choose(self.chip.clone().with_voltages(name), (source, name), names)
+        self.choose(self.chip.clone().with_voltages(name), source, name, names)
     }
 
     /// As [`ModelledChip::with_preset`], set by the flag or variable `source`.
@@ -199,7 +199,7 @@ impl ModelledChip {
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.presets().iter().map(Preset::name);
-        self.choose(self.chip.clone().with_preset(name), (source, name), names)
+        self.choose(self.chip.clone().with_preset(name), source, name, names)
     }
 
     /// As [`ModelledChip::with_power_model`], set by the flag or variable `source`.
@@ -209,7 +209,7 @@ impl ModelledChip {
         name: &str,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let names = self.chip.power_models().iter().map(PowerModel::name);
-        self.choose(self.chip.clone().with_power_model(name), (source, name), names)
+        self.choose(self.chip.clone().with_power_model(name), source, name, names)
     }
 
     /// Returns the `chosen` variant of the chip, if it exists and can send messages; the error lists the available
@@ -217,7 +217,8 @@ impl ModelledChip {
     fn choose<'a>(
         self,
         chosen: Option<Chip>,
-        (source, name): (&str, &str),
+        source: &str,
+        name: &str,
         names: impl Iterator<Item = &'a str>,
     ) -> std::result::Result<ModelledChip, ConfigError> {
         let chosen = chosen.and_then(|chip| ModelledChip::leaked(self.machine, chip).ok());
@@ -296,8 +297,7 @@ impl ModelledChip {
         other: u32,
         bytes: usize,
     ) -> std::result::Result<Duration, ConfigError> {
-        let (costs, ends) = (self.costs.clone(), (PlaceId(other), other + 1));
-        half_ping_pong(costs, protocol, ends, bytes)
+        half_ping_pong(self.costs.clone(), protocol, PlaceId(other), other + 1, bytes)
             .map_err(|error| ConfigError::new("the protocol", protocol.name(), error.to_string()))
     }
 

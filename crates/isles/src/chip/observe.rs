@@ -41,7 +41,8 @@ impl ChipObservation {
     pub(crate) fn begin(
         launch: &Launch,
         chip: ModelledChip,
-        (world, locals): (&ChipWorld, &[Rc<Local>]),
+        world: &ChipWorld,
+        locals: &[Rc<Local>],
     ) -> std::result::Result<Option<ChipObservation>, LaunchError> {
         let topology = chip.chip().topology();
         let cores = world.report().cores;

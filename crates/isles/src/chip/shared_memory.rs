@@ -65,7 +65,7 @@ impl SharedMemory {
     /// On a chip, outside of a task.
     pub fn new(bytes: u64, kind: MemoryKind) -> Option<SharedMemory> {
         let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
-        let (start, bytes, _, controller) = region.parts();
+        let (start, bytes, controller) = (region.start, region.bytes, region.home());
         Some(SharedMemory { start, bytes, kind, controller })
     }
 
@@ -80,7 +80,7 @@ impl SharedMemory {
     }
 
     fn region(&self) -> MemoryRegion {
-        MemoryRegion::from_parts((self.start, self.bytes, policy(self.kind), self.controller))
+        MemoryRegion::new(self.start, self.bytes, policy(self.kind), self.controller)
     }
 
     /// Reads the bytes from `offset` on as this place sees them, which may be stale.
@@ -136,20 +136,20 @@ pub(super) struct ChipMemory;
 impl ChipMemory {
     fn region(region: &MemoryRange) -> MemoryRegion {
         let MemoryRange { start, bytes, kind, controller } = *region;
-        MemoryRegion::from_parts((start, bytes, policy(kind), controller))
+        MemoryRegion::new(start, bytes, policy(kind), controller)
     }
 }
 
 impl IncoherentMemory for ChipMemory {
     fn take(&self, kind: MemoryKind, bytes: u64) -> Option<MemoryRange> {
         let region = ask(None, |world, place| world.take_shared(place, policy(kind), bytes))?;
-        let (start, bytes, _, controller) = region.parts();
+        let (start, bytes, controller) = (region.start, region.bytes, region.home());
         Some(MemoryRange { start, bytes, kind, controller })
     }
 
     fn take_buffer(&self, bytes: u64) -> Option<MemoryRange> {
         let region = ask(None, |world, place| world.take_buffer(place, bytes))?;
-        let (start, bytes, _, controller) = region.parts();
+        let (start, bytes, controller) = (region.start, region.bytes, region.home());
         Some(MemoryRange { start, bytes, kind: MemoryKind::Through, controller })
     }
 

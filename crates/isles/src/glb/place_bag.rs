@@ -223,7 +223,7 @@ impl<B: Bag> PlaceBag<B> {
         let bag: Option<EncodedBag> = self.bag.as_ref().map(to_bytes).transpose()?;
         let begun = backups.lock().begin_save(bag);
         self.saved_at = now;
-        self.counts.saves += u64::from(begun.1.is_some());
+        self.counts.saves += u64::from(begun.outgoing.is_some());
         Ok(Some((backups.clone(), begun)))
     }
 

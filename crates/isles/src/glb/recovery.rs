@@ -110,9 +110,10 @@ fn unreadable(fault: &DecodeError) -> Error {
 
 /// Completes a save of this place, and notifies the givers that their parts are saved. If the partner has died, nothing
 /// is saved.
-pub(super) async fn save(backups: PlaceBackups, (version, save): StartedSave) -> Result<()> {
+pub(super) async fn save(backups: PlaceBackups, started: StartedSave) -> Result<()> {
+    let StartedSave { version, outgoing } = started;
     let owner = here().index();
-    if let Some((partner, save)) = save
+    if let Some((partner, save)) = outgoing
         && none_if_dead(at!(place(partner), keep(&backups, owner, save)).await)?.is_none()
     {
         return Ok(());

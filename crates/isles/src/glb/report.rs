@@ -101,7 +101,7 @@ impl RunBalance {
 }
 
 impl fmt::Display for RunBalance {
-    /// A table with a line for each place.
+    /// Writes a table with a line for each place.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -1,4 +1,4 @@
-//! Runs in seeded worlds: each task once, under any order and delay; deaths.
+//! Runs in seeded worlds: each task runs once, under any order and delay; deaths.
 
 use super::*;
 use crate::{Plan, PlannedDeath, simulate};
@@ -108,7 +108,7 @@ fn id_of(number: usize) -> PlaceId {
     id.get().expect("the last place")
 }
 
-/// Returns the number of seeds: `ISLES_TEST_SEEDS`, or what a debug build runs in seconds.
+/// Returns the number of seeds: `ISLES_TEST_SEEDS`, or a number that a debug build runs in seconds.
 fn seeds() -> u64 {
     std::env::var("ISLES_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
 }
@@ -129,7 +129,7 @@ fn end_with_deaths(places: u32, seed: u64, losses: Vec<PlannedDeath>) -> Result<
     found.take().unwrap_or_else(|| panic!("{places} places, seed {seed}: {result:?}"))
 }
 
-/// A bag that discards its tasks once a place is dead, because nobody will see their result.
+/// A bag that discards its tasks once a place is dead, because their result is not used.
 #[derive(Clone, Serialize, Deserialize)]
 struct GivingUp(Trees);
 
@@ -171,7 +171,7 @@ fn a_bag_that_gives_up_when_a_place_dies_breaks_no_promise() {
     assert!(died > 200, "only {died} runs were longer than their place lived");
 }
 
-/// The step before which a run, which needs all places to begin, may not have begun.
+/// Step from which a run has certainly begun; all places must be alive until then.
 const BEGUN: u64 = 800;
 
 #[test]

@@ -62,7 +62,7 @@ mod tests {
     use std::fs::File;
     use std::time::{Duration, SystemTime};
 
-    /// The identity of a file at `path` of `len` bytes, changed last at `changed`.
+    /// Returns the identity of a file at `path` of `len` bytes, changed last at `changed`.
     fn identity_at(path: &Path, len: u64, changed: SystemTime) -> [u8; 16] {
         let file = File::options().create(true).append(true).open(path).unwrap();
         file.set_len(len).unwrap();

@@ -71,7 +71,7 @@ impl MachineDriver for Driver {
         main: Main<'_>,
         _: &mut Vec<WriteError>,
     ) -> LaunchResult {
-        run_program(launch, (&Program::current(), collector), main, self.code)
+        run_program(launch, &Program::current(), collector, main, self.code)
     }
 
     fn run_test(
@@ -80,7 +80,7 @@ impl MachineDriver for Driver {
         name: &'static str,
         body: TestBody<'_>,
     ) -> std::result::Result<(), String> {
-        test_outcome(run_program(launch, (&same_test(name), None), Box::new(body), self.code))
+        test_outcome(run_program(launch, &same_test(name), None, Box::new(body), self.code))
     }
 }
 
@@ -103,7 +103,8 @@ fn check_code(code: PlaceCode) -> std::result::Result<(), String> {
 /// Places record their activity for `collector`, if given.
 fn run_program(
     launch: &Launch,
-    (program, collector): (&Program, Option<Collector>),
+    program: &Program,
+    collector: Option<Collector>,
     main: Main<'_>,
     code: PlaceCode,
 ) -> LaunchResult {

@@ -62,7 +62,7 @@ pub(super) fn run(launch: &Launch, communicator: i32, is_recorded: bool, main: M
         unable(error.to_string())
     })?;
     let is_first = library.rank() == 0;
-    let outcome = run_place(&library, connected, (None, None), |local| {
+    let outcome = run_place(&library, connected, None, None, |local| {
         if is_first {
             return run::run_first_place(local, main(), launch.stall);
         }

@@ -171,7 +171,7 @@ impl<P: Pipeline> RunningPipeline<P> {
                     }
                 };
             let mut permit = SendPermit::new(&shared.source, number, generation);
-            let payload = match shared.keep_for_replay(&entry, &mut permit, (number, &item)).await? {
+            let payload = match shared.keep_for_replay(&entry, &mut permit, number, &item).await? {
                 Some(bytes) => PortValues::Bytes(vec![bytes]),
                 None => PortValues::of(item, entry.home() == here())?,
             };

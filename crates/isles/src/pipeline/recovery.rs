@@ -91,7 +91,8 @@ impl<P: Pipeline> PipelineState<P> {
         &self,
         entry: &Sender<StagePacket>,
         permit: &mut SendPermit<'_>,
-        (number, item): (u64, &T),
+        number: u64,
+        item: &T,
     ) -> Result<Option<Vec<u8>>> {
         let Some(apart) = self.options.checkpoint else { return Ok(None) };
         let bytes = to_bytes(item)?;

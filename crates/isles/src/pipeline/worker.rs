@@ -206,10 +206,11 @@ impl<P: Pipeline> StageGroup<P> {
         let rate = (self.items - before) as f64 / since.as_secs_f64();
         let names =
             self.names[self.first..self.first + self.stages.len()].iter().map(|name| (*name).to_owned());
-        self.report(rate, input.queue(), names.collect());
+        let (waiting, queue) = input.queue();
+        self.report(rate, waiting, queue, names.collect());
     }
 
-    fn report(&self, items_per_s: f64, (waiting, queue): (usize, usize), names: Vec<String>) {
+    fn report(&self, items_per_s: f64, waiting: usize, queue: usize, names: Vec<String>) {
         let sample = StageSample {
             pipeline: self.pipeline,
             epoch: self.epoch,
@@ -291,7 +292,7 @@ impl<P: Pipeline> StageGroup<P> {
     /// Reports to observers of the run that the group has ended, if it was ever reported.
     fn report_end(&self) {
         if self.is_shown {
-            self.report(0.0, (0, 0), Vec::new());
+            self.report(0.0, 0, 0, Vec::new());
         }
     }
 

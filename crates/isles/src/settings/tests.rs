@@ -148,7 +148,7 @@ mod machines {
     use crate::launch::Launch;
     use crate::settings::table::{OnOtherMachines, setting};
 
-    /// Returns a valid value of the setting, on SCC if on a chip.
+    /// Returns a valid value of the setting; on the SCC if it is a setting of chips.
     fn sample(row: &SettingRow) -> String {
         let scratch =
             |name: &str| std::env::temp_dir().join(format!("isles-settings-{}-{name}", std::process::id()));

@@ -33,12 +33,12 @@ impl<E: Endpoint> RecordedEndpoint<E> {
     }
 
     /// Calls `handle`, and records it as the handling of a message.
-    fn receive<V>(&self, from: (PlaceId, Class), bytes: usize, handle: impl FnOnce() -> V) -> V {
-        let number = self.record(|recorder| recorder.arrived(from));
+    fn receive<V>(&self, from: PlaceId, class: Class, bytes: usize, handle: impl FnOnce() -> V) -> V {
+        let number = self.record(|recorder| recorder.arrived(from, class));
         let start = now();
         let handled = handle();
         if let Some(number) = number {
-            self.record(|recorder| recorder.received(start, from, number, bytes));
+            self.record(|recorder| recorder.received(start, from, class, number, bytes));
         }
         handled
     }
@@ -61,7 +61,7 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         let (start, mut bytes) = (now(), 0);
         let mut fill = |memory: &mut [u8]| fill(memory).inspect(|len| bytes = *len);
         self.endpoint.send(to, class, handler, room, &mut fill)?;
-        self.record(|recorder| recorder.sent(RecordKind::Send, start, (to, class), bytes));
+        self.record(|recorder| recorder.sent(RecordKind::Send, start, to, class, bytes));
         Ok(())
     }
 
@@ -75,15 +75,15 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
     ) -> Result<(), SendError> {
         let start = now();
         self.endpoint.send_block(to, class, handler, len, fill)?;
-        self.record(|recorder| recorder.sent(RecordKind::SendBlock, start, (to, class), len));
+        self.record(|recorder| recorder.sent(RecordKind::SendBlock, start, to, class, len));
         Ok(())
     }
 
     fn progress(&self, inbound: Inbound, deliver: &mut dyn FnMut(Arrival<'_>)) -> usize {
         self.endpoint.progress(inbound, &mut |arrival| match &arrival {
             Arrival::Message(message) => {
-                let (from, bytes) = ((message.source, message.class), message.body.bytes().len());
-                self.receive(from, bytes, || deliver(arrival));
+                let (from, class, bytes) = (message.source, message.class, message.body.bytes().len());
+                self.receive(from, class, bytes, || deliver(arrival));
             }
             Arrival::Died { .. } => deliver(arrival),
         })
@@ -117,8 +117,8 @@ impl<E: Endpoint> Endpoint for RecordedEndpoint<E> {
         let next = self.endpoint.take_next(from, class, &mut wants);
         if next == Next::Taken {
             self.record(|recorder| {
-                let number = recorder.arrived((from, class));
-                recorder.received(start, (from, class), number, bytes);
+                let number = recorder.arrived(from, class);
+                recorder.received(start, from, class, number, bytes);
             });
         }
         next
@@ -149,7 +149,7 @@ impl<E: Endpoint> Multicast for RecordedEndpoint<E> {
         let start = now();
         multicast.send_to_all(to, class, handler, message)?;
         let sent = |recorder: &mut Recorder| {
-            to.iter().for_each(|to| recorder.sent(RecordKind::Send, start, (*to, class), message.len()));
+            to.iter().for_each(|to| recorder.sent(RecordKind::Send, start, *to, class, message.len()));
         };
         self.record(sent);
         Ok(())

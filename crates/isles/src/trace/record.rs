@@ -161,25 +161,19 @@ impl Recorder {
     }
 
     /// Records a send of `bytes` bytes to another place, from `start` until now.
-    pub(crate) fn sent(&mut self, kind: RecordKind, start: u64, (to, class): (PlaceId, Class), bytes: usize) {
+    pub(crate) fn sent(&mut self, kind: RecordKind, start: u64, to: PlaceId, class: Class, bytes: usize) {
         let number = next(&mut self.traffic[to.index()].sent[class as usize]);
         let (end, other, amount) = (now(), Some(to), bytes as u64);
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
     }
 
     /// Returns the number of a message that arrives now.
-    pub(crate) fn arrived(&mut self, (from, class): (PlaceId, Class)) -> u64 {
+    pub(crate) fn arrived(&mut self, from: PlaceId, class: Class) -> u64 {
         next(&mut self.traffic[from.index()].received[class as usize])
     }
 
     /// Records the handling of an arrived message, from `start` until now.
-    pub(crate) fn received(
-        &mut self,
-        start: u64,
-        (from, class): (PlaceId, Class),
-        number: u64,
-        bytes: usize,
-    ) {
+    pub(crate) fn received(&mut self, start: u64, from: PlaceId, class: Class, number: u64, bytes: usize) {
         let (kind, end, other, amount) = (RecordKind::Receive, now(), Some(from), bytes as u64);
         self.push(TracedEvent { kind, class, start, end, other, number, amount });
     }
@@ -247,15 +241,16 @@ mod tests {
     use super::*;
     use isles_transport::Source;
 
-    const PEER: (PlaceId, Class) = (PlaceId(1), Class::Data);
+    const PEER: PlaceId = PlaceId(1);
 
     #[test]
     fn what_does_not_fit_is_counted_and_messages_keep_their_numbers() {
         let mut recorder = Recorder::new(PlaceId(0), 2, 3);
-        (0..5).for_each(|_| recorder.sent(RecordKind::Send, now(), PEER, 8));
+        (0..5).for_each(|_| recorder.sent(RecordKind::Send, now(), PEER, Class::Data, 8));
         let numbers: Vec<u64> = recorder.part.records.iter().map(|record| record.number).collect();
         assert_eq!((numbers, recorder.part.dropped), (vec![0, 1, 2], 2));
-        assert_eq!([recorder.arrived(PEER), recorder.arrived(PEER)], [0, 1]);
+        let arrivals = [0, 1].map(|_| recorder.arrived(PEER, Class::Data));
+        assert_eq!(arrivals, [0, 1]);
         assert_eq!(recorder.traffic[1].sent, [0, 5]);
     }
 

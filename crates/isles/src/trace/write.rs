@@ -67,7 +67,7 @@ pub(super) fn write(out: &mut dyn Write, run: &str, parts: &[Option<Part>]) -> i
     for (place, part) in (0..).map(PlaceId).zip(parts) {
         let (pid, tid) = (place.0 + 1, places + place.0 + 1);
         encoder.describe_process(process(place), pid, &names::of_activities(place));
-        encoder.describe_thread(thread(place, places), (pid, tid), &names::of_activities(place));
+        encoder.describe_thread(thread(place, places), pid, tid, &names::of_activities(place));
         let number = place.0.to_string();
         match part {
             None => encoder.instant(WHOLE_RUN, 0, MISSING, &[(PLACE, &number)]),
@@ -183,10 +183,10 @@ impl Writer<'_> {
             spans.add(&mut self.encoder, &topic.name, source);
         }
         for record in records {
-            let lane = (part.place, record.amount as u32);
+            let (place, lane) = (part.place, record.amount as u32);
             let [start, end] = [record.start, record.end].map(|time| time.saturating_sub(self.origin));
-            spans.begin(&mut self.encoder, lane, start, (first + record.number as u32, record.other));
-            spans.end(&mut self.encoder, lane, end);
+            spans.begin(&mut self.encoder, place, lane, start, first + record.number as u32, record.other);
+            spans.end(&mut self.encoder, place, lane, end);
             self.flush_portion()?;
         }
         Ok(())

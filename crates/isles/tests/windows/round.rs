@@ -5,7 +5,7 @@
 //! numbers say what a place does; every place computes the model by itself.
 
 use isles::prelude::*;
-use isles::{Combine, Random, Result, WindowNumber, WindowOptions};
+use isles::{Combine, Random, Result, Strided, WindowNumber, WindowOptions};
 
 /// Elements of a block.
 const BLOCK: usize = 4;
@@ -164,7 +164,8 @@ async fn window_step<T: Element>(
     expected: Option<&Vec<T>>,
     notifies: bool,
 ) -> Result<Option<Vec<T>>> {
-    let (target, at, pieces) = (step.target, step.at, (BLOCK, shape.stride()));
+    let pieces = Strided { block: BLOCK, stride: shape.stride() };
+    let (target, at) = (step.target, step.at);
     let values = values::<T>(step);
     match step.what {
         What::Put if notifies => window.put_notify(target, at, &values).await?,

@@ -1,4 +1,4 @@
-//! Programs on the bare cores of the SCC, for the experiments; and interrupts from core to core, whose registers lie
+//! Programs on the bare cores of the SCC, for the experiments; and interrupts from core to core, whose registers are
 //! behind one port.
 
 use super::access::{STANDARD, preset};
@@ -12,12 +12,12 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The SCC at a setting of its clocks, with nothing under way.
+/// Returns the SCC at a preset of its clocks, idle.
 pub fn bare(chip: &Chip, clocks: &str) -> BareChip {
     BareChip::new(chip, preset(chip, clocks)).expect("the chip file of the SCC has all that bare cores need")
 }
 
-/// Runs a program on the first `cores` cores; how long until the last one has ended.
+/// Runs a program on `cores` and returns the time until the last one ends.
 pub fn run<F: Future<Output = ()> + 'static>(
     bare: &BareChip,
     cores: impl IntoIterator<Item = u32>,
@@ -27,12 +27,12 @@ pub fn run<F: Future<Output = ()> + 'static>(
     took.unwrap_or_else(|deadlock| panic!("an experiment: {deadlock}"))
 }
 
-/// Bytes that differ from line to line.
+/// Returns bytes that differ from line to line.
 pub fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
-/// V10, the interrupts.
+/// V10 of the validation deck: the interrupts.
 pub(crate) const INTERRUPTS: Experiment = Experiment {
     name: "interrupts",
     about: "core cycles from the raising of an interrupt until cores have it, at 533/800/800",
@@ -41,16 +41,16 @@ pub(crate) const INTERRUPTS: Experiment = Experiment {
     rows: RowSource::Model(interrupts),
 };
 
-/// All cores, and those that a first instruction can name.
+/// Number of all cores, and of the cores that a first instruction can address.
 const CORES: u32 = 48;
 const FIRST_MASK: u32 = 32;
 
 /// Reaction of a core to an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reaction {
-    /// Reads and resets the registers of the controller, as figure 2a has it.
+    /// Reads and resets the registers of the controller, as in figure 2a.
     Registers,
-    /// Goes on without them, as figure 2b has it.
+    /// Continues without accessing them, as in figure 2b.
     Nothing,
 }
 
@@ -72,8 +72,7 @@ fn interrupts(chip: &Chip) -> Vec<Row> {
     rows
 }
 
-/// Returns the rows on figure 2b: no core waits if none accesses the registers, and the remark on the little
-/// difference.
+/// Returns the rows on figure 2b: no core waits if none accesses the registers, and the remark on the small difference.
 fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     let had = interrupt_latencies(chip, CORES, Reaction::Nothing);
     let (first, second) = had.split_at(FIRST_MASK as usize);
@@ -100,8 +99,8 @@ fn without_registers(chip: &Chip, family: Family) -> Vec<Row> {
     ]
 }
 
-/// Returns the time at which each of the first `targets` cores has the interrupt that core 0 raises for them and
-/// itself, in core cycles.
+/// Returns the times at which the first `targets` cores receive the interrupt that core 0 raises for them and itself,
+/// in core cycles.
 fn interrupt_latencies(chip: &Chip, targets: u32, reaction: Reaction) -> Vec<f64> {
     let bare = bare(chip, STANDARD);
     let had = Rc::new(RefCell::new(vec![0.0; targets as usize]));

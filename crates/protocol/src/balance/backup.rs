@@ -45,8 +45,14 @@ type Received = OrderedMap<usize, ReceivedNumbers>;
 /// Parts by id.
 type Parts<V> = OrderedMap<PartName, V>;
 
-/// A save that has begun: its number, and the partner with its content, if there is a partner.
-pub type StartedSave = (u64, Option<(usize, Save)>);
+/// A save that has begun.
+#[derive(Clone, Debug)]
+pub struct StartedSave {
+    /// Its number, for [`BackupState::saved`].
+    pub version: u64,
+    /// The partner and the content to send; the save of the first place has no partner.
+    pub outgoing: Option<(usize, Save)>,
+}
 
 /// The id of a part that one place has given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -184,9 +190,6 @@ impl BackupState {
     }
 
     /// Begins a save of the bag as it is now.
-    ///
-    /// Returns its number, for [`BackupState::saved`], its receiver and its content; the save of the first place has no
-    /// receiver.
     pub fn begin_save(&mut self, bag: Option<EncodedBag>) -> StartedSave {
         self.version += 1;
         let version = self.version;
@@ -195,7 +198,9 @@ impl BackupState {
         let safe = |giver| (giver, self.received.get(giver).cloned().unwrap_or_default());
         let tells = unsettled.iter().map(safe).collect();
         self.telling.insert(version, tells);
-        let Some(partner) = self.partner else { return (version, None) };
+        let Some(partner) = self.partner else {
+            return StartedSave { version, outgoing: None };
+        };
         let mut parts = Vec::new();
         self.given.for_each_mut(|name, given| {
             if !given.is_saved {
@@ -204,7 +209,8 @@ impl BackupState {
             }
         });
         let (received, given) = (self.received.clone(), self.given.keys().collect());
-        (version, Some((partner, Save { version, bag, received, given, parts })))
+        let save = Save { version, bag, received, given, parts };
+        StartedSave { version, outgoing: Some((partner, save)) }
     }
 
     /// Records that the partner has stored a save, if there is a partner. Returns the places to notify, with their
@@ -367,8 +373,8 @@ mod tests {
         }
 
         fn save(&mut self, place: usize) -> u64 {
-            let (version, save) = self.safeties[place].begin_save(self.bags[place].clone());
-            self.saves.push((place, version, save));
+            let StartedSave { version, outgoing } = self.safeties[place].begin_save(self.bags[place].clone());
+            self.saves.push((place, version, outgoing));
             version
         }
 

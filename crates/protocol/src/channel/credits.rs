@@ -4,7 +4,7 @@
 //! and kept, and can be recalled. Apart from the buffer, so that it is compiled once and not for each type of values.
 //! Invariant: the reserved slots are those that are out or kept, of all places together.
 
-use super::home::{OperationId, SlotViolation};
+use super::step::{OperationId, SlotViolation};
 use crate::PlaceId;
 use std::collections::VecDeque;
 

@@ -1,20 +1,25 @@
 //! Channels: values that go from tasks to tasks through a buffer at one place.
 //!
-//! `docs/design/channels.md` has the protocol and says why nothing is lost or doubled. [`ChannelHome`] is the buffer
-//! with all that wait for it, [`SlotPool`] what another place may send without asking, [`Arrivals`] who of a place
-//! takes which of the values that have come there. Invariant: all only say what is to be done; a value is in one of
-//! them, or in what they return.
+//! `docs/design/channels.md` has the protocol and says why nothing is lost or doubled. [`ChannelHome`] is the channel
+//! with all that wait for it, [with a buffer](Buffered) or [without](Rendezvous), [`SlotPool`] what another place may
+//! send without asking, [`Arrivals`] who of a place takes which of the values that have come there. Invariant: all only
+//! say what is to be done; a value is in one of them, or in what they return.
 
 mod arrivals;
+mod buffered;
 mod credits;
 mod home;
 mod rendezvous;
+mod step;
 #[cfg(test)]
 mod tests;
 
 pub use arrivals::{ArrivalStep, Arrivals};
-pub use home::{Cancelled, ChannelHome, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId};
-pub use home::{PutBackViolation, SlotViolation, WantOutcome};
+pub use buffered::Buffered;
+pub use home::ChannelHome;
+pub use rendezvous::Rendezvous;
+pub use step::{Cancelled, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId};
+pub use step::{PutBackViolation, SlotViolation, WantOutcome};
 
 /// Most values that a channel can hold.
 pub const CAPACITY_MAX: u32 = 1 << 20;

@@ -6,8 +6,8 @@
 //! is declined, and its task is free to choose otherwise. Invariants: of one choice at most one operation is granted or
 //! claimed here, and none meets another of the same choice; a chosen sender never waits for a receiver.
 
-use super::home::{Cancelled, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId, WantOutcome};
-use super::home::{PutBackViolation, SlotViolation};
+use super::step::{Cancelled, ChannelStep, Choice, HeldResource, OfferOutcome, OperationId, WantOutcome};
+use super::step::{PutBackViolation, SlotViolation};
 use crate::PlaceId;
 use std::collections::VecDeque;
 
@@ -62,9 +62,9 @@ struct Receiver {
     waits: bool,
 }
 
-/// Senders and receivers that wait at a rendezvous.
+/// The state of a rendezvous at its home.
 #[derive(Clone, Debug)]
-pub(super) struct Rendezvous<V> {
+pub struct Rendezvous<V> {
     next_turn: u64,
     /// In the order of their turns.
     sending: VecDeque<Sender<V>>,
@@ -72,21 +72,22 @@ pub(super) struct Rendezvous<V> {
     receiving: VecDeque<Receiver>,
     /// Mostly ended in the order in which they began.
     loans: VecDeque<Loan<V>>,
+    is_closed: bool,
 }
 
-impl<V> Default for Rendezvous<V> {
-    fn default() -> Self {
+impl<V> Rendezvous<V> {
+    /// Makes an open rendezvous.
+    pub(super) fn new() -> Rendezvous<V> {
         Rendezvous {
             next_turn: 0,
             sending: VecDeque::new(),
             granted: Vec::new(),
             receiving: VecDeque::new(),
             loans: VecDeque::new(),
+            is_closed: false,
         }
     }
-}
 
-impl<V> Rendezvous<V> {
     fn new_sender(&mut self, id: OperationId, choice: ChoiceId, (asks, waits): (bool, bool)) -> Sender<V> {
         let turn = self.next_turn;
         self.next_turn += 1;
@@ -98,6 +99,11 @@ impl<V> Rendezvous<V> {
         self.sending.len()
     }
 
+    /// As [`ChannelHome::is_closed`](super::ChannelHome::is_closed).
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// As [`ChannelHome::offer`](super::ChannelHome::offer).
     pub(super) fn offer(
         &mut self,
@@ -106,6 +112,9 @@ impl<V> Rendezvous<V> {
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> OfferOutcome<V> {
+        if self.is_closed {
+            return OfferOutcome::Refused(value);
+        }
         let found = self.free_receiver(None);
         if found.is_none() && !waits {
             return OfferOutcome::Full(value);
@@ -126,6 +135,9 @@ impl<V> Rendezvous<V> {
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> OfferOutcome<()> {
+        if self.is_closed {
+            return OfferOutcome::Refused(());
+        }
         let choice = choice_of(id, choice);
         if !waits && self.receiver_for_choice(choice).is_none() {
             return OfferOutcome::Full(());
@@ -141,12 +153,11 @@ impl<V> Rendezvous<V> {
         &mut self,
         id: OperationId,
         value: V,
-        is_closed: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<OfferOutcome<V>, SlotViolation> {
         let found = self.granted.iter().position(|grant| grant.sender.id == id).ok_or(SlotViolation)?;
         let Grant { sender, receiver, .. } = self.granted.swap_remove(found);
-        if is_closed {
+        if self.is_closed {
             return Ok(OfferOutcome::Refused(value));
         }
         let claimed = self.receiving.iter().position(|other| other.id == receiver);
@@ -159,7 +170,7 @@ impl<V> Rendezvous<V> {
         Ok(OfferOutcome::Waits)
     }
 
-    /// As [`ChannelHome::want`](super::ChannelHome::want) of a channel that is open.
+    /// As [`ChannelHome::want`](super::ChannelHome::want).
     pub(super) fn want(
         &mut self,
         id: OperationId,
@@ -167,6 +178,9 @@ impl<V> Rendezvous<V> {
         waits: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> WantOutcome<V> {
+        if self.is_closed {
+            return WantOutcome::Ended;
+        }
         if self.loan(id).is_some() || self.receiving.iter().any(|other| other.id == id) {
             return WantOutcome::Ended; // No sound place names two operations alike.
         }
@@ -185,14 +199,13 @@ impl<V> Rendezvous<V> {
         &mut self,
         receiver: OperationId,
         value: V,
-        is_closed: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Option<V> {
         let Some(found) = self.loan(receiver) else { return Some(value) };
         if !self.loans[found].is_back {
             self.loans[found].sender.value = Some(value);
         } else if let Some(loan) = self.loans.remove(found) {
-            self.take_back(loan, value, is_closed, steps);
+            self.take_back(loan, value, steps);
         }
         None
     }
@@ -214,7 +227,6 @@ impl<V> Rendezvous<V> {
         &mut self,
         receiver: OperationId,
         value: Option<V>,
-        is_closed: bool,
         steps: &mut Vec<ChannelStep<V>>,
     ) -> Result<(), PutBackViolation> {
         let found =
@@ -224,7 +236,7 @@ impl<V> Rendezvous<V> {
             return Ok(());
         };
         if let Some(loan) = self.loans.remove(found) {
-            self.take_back(loan, value, is_closed, steps);
+            self.take_back(loan, value, steps);
         }
         Ok(())
     }
@@ -241,7 +253,7 @@ impl<V> Rendezvous<V> {
         lent.chain(granted).collect()
     }
 
-    /// Takes the first waiting value for a task of the home, if nobody else has a say in that.
+    /// As [`ChannelHome::take_offer`](super::ChannelHome::take_offer).
     pub(super) fn take_offer(&mut self, steps: &mut Vec<ChannelStep<V>>) -> Option<V> {
         if !self.receiving.is_empty() || self.sending.front().is_none_or(|first| first.value.is_none()) {
             return None;
@@ -252,11 +264,11 @@ impl<V> Rendezvous<V> {
     }
 
     /// Takes back a value that was not taken: the next receiver has it, or its sender waits again.
-    fn take_back(&mut self, loan: Loan<V>, value: V, is_closed: bool, steps: &mut Vec<ChannelStep<V>>) {
+    fn take_back(&mut self, loan: Loan<V>, value: V, steps: &mut Vec<ChannelStep<V>>) {
         let Loan { sender, is_given_up, .. } = loan;
         if is_given_up {
             steps.push(ChannelStep::GiveBack(sender.id, value));
-        } else if is_closed {
+        } else if self.is_closed {
             steps.push(ChannelStep::Refuse(sender.id, Some(value)));
         } else {
             match self.free_receiver(sender.choice) {
@@ -288,7 +300,9 @@ impl<V> Rendezvous<V> {
         Cancelled::Later
     }
 
+    /// As [`ChannelHome::close`](super::ChannelHome::close).
     pub(super) fn close(&mut self, steps: &mut Vec<ChannelStep<V>>) {
+        self.is_closed = true;
         let refused = std::mem::take(&mut self.sending);
         steps.extend(refused.into_iter().map(|sender| ChannelStep::Refuse(sender.id, sender.value)));
         let ended = std::mem::take(&mut self.receiving);

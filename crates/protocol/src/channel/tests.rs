@@ -27,6 +27,8 @@ enum Message {
     PutBack(Value),
     Taken(OperationId),
     NotTaken(OperationId),
+    /// Of the home itself: its task has not taken this value.
+    Restore(OperationId, Value),
     Settled,
     Cancel(OperationId),
     ReturnSlots(u32),
@@ -91,8 +93,6 @@ struct World {
     returned: BTreeSet<Value>,
     /// Values of a task at each place that sends one after the other.
     streams: BTreeMap<PlaceId, Vec<Value>>,
-    /// The value of a rendezvous that goes back where it had not been copied: at the home.
-    moved: Option<Value>,
     /// Values put back, each with the place that did so.
     travelled: BTreeSet<(PlaceId, Value)>,
     /// Places that are to say when nothing that has arrived is left.
@@ -128,7 +128,6 @@ impl World {
             doubtful: BTreeSet::new(),
             returned: BTreeSet::new(),
             streams: BTreeMap::new(),
-            moved: None,
             travelled: BTreeSet::new(),
             settling: BTreeSet::new(),
             declined: BTreeSet::new(),
@@ -138,6 +137,10 @@ impl World {
             steps: VecDeque::new(),
             is_carrying: false,
         }
+    }
+
+    fn is_rendezvous(&self) -> bool {
+        matches!(self.home, ChannelHome::Rendezvous(_))
     }
 
     fn new_id(&mut self, place: PlaceId) -> OperationId {
@@ -231,7 +234,6 @@ impl World {
         let mut short_steps = Vec::new();
         let short = other.want_at_once(&mut short_steps).filter(|_| id.place == HOME);
         if id.place == HOME
-            && self.home.is_rendezvous()
             && self.held[&HOME].is_empty()
             && let Some(value) = self.home.take_offer(steps)
         {
@@ -263,7 +265,7 @@ impl World {
             },
             Message::Chosen(id, value) => match self.home.choose(id, value, &mut steps).unwrap() {
                 OfferOutcome::Accepted(_) | OfferOutcome::Waits => None,
-                OfferOutcome::Refused(_) if self.home.is_rendezvous() => Some((id, ToPlace::Refused(id))),
+                OfferOutcome::Refused(_) if self.is_rendezvous() => Some((id, ToPlace::Refused(id))),
                 other => panic!("{other:?} of a channel that has receivers"),
             },
             Message::Want(id, choice, waits) => match self.want(id, choice, waits, &mut steps) {
@@ -289,8 +291,11 @@ impl World {
                 None
             }
             Message::NotTaken(id) => {
-                let value = self.moved.take_if(|_| from == HOME);
-                self.home.not_taken(id, value, &mut steps).unwrap();
+                self.home.not_taken(id, &mut steps).unwrap();
+                None
+            }
+            Message::Restore(id, value) => {
+                assert_eq!(self.home.restore(id, value, &mut steps), Ok(None));
                 None
             }
             Message::Settled => {
@@ -361,7 +366,8 @@ impl World {
                 self.home.put_back(HOSTILE, value, &mut steps).is_err()
             }
             Message::Taken(id) => self.home.taken(id, &mut steps).is_err(),
-            Message::NotTaken(id) => self.home.not_taken(id, None, &mut steps).is_err(),
+            Message::NotTaken(id) => self.home.not_taken(id, &mut steps).is_err(),
+            Message::Restore(..) => unreachable!("only the home restores"),
             Message::Settled => {
                 self.home.settled(HOSTILE, &mut steps);
                 false
@@ -511,12 +517,14 @@ impl World {
                 let back = held.split_off(held.len() - count);
                 for (id, value) in back.into_iter().rev() {
                     self.travelled.insert((place, value));
-                    if self.home.is_rendezvous() {
-                        self.moved = (place == HOME).then_some(value);
-                        self.say(place, Message::NotTaken(id));
-                    } else {
-                        self.say(place, Message::PutBack(value));
-                    }
+                    self.say(
+                        place,
+                        match place {
+                            HOME => Message::Restore(id, value),
+                            _ if self.is_rendezvous() => Message::NotTaken(id),
+                            _ => Message::PutBack(value),
+                        },
+                    );
                 }
                 self.report_if_settled(place);
             }
@@ -537,16 +545,12 @@ impl World {
                 assert_ne!(own, Some(value), "a task has met itself");
                 self.received.push((place, value));
                 self.happens(id);
-                if self.home.is_rendezvous() {
+                if self.is_rendezvous() || place == HOME {
                     self.say(place, Message::Taken(of));
-                } else if place == HOME {
-                    let mut steps = Vec::new();
-                    self.home.forget_lent(&mut steps);
-                    self.carry_out(steps);
                 }
                 self.report_if_settled(place);
             }
-            Operation::Granted(value) if self.home.is_rendezvous() => {
+            Operation::Granted(value) if self.is_rendezvous() => {
                 self.operations.insert(id, Operation::Chosen(value));
                 // It cannot receive while it does not know what becomes of its value.
                 if let Some(other) = self.others.get(&id).copied() {
@@ -1105,8 +1109,8 @@ fn a_value_that_is_not_taken_before_it_is_retained_waits_again() {
     assert_eq!(home.want(id(1, 1), None, true, &mut steps), WantOutcome::Waits);
     assert_eq!(home.offer(id(0, 1), 7, true, &mut steps), OfferOutcome::Waits);
     assert_eq!(steps, [ChannelStep::Lend(id(1, 1), 7)]);
-    assert_eq!(home.not_taken(id(1, 1), None, &mut steps), Ok(()));
-    assert_eq!(home.not_taken(id(1, 1), None, &mut steps), Err(PutBackViolation));
+    assert_eq!(home.not_taken(id(1, 1), &mut steps), Ok(()));
+    assert_eq!(home.not_taken(id(1, 1), &mut steps), Err(PutBackViolation));
     assert_eq!(home.retain(id(1, 1), 7, &mut steps), None);
     assert_eq!(home.cancel(id(0, 1), &mut steps), Cancelled::Now(Some(7)));
 }

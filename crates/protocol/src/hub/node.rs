@@ -92,8 +92,8 @@ impl Task {
     }
 
     /// Records that a lock was acquired or released; the two replies may have overtaken each other.
-    fn note_lock(&mut self, lock: (HubId, u64), operation: HubOperation, inherited: Option<u8>) {
-        let (hub, grant) = lock;
+    fn note_lock(&mut self, hub: HubId, grant: u64, operation: HubOperation, inherited: Option<u8>) {
+        let lock = (hub, grant);
         match operation {
             HubOperation::Get => match self.ended.iter().position(|ended| *ended == lock) {
                 Some(at) => _ = self.ended.swap_remove(at),
@@ -283,7 +283,7 @@ impl HubNode {
         // The request and its reply.
         self.packets += 2;
         if let Some(grant) = grant {
-            entry.note_lock((hub, grant), operation, None);
+            entry.note_lock(hub, grant, operation, None);
         }
         if status == Status::Done && operation == HubOperation::Get {
             submission.payload = request.payload;
@@ -452,7 +452,8 @@ impl HubNode {
         &mut self,
         task: TaskId,
         hub: HubId,
-        (payload, grant): (Vec<u8>, Option<u64>),
+        payload: Vec<u8>,
+        grant: Option<u64>,
         outputs: &mut Vec<Output>,
     ) {
         let is_held =
@@ -595,12 +596,12 @@ impl HubNode {
         if let Some(entry) = self.tasks.get_mut(task.0) {
             entry.requests.retain(|(number, _)| *number != id.number);
             if let Some(grant) = grant {
-                entry.note_lock((hub, grant), operation, boost);
+                entry.note_lock(hub, grant, operation, boost);
             }
         }
         if is_given_up {
             if status == Status::Done && operation == HubOperation::Get {
-                self.reject(task, hub, (payload, grant), outputs);
+                self.reject(task, hub, payload, grant, outputs);
             }
         } else {
             outputs.push(Output::Return { task, number: id.number, tag, status, payload, grant });

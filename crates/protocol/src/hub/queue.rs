@@ -72,7 +72,7 @@ impl PacketQueue {
                 }
                 None => self.replace_older(packet),
             },
-            PacketBody::ChangeTask { hub, grant, priority, .. } => match self.lock((hub, grant)) {
+            PacketBody::ChangeTask { hub, grant, priority, .. } => match self.lock(hub, grant) {
                 Some(at) => {
                     let mut lock = self.packets.remove(at);
                     if let PacketBody::Return(reply) = &mut lock.body {
@@ -104,7 +104,7 @@ impl PacketQueue {
     }
 
     /// Returns the position of the reply with this lock.
-    fn lock(&self, (hub, grant): (HubId, u64)) -> Option<usize> {
+    fn lock(&self, hub: HubId, grant: u64) -> Option<usize> {
         let is_it = |packet: &HubPacket| match &packet.body {
             PacketBody::Return(reply) => reply.hub == hub && reply.grant == Some(grant),
             _ => false,

@@ -7,6 +7,7 @@
 use crate::PlaceId;
 use crate::team::Members;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// State of one place's own caches of one object, as far as the place knows it.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +154,7 @@ impl Invalidations {
     /// The caller sends the flags, and calls [`Invalidations::answered`] for each one that cannot be sent. With none to
     /// send, all know already.
     pub fn begin(&mut self, members: &Members, root: usize) -> Flags {
-        self.pass_on(members, (root as u32, 1, members.len() as u32), None)
+        self.pass_on(members, root as u32, 1..members.len() as u32, None)
     }
 
     /// Handles a flag of `source`: returns the flags to pass on, and what is known at once if there are none.
@@ -171,18 +172,20 @@ impl Invalidations {
         }
         let InvalidationRange { root, first, end, token } = range;
         let answer = Some(AwaitedAnswer { place: source, token });
-        let flags = self.pass_on(members, (root, first + 1, end), answer);
+        let flags = self.pass_on(members, root, first + 1..end, answer);
         let known = flags.to.is_empty().then_some(Known { token: flags.token, answer });
         Ok((flags, known))
     }
 
-    /// Returns flags for the halves of the members from `first` to before `end`.
+    /// Returns flags for the halves of the members in `range`, which counts from `root`.
     fn pass_on(
         &mut self,
         members: &Members,
-        (root, first, end): (u32, u32, u32),
+        root: u32,
+        range: Range<u32>,
         answer: Option<AwaitedAnswer>,
     ) -> Flags {
+        let Range { start: first, end } = range;
         let token = self.next;
         self.next = self.next.wrapping_add(1);
         let middle = first + end.saturating_sub(first) / 2;

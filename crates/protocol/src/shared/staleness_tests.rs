@@ -67,7 +67,7 @@ impl World {
         flags.token
     }
 
-    fn deliver(&mut self, (from, to, message): (usize, usize, FlagMessage)) {
+    fn deliver(&mut self, from: usize, to: usize, message: FlagMessage) {
         if self.dead.contains(&to) || self.dead.contains(&from) {
             return;
         }
@@ -100,8 +100,8 @@ impl World {
     fn settle(&mut self, mut choices: impl Iterator<Item = usize>) {
         while !self.under_way.is_empty() {
             let index = choices.next().unwrap_or(0) % self.under_way.len();
-            let message = self.under_way.swap_remove(index);
-            self.deliver(message);
+            let (from, to, message) = self.under_way.swap_remove(index);
+            self.deliver(from, to, message);
         }
     }
 }
@@ -148,8 +148,8 @@ proptest! {
                 }
             }
             if !world.under_way.is_empty() {
-                let message = world.under_way.swap_remove(choice % world.under_way.len());
-                world.deliver(message);
+                let (from, to, message) = world.under_way.swap_remove(choice % world.under_way.len());
+                world.deliver(from, to, message);
             }
         }
         dead.into_iter().filter(|(_, rank)| *rank != 0).for_each(|(_, rank)| world.kill(rank));

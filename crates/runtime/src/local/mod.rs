@@ -366,7 +366,7 @@ impl Local {
     {
         // NEED: a task of any lifetime.
         // SOUND: by the contract.
-        let task = unsafe { TaskRef::new(future, scope, site, priority, (self.injector(), self.pool())) };
+        let task = unsafe { TaskRef::new(future, scope, site, priority, self.injector(), self.pool()) };
         self.ready(task, priority);
     }
 }

@@ -19,7 +19,7 @@ use crate::limits::{ROOM_GUESS, ROOM_WAIT};
 use crate::wire::{EncodeError, Writer};
 use isles_protocol::PlaceId;
 use isles_telemetry::CounterId;
-use isles_transport::{Class, HandlerId, Inbound, SendError};
+use isles_transport::{Class, EndpointExt, HandlerId, Inbound, SendError};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
@@ -183,7 +183,7 @@ impl Local {
                 return Err(Unsent::Unencodable(EncodeError::Unsteady));
             }
         }
-        self.settle(result, (to, class), needed.get())
+        self.settle(result, to, class, needed.get())
     }
 
     /// Tries once to send a block of `len` bytes, which an earlier attempt has measured.
@@ -206,7 +206,7 @@ impl Local {
         let sent =
             catch_unwind(AssertUnwindSafe(|| self.endpoint.send_block(to, class, handler, len, &mut fill)));
         match (sent, fault) {
-            (Ok(sent), _) => self.settle(sent, (to, class), len),
+            (Ok(sent), _) => self.settle(sent, to, class, len),
             (Err(_), Some(fault)) => {
                 self.parts.borrow_mut().roll_back_sent();
                 Err(Unsent::Unencodable(fault))
@@ -220,7 +220,8 @@ impl Local {
     fn settle(
         &self,
         result: Result<(), SendError>,
-        (to, class): (PlaceId, Class),
+        to: PlaceId,
+        class: Class,
         bytes: usize,
     ) -> Result<Sent, Unsent> {
         match result {

@@ -55,7 +55,8 @@ impl Deaths {
         &mut self,
         place: PlaceId,
         homes: OrderedSet<PlaceId>,
-        (here, living): (PlaceId, &[PlaceId]),
+        here: PlaceId,
+        living: &[PlaceId],
     ) -> Vec<DeathStep> {
         if !self.known.insert(place) {
             return Vec::new();
@@ -66,7 +67,7 @@ impl Deaths {
         let others = homes.iter().filter(|home| *home != here && !self.known.contains(*home));
         steps.extend(others.map(inquire));
         if own || self.round.is_some() {
-            self.begin(Default::default(), living, &mut steps);
+            self.begin(OrderedSet::default(), OrderedSet::default(), living, &mut steps);
         }
         steps
     }
@@ -81,7 +82,7 @@ impl Deaths {
     ) -> Vec<DeathStep> {
         let mut steps = Vec::new();
         // A death that is not known here yet begins a new round when it is.
-        self.begin((OrderedSet::from_iter([by]), dead.into_iter().collect()), living, &mut steps);
+        self.begin(OrderedSet::from_iter([by]), dead.into_iter().collect(), living, &mut steps);
         steps
     }
 
@@ -114,7 +115,8 @@ impl Deaths {
     /// Begins a round about all deaths that are known here or to `inquirers`, in the place of one under way.
     fn begin(
         &mut self,
-        (mut inquirers, mut dead): (OrderedSet<PlaceId>, OrderedSet<PlaceId>),
+        mut inquirers: OrderedSet<PlaceId>,
+        mut dead: OrderedSet<PlaceId>,
         living: &[PlaceId],
         steps: &mut Vec<DeathStep>,
     ) {

@@ -137,7 +137,7 @@ impl PartRef {
             if roundtrip_check::is_on() {
                 return Ok(None);
             }
-            local.parts.borrow_mut().count_sent((self.id(), self.slot), local.written_to());
+            local.parts.borrow_mut().count_sent(self.id(), self.slot, local.written_to());
             Ok(Some(local.here()))
         })
         .unwrap_or(Err("a handle can be sent only from within a place"))
@@ -167,7 +167,7 @@ impl Clone for PartRef {
 impl Drop for PartRef {
     fn drop(&mut self) {
         self.attachment.try_with(|local| {
-            let freed = local.parts.borrow_mut().release((self.id(), self.slot), local.here());
+            let freed = local.parts.borrow_mut().release(self.id(), self.slot, local.here());
             if let Some(id) = freed {
                 free_part(local, id);
             }
@@ -192,7 +192,7 @@ impl PartRef {
 
     /// Returns the handle that has arrived under a name; `None` if it belongs to no place of this run.
     #[inline(always)]
-    fn named((home, serial, lenders, lender): Name) -> Option<(PartRef, Option<Value>)> {
+    fn named(home: u32, serial: u64, lenders: u8, lender: u32) -> Option<(PartRef, Option<Value>)> {
         let lender = match lenders {
             0 => None,
             1 => Some(PlaceId(lender)),
@@ -222,7 +222,7 @@ impl PartRef {
         let narrow = |number| u32::try_from(number).ok();
         let name = narrow(home).zip(u8::try_from(lenders).ok()).zip(narrow(lender));
         let arrived =
-            name.and_then(|((home, lenders), lender)| PartRef::named((home, serial, lenders, lender)));
+            name.and_then(|((home, lenders), lender)| PartRef::named(home, serial, lenders, lender));
         arrived.ok_or_else(|| serde::de::Error::custom(NO_PLACE))
     }
 }
@@ -250,7 +250,9 @@ impl PartRef {
     pub fn with_value<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<(PartRef, Option<Value>), D::Error> {
-        PartRef::named(Name::deserialize(deserializer)?).ok_or_else(|| serde::de::Error::custom(NO_PLACE))
+        let (home, serial, lenders, lender) = Name::deserialize(deserializer)?;
+        let arrived = PartRef::named(home, serial, lenders, lender);
+        arrived.ok_or_else(|| serde::de::Error::custom(NO_PLACE))
     }
 }
 
@@ -260,7 +262,7 @@ pub(crate) fn place_died(local: &Local, place: PlaceId) {
     let steps = {
         let mut parts = local.parts.borrow_mut();
         let homes = parts.homes_with_handles_at(&OrderedSet::from_iter([place]));
-        parts.deaths.record_death(place, homes, (local.here(), &others))
+        parts.deaths.record_death(place, homes, local.here(), &others)
     };
     settle_deaths(local, steps);
 }
@@ -310,7 +312,7 @@ fn execute_settled(local: &Local, settled: Settled) {
 pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -> Result<(), Refused> {
     match reader.take_serde()? {
         PartMessage::Return(counts) => counts.into_iter().try_for_each(|(id, count)| {
-            let freed = local.parts.borrow_mut().given_back(id, (source, count), local.here());
+            let freed = local.parts.borrow_mut().given_back(id, source, count, local.here());
             if let Some(id) =
                 freed.map_err(|NotLent| Refused::of_service("it gives back handles that were not lent"))?
             {

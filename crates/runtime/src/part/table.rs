@@ -172,7 +172,7 @@ impl PartTable {
     /// Counts one handle less here; returns the part if this is its home and it was the last one anywhere, for
     /// [`PartTable::free_part`].
     #[inline]
-    pub(super) fn release(&mut self, (id, slot): (PartId, SlotHint), here: PlaceId) -> Option<PartId> {
+    pub(super) fn release(&mut self, id: PartId, slot: SlotHint, here: PlaceId) -> Option<PartId> {
         let entry = self.entries.get_at(slot, id)?;
         entry.handles -= 1;
         if entry.is_in_use() {
@@ -188,7 +188,7 @@ impl PartTable {
     /// Counts a handle that is written into a message to `to`; [`PartTable::commit_sent`] or
     /// [`PartTable::roll_back_sent`] settles it.
     #[inline]
-    pub(super) fn count_sent(&mut self, (id, slot): (PartId, SlotHint), to: PlaceId) {
+    pub(super) fn count_sent(&mut self, id: PartId, slot: SlotHint, to: PlaceId) {
         self.entries.entry_at(slot, id).lent.add(to, 1);
         self.lent.push((id, to));
     }
@@ -257,7 +257,8 @@ impl PartTable {
     pub(super) fn given_back(
         &mut self,
         id: PartId,
-        (from, count): (PlaceId, u64),
+        from: PlaceId,
+        count: u64,
         here: PlaceId,
     ) -> Result<Option<PartId>, NotLent> {
         // The place may have cleared its parts at its end.

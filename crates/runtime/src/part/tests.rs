@@ -67,7 +67,7 @@ impl World {
     fn send(&mut self, from: PlaceId, to: PlaceId, id: PartId, is_sent: bool) {
         let is_lost = !is_sent || self.knows_dead(from, to);
         let book = &mut self.books[from.index()];
-        book.count_sent((id, SlotHint::any(to.index())), to);
+        book.count_sent(id, SlotHint::any(to.index()), to);
         if is_lost {
             return book.roll_back_sent();
         }
@@ -90,7 +90,7 @@ impl World {
         }
         let id = handles.swap_remove(choice % handles.len());
         // The slot that a handle remembers is a hint: any will do.
-        let freed = self.books[here.index()].release((id, SlotHint::any(choice)), here);
+        let freed = self.books[here.index()].release(id, SlotHint::any(choice), here);
         self.free(here, freed);
     }
 
@@ -127,7 +127,7 @@ impl World {
             }
             Message::Part(PartMessage::Return(counts)) => {
                 for (id, count) in counts {
-                    let freed = self.books[to.index()].given_back(id, (from, count), to);
+                    let freed = self.books[to.index()].given_back(id, from, count, to);
                     self.free(to, freed.expect("what is given back was lent"));
                 }
             }
@@ -168,7 +168,7 @@ impl World {
     fn record_death(&mut self, here: PlaceId, dead: PlaceId) {
         let book = &mut self.books[here.index()];
         let homes = book.homes_with_handles_at(&OrderedSet::from_iter([dead]));
-        let steps = book.deaths.record_death(dead, homes, (here, &others(here)));
+        let steps = book.deaths.record_death(dead, homes, here, &others(here));
         self.settle_deaths(here, steps);
     }
 
@@ -317,7 +317,7 @@ proptest! {
 fn a_part_that_all_places_have_is_freed_at_all() {
     let (mut home, mut settled) = (PartTable::default(), Settled::default());
     let (id, slot) = home.make(HOME, Rc::new(7), Some(Members::All(3)));
-    assert_eq!(home.release((id, slot), HOME), Some(id));
+    assert_eq!(home.release(id, slot, HOME), Some(id));
     home.free_part(id, &mut settled);
     let printed = [1, 2].map(|place| (PlaceId(place), PartMessage::Free(id)));
     assert_eq!((settled.freed.len(), settled.messages, home.len()), (1, printed.to_vec(), 0));
@@ -358,7 +358,7 @@ fn a_handle_that_goes_round_and_round_leaves_nothing() {
 fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
     let mut world = World::new();
     let id = world.make(HOME);
-    world.books[0].count_sent((id, SlotHint::any(0)), PlaceId(1));
+    world.books[0].count_sent(id, SlotHint::any(0), PlaceId(1));
     world.release(HOME, 0);
     world.books[0].roll_back_sent();
     assert!(world.books[0].is_due());
@@ -370,7 +370,7 @@ fn a_message_given_up_lends_nothing_even_if_its_handle_is_gone_by_then() {
 fn more_than_was_lent_is_refused() {
     let mut book = PartTable::default();
     let (id, _) = book.make(HOME, Rc::new(7), None);
-    assert_eq!(book.given_back(id, (PlaceId(1), 1), HOME), Err(NotLent));
+    assert_eq!(book.given_back(id, PlaceId(1), 1, HOME), Err(NotLent));
     assert!(book.value(id).is_some());
 }
 
@@ -379,7 +379,7 @@ fn what_is_owed_is_kept_for_a_while() {
     let mut book = PartTable::default();
     let (here, id) = (PlaceId(1), PartId { home: HOME, serial: 0 });
     book.count_received(id, Some(HOME), here);
-    book.release((id, SlotHint::any(0)), here);
+    book.release(id, SlotHint::any(0), here);
     let start = Duration::from_secs(1);
     assert!(!book.is_return_due(start) && !book.is_return_due(start + RETURN_WAIT / 2));
     assert_eq!(book.next_settling(), Some(start + RETURN_WAIT));

@@ -33,7 +33,7 @@ impl MeasuredRegion {
     }
 
     /// Adds a span, which may overlap others.
-    fn add(&mut self, (mut begin, mut end): (Duration, Duration)) {
+    fn add(&mut self, mut begin: Duration, mut end: Duration) {
         let first = self.spans.partition_point(|(_, other)| *other < begin);
         let last = self.spans.partition_point(|(other, _)| *other <= end);
         if let Some(met) = self.spans.get(first..last).filter(|met| !met.is_empty()) {
@@ -72,7 +72,7 @@ impl RunReport {
             let region = find(&mut all, &of_place.name);
             region.entries += of_place.entries;
             region.places += of_place.places;
-            of_place.spans.iter().for_each(|span| region.add(*span));
+            of_place.spans.iter().for_each(|(begin, end)| region.add(*begin, *end));
         }
         all.sort_by_key(|region| region.spans.first().copied());
         all
@@ -100,7 +100,7 @@ impl Drop for RegionGuard {
             let mut regions = local.regions.borrow_mut();
             let region = find(&mut regions, self.name);
             (region.entries, region.places) = (region.entries + 1, 1);
-            region.add((self.begin, local.clock().now().max(self.begin)));
+            region.add(self.begin, local.clock().now().max(self.begin));
         });
     }
 }
@@ -141,7 +141,7 @@ mod tests {
     fn region(spans: &[(u64, u64)]) -> MeasuredRegion {
         let mut region = MeasuredRegion::default();
         for (begin, end) in spans {
-            region.add((Duration::from_nanos(*begin), Duration::from_nanos(*end)));
+            region.add(Duration::from_nanos(*begin), Duration::from_nanos(*end));
         }
         region
     }
@@ -162,7 +162,7 @@ mod tests {
     fn of_too_many_spans_the_closest_are_joined() {
         let many: Vec<(u64, u64)> = (0..SPANS_MAX as u64).map(|at| (100 * at, 100 * at + 10)).collect();
         let mut region = region(&many);
-        region.add((Duration::from_nanos(15), Duration::from_nanos(20)));
+        region.add(Duration::from_nanos(15), Duration::from_nanos(20));
         assert_eq!(region.spans.len(), SPANS_MAX);
         assert_eq!(region.spans[0], (Duration::ZERO, Duration::from_nanos(20)));
     }

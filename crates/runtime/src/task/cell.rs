@@ -120,7 +120,8 @@ impl TaskRef {
         scope: Scope,
         site: &'static SiteCell,
         priority: Priority,
-        (injector, pool): (&'static Injector, &Pool),
+        injector: &'static Injector,
+        pool: &Pool,
     ) -> TaskRef {
         let kind = match priority {
             Priority::Normal => const { &TaskVtable::of::<F>(Priority::Normal) },

@@ -143,10 +143,11 @@ impl Bare {
     }
 
     fn task<F: Future<Output = Result<(), Error>>>(&self, future: F) -> TaskRef {
-        let memory = (self.injector, &self.pool);
         // NEED: tasks are made of any lifetime.
         // SOUND: the futures of these models own all they have.
-        unsafe { TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, memory) }
+        unsafe {
+            TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, self.injector, &self.pool)
+        }
     }
 
     /// Runs tasks until all have ended, and sleeps while none is woken.

@@ -42,10 +42,11 @@ impl Bare {
             let before = leaves.lock().unwrap().replace(context.waker().clone());
             if before.is_some() { Poll::Ready(Ok(())) } else { Poll::Pending }
         });
-        let memory = (self.injector, &self.pool);
         // NEED: tasks are made of any lifetime.
         // SOUND: the future owns all it has.
-        let task = unsafe { TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, memory) };
+        let task = unsafe {
+            TaskRef::new(future, Scope::DETACHED, &INTERNAL, Priority::Normal, self.injector, &self.pool)
+        };
         assert!(matches!(self.run(task), Some(PollOutcome::Suspended)));
         let waker = left.lock().unwrap().clone().unwrap();
         (task, waker)

@@ -159,11 +159,11 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
             Router::new(options.route.clone(), here, places)
                 .map_err(|fault| Error::new(ErrorKind::Misused, fault.to_string()))?;
             let seed = (options, state.clone());
-            let part = Rc::new(make(seed.clone(), target, apply));
+            let make_part = move |(options, state)| make(options, state, target, apply);
+            let part = Rc::new(make_part(seed.clone()));
             let here = Rc::clone(&part.here);
             let members = Members::All(places);
-            let share =
-                replicate(caller, members, &seed, part, move |seed| make(seed, target, apply)).await?;
+            let share = replicate(caller, members, &seed, part, make_part).await?;
             Aggregator::of(share, here)
                 .ok_or_else(|| Error::new(ErrorKind::Misused, "a part of another type"))
         })
@@ -203,7 +203,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Aggregator<T> {
     async fn push_slow(&self, to: Place, item: T) -> Result<()> {
         self.share.attachment().with(|_| ())?;
         let mut item = Some(item);
-        let store = poll_fn(|context| self.here.poll_store((&self.share, to.id()), &mut item, context));
+        let store = poll_fn(|context| self.here.poll_store(&self.share, to.id(), &mut item, context));
         cooperate(CALL, store).await
     }
 
@@ -284,11 +284,7 @@ impl<S, T, P: Fn(&S, &T) -> Place + Copy + 'static> ItemTarget<S, T> for ByItem<
 }
 
 /// Makes the part of an aggregator at this place.
-fn make<S, T, G, F>(
-    (options, state): (AggregatorOptions, PlaceLocal<S>),
-    target: G,
-    apply: F,
-) -> AggregatorPart
+fn make<S, T, G, F>(options: AggregatorOptions, state: PlaceLocal<S>, target: G, apply: F) -> AggregatorPart
 where
     S: 'static,
     G: ItemTarget<S, T>,

@@ -108,7 +108,8 @@ impl<T: Serialize + DeserializeOwned + 'static> LocalAggregator<T> {
     /// There is no way to `to` from here, or its next place is dead.
     pub(super) fn poll_store(
         &self,
-        (share, to): (&PartRef, PlaceId),
+        share: &PartRef,
+        to: PlaceId,
         item: &mut Option<T>,
         context: &mut Context<'_>,
     ) -> Poll<Result<()>> {

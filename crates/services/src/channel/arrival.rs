@@ -2,7 +2,7 @@
 //!
 //! Bytes are checked here; what they mean is the protocol's. Invariant: a message that is refused has changed nothing.
 
-use super::control_block::AnyChannel;
+use super::control_block::{AnyChannel, ChannelKind};
 use super::home::HomeChannel;
 use super::message::{ChannelId, ChannelMessage};
 use super::ring::TakeFrom;
@@ -57,10 +57,8 @@ impl<T: CanSend> HomeChannel<T> {
             },
             ChannelMessage::Item => {
                 self.receive_item(source, reader.take_value::<T>(), &mut steps)?;
-                self.parts
-                    .control
-                    .ring_shape
-                    .and_then(|shape| self.parts.control.inward.note_item(local, shape, source))
+                let shape = self.parts.control.kind.ring_shape();
+                shape.and_then(|shape| self.parts.control.inward.note_item(local, shape, source))
             }
             ChannelMessage::Ask { operation: number, waits } => {
                 ask(&self.home, id(number), None, waits, &mut steps)
@@ -218,7 +216,7 @@ impl<T: CanSend> HomeChannel<T> {
         let unneeded = match *head {
             ChannelMessage::Taken { operation: number } => self.home.borrow_mut().taken(id(number), steps),
             ChannelMessage::NotTaken { operation: number } => {
-                self.home.borrow_mut().not_taken(id(number), None, steps).map(|()| None)
+                self.home.borrow_mut().not_taken(id(number), steps).map(|()| None)
             }
             _ => {
                 let value = reader.take_value::<T>()?;
@@ -263,7 +261,7 @@ impl<T: CanSend> HomeChannel<T> {
         value: Result<T, DecodeError>,
         steps: &mut Vec<ChannelStep<T>>,
     ) -> Result<Option<ChannelMessage>, Refused> {
-        let waits = self.parts.control.is_rendezvous();
+        let waits = matches!(self.parts.control.kind, ChannelKind::Rendezvous);
         let value = match value {
             Ok(value) => value,
             Err(fault) => {

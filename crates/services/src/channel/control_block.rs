@@ -6,7 +6,7 @@
 
 use super::message::{ChannelId, ChannelMessage, ItemHeader};
 use super::ring::{InwardRings, OutwardRing, RingShape};
-use super::waits::{ChannelAnswer, Waits};
+use super::waits::{Begun, Caller, ChannelAnswer, Waits};
 use crate::channel::message::CHANNEL;
 use crate::table::service::Service;
 use isles_protocol::PlaceId;
@@ -19,6 +19,7 @@ use isles_transport::{Class, Work};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
@@ -238,6 +239,67 @@ impl Drop for ControlBlock {
     }
 }
 
+/// Kind of a channel, chosen when it is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ChannelKind {
+    /// With a buffer at its home.
+    Buffered {
+        /// In values.
+        capacity: NonZeroU32,
+        /// Shape of a value ring of the channel, if it can have some: of those that come to the home, and of the one
+        /// that goes from another place.
+        ring_shape: Option<RingShape>,
+    },
+    /// A value stays with its sender until a receiver has taken it.
+    Rendezvous,
+}
+
+impl ChannelKind {
+    /// Returns the kind of a channel of `capacity` values of `T`; 0 is a rendezvous.
+    pub(super) fn of<T>(capacity: u32) -> ChannelKind {
+        match NonZeroU32::new(capacity) {
+            Some(capacity) => {
+                ChannelKind::Buffered { capacity, ring_shape: RingShape::of::<T>(capacity.get()) }
+            }
+            None => ChannelKind::Rendezvous,
+        }
+    }
+
+    /// Returns the capacity in values.
+    pub(super) fn capacity(self) -> u32 {
+        match self {
+            ChannelKind::Buffered { capacity, .. } => capacity.get(),
+            ChannelKind::Rendezvous => 0,
+        }
+    }
+
+    /// Returns the shape of the value rings, if there can be any.
+    pub(super) fn ring_shape(self) -> Option<RingShape> {
+        match self {
+            ChannelKind::Buffered { ring_shape, .. } => ring_shape,
+            ChannelKind::Rendezvous => None,
+        }
+    }
+
+    /// Returns the message that asks for room. Only a rendezvous needs to know the `select!`.
+    pub(super) fn ask_message(self, operation: u64, waits: bool, choice: Choice) -> ChannelMessage {
+        match (self, choice) {
+            (ChannelKind::Rendezvous, Some(choice)) => ChannelMessage::AskSelect { operation, waits, choice },
+            _ => ChannelMessage::Ask { operation, waits },
+        }
+    }
+
+    /// Returns the message that asks for a value. Only a rendezvous needs to know the `select!`.
+    pub(super) fn want_message(self, operation: u64, waits: bool, choice: Choice) -> ChannelMessage {
+        match (self, choice) {
+            (ChannelKind::Rendezvous, Some(choice)) => {
+                ChannelMessage::WantSelect { operation, waits, choice }
+            }
+            _ => ChannelMessage::Want { operation, waits },
+        }
+    }
+}
+
 /// The value ring is held ([`ControlBlock::hold_ring`]).
 pub(super) struct RingHeld;
 
@@ -246,7 +308,7 @@ pub(super) struct ControlBlock {
     pub(super) id: ChannelId,
     pub(super) here: PlaceId,
     pub(super) attachment: Attachment,
-    pub(super) capacity: u32,
+    pub(super) kind: ChannelKind,
     is_home: bool,
     /// Cost of one operation at a home on a modelled chip.
     pub(super) access: Option<Work>,
@@ -258,9 +320,6 @@ pub(super) struct ControlBlock {
     /// Elsewhere: the home is to be told when there are none.
     is_settling: Cell<bool>,
     next: Cell<u64>,
-    /// Shape of a value ring of the channel, if it can have some: of those that come here and of the one that goes from
-    /// here.
-    pub(super) ring_shape: Option<RingShape>,
     pub(super) inward: InwardRings,
     pub(super) outward: OnceCell<OutwardRing>,
     /// Number of the operation whose answer, or that of a later one, releases the ring; until then nothing goes through
@@ -276,19 +335,14 @@ pub(super) struct ControlBlock {
 
 impl ControlBlock {
     /// The channel `id` at the place of `local`; at its home with two kinds of handles, elsewhere with none.
-    pub(super) fn new(
-        local: &Local,
-        id: ChannelId,
-        (capacity, ring_shape): (u32, Option<RingShape>),
-        access: Option<Work>,
-    ) -> ControlBlock {
+    pub(super) fn new(local: &Local, id: ChannelId, kind: ChannelKind, access: Option<Work>) -> ControlBlock {
         let here = local.here();
         let is_home = id.home == here;
         ControlBlock {
             id,
             here,
             attachment: local.attachment(),
-            capacity,
+            kind,
             is_home,
             access,
             slots: RefCell::default(),
@@ -296,7 +350,6 @@ impl ControlBlock {
             arrivals: RefCell::default(),
             is_settling: Cell::new(false),
             next: Cell::new(0),
-            ring_shape,
             inward: InwardRings::default(),
             outward: OnceCell::new(),
             held_until: Cell::new(None),
@@ -306,9 +359,10 @@ impl ControlBlock {
         }
     }
 
+    /// Returns `true` if the channel is one of the run of `local`.
     #[inline]
-    pub(super) fn is_rendezvous(&self) -> bool {
-        self.capacity == 0
+    pub(super) fn is_of_run(&self, local: &Local) -> bool {
+        self.attachment == local.attachment()
     }
 
     /// Lets the home pay for one operation.
@@ -337,8 +391,10 @@ impl ControlBlock {
 
     /// Returns the `select!` of an operation: its own, or, of a rendezvous, that around the future it is polled in.
     pub(super) fn choice_or_within(&self, local: &Local, choice: &Choice) -> Choice {
-        let within = || ChannelTable::of(local).borrow().choice_within();
-        choice.or_else(|| if self.is_rendezvous() { within() } else { None })
+        match self.kind {
+            ChannelKind::Buffered { .. } => *choice,
+            ChannelKind::Rendezvous => choice.or_else(|| ChannelTable::of(local).borrow().choice_within()),
+        }
     }
 
     pub(super) fn new_number(&self) -> u64 {
@@ -436,9 +492,9 @@ impl ControlBlock {
     pub(super) fn ask(
         &self,
         local: &Local,
-        (number, what, caller): (u64, &'static str, &'static Location<'static>),
+        (number, what, caller): (u64, &'static str, Caller),
         head: &ChannelMessage,
-    ) -> Result<ChannelAnswer, u64> {
+    ) -> Begun {
         if local.is_dead(self.id.home) {
             return Ok(ChannelAnswer::Dead);
         }
@@ -447,11 +503,7 @@ impl ControlBlock {
     }
 
     /// Returns the outcome of an operation that waits if its message was sent.
-    pub(super) fn waits_if_sent(
-        &self,
-        number: u64,
-        sent: Result<(), ChannelAnswer>,
-    ) -> Result<ChannelAnswer, u64> {
+    pub(super) fn waits_if_sent(&self, number: u64, sent: Result<(), ChannelAnswer>) -> Begun {
         match sent {
             Ok(()) => Err(number),
             Err(answer) => {
@@ -461,7 +513,7 @@ impl ControlBlock {
         }
     }
 
-    pub(super) fn wait(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
+    pub(super) fn wait(&self, number: u64, what: &'static str, caller: Caller) {
         self.waits.begin(number, what, caller);
     }
 

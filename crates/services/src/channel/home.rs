@@ -4,23 +4,21 @@
 //! here, or with its task. Invariant: nothing is borrowed while a message is sent, a value is dropped, or a task is
 //! woken.
 
-use super::control_block::{AnyChannel, ControlBlock, access};
-use super::local_channel::{ChannelEnd, EndParts, SendOptions};
+use super::control_block::{AnyChannel, ChannelKind, ControlBlock, access};
+use super::local_channel::{ChannelEnd, EndParts, ReceiveOptions, SendOptions};
 use super::message::{ChannelId, ChannelMessage};
-use super::ring::{RingShape, TakeFrom};
-use super::waits::ChannelAnswer;
+use super::ring::TakeFrom;
+use super::waits::{Begun, Caller, ChannelAnswer};
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, Choice, HeldResource};
+use isles_protocol::channel::{Cancelled, ChannelHome, ChannelStep, HeldResource};
 use isles_protocol::channel::{OfferOutcome, OperationId, WantOutcome};
 use isles_runtime::capture::CanSend;
 use isles_runtime::service::{OutputQueue, Refused, drop_caught};
 use isles_runtime::wire::Reader;
 use isles_runtime::{Clock, Local};
 use isles_telemetry::CounterId;
-use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::panic::Location;
 use std::rc::Rc;
 
 /// Longer memory for steps is not kept.
@@ -42,7 +40,7 @@ impl<T: CanSend> HomeChannel<T> {
         let id = ChannelTable::of(local).borrow_mut().new_id(local.here());
         let home = ChannelHome::new(local.here(), capacity);
         let access = matches!(local.clock(), Clock::Modelled(_)).then(|| access(size_of::<T>(), capacity));
-        let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), access);
+        let control = ControlBlock::new(local, id, ChannelKind::of::<T>(capacity), access);
         let end = HomeChannel::new(control, home);
         ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyChannel>);
         local.add_count(CounterId::ChannelsMade, 1);
@@ -64,37 +62,15 @@ impl<T: CanSend> HomeChannel<T> {
         OperationId { place: self.parts.control.here, number }
     }
 
-    /// As [`LocalChannel::send`](super::local_channel::LocalChannel::send).
-    #[inline]
-    pub(super) fn send(
-        self: &Rc<Self>,
-        local: &Local,
-        value: &mut Option<T>,
-        options: &SendOptions,
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        if self.parts.control.attachment != local.attachment() {
-            return Ok(ChannelAnswer::Foreign);
-        }
-        self.parts.control.charge(local);
-        if let Some(offered) = value.take_if(|_| !options.reserves) {
-            match self.home.borrow_mut().offer_at_once(offered) {
-                Ok(()) => return Ok(ChannelAnswer::Accepted),
-                Err(back) => *value = Some(back),
-            }
-        }
-        self.send_slow(local, value, options, caller)
-    }
-
-    /// As [`HomeChannel::send`], where there is more to do than to put the value into the buffer.
+    /// As [`ChannelEnd::send`], where there is more to do than to put the value into the buffer.
     #[inline(never)]
     fn send_slow(
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
         options: &SendOptions,
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
+        caller: Caller,
+    ) -> Begun {
         let (number, mut steps) = (self.parts.control.new_number(), self.new_steps());
         let outcome = if options.reserves {
             let asked =
@@ -132,77 +108,19 @@ impl<T: CanSend> HomeChannel<T> {
         outcome
     }
 
-    /// Sends the value of an operation that was granted room. Ready if it is over; of a rendezvous, it waits until the
-    /// value is taken, or is declined.
-    pub(super) fn choose(
-        self: &Rc<Self>,
-        number: u64,
-        value: &mut Option<T>,
-        caller: &'static Location<'static>,
-    ) -> Option<ChannelAnswer> {
-        Local::with(|local| {
-            let chosen = value.take()?;
-            self.parts.control.charge(local);
-            let mut steps = self.new_steps();
-            let outcome = self.home.borrow_mut().choose(self.id(number), chosen, &mut steps);
-            let answer = match outcome {
-                Ok(OfferOutcome::Accepted(_)) => Some(ChannelAnswer::Accepted),
-                Ok(OfferOutcome::Refused(back)) => {
-                    *value = Some(back);
-                    Some(ChannelAnswer::Refused)
-                }
-                Ok(_) => None,
-                Err(_) => unreachable!("the room was granted to this operation"),
-            };
-            if answer.is_none() {
-                self.parts.control.wait(number, "a receiver of", caller);
-            }
-            self.execute_steps(local, steps);
-            answer
-        })
-    }
-
-    /// As [`LocalChannel::receive_value`](super::local_channel::LocalChannel::receive_value).
-    #[inline]
-    pub(super) fn receive_value(
-        self: &Rc<Self>,
-        local: &Local,
-        value: &mut Option<T>,
-        how: (bool, &Choice),
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        if self.parts.control.attachment != local.attachment() {
-            return Ok(ChannelAnswer::Foreign);
-        }
-        self.parts.control.charge(local);
-        let mut steps = Vec::new(); // mostly there are none
-        let mut next = self.home.borrow_mut().want_at_once(&mut steps);
-        if next.is_none() && self.parts.control.inward.are_used.get() {
-            next = self.pass_from_rings(local, &mut steps);
-        }
-        if let Some(next) = next {
-            *value = Some(self.exchange(next));
-            if !steps.is_empty() {
-                self.execute_steps(local, steps);
-            }
-            return Ok(ChannelAnswer::Ready);
-        }
-        self.receive_slow(local, value, how, caller)
-    }
-
-    /// As [`HomeChannel::receive_value`], where there is more to do than to take a value out of the buffer.
+    /// As [`ChannelEnd::receive_value`], where there is more to do than to take a value out of the buffer.
     #[inline(never)]
     fn receive_slow(
         self: &Rc<Self>,
         local: &Local,
         value: &mut Option<T>,
-        (waits, choice): (bool, &Choice),
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        let choice = self.parts.control.choice_or_within(local, choice);
+        options: &ReceiveOptions,
+        caller: Caller,
+    ) -> Begun {
+        let choice = self.parts.control.choice_or_within(local, &options.choice);
         let mut steps = self.new_steps();
         // Values that lie here for others would come first.
-        if self.parts.control.is_rendezvous() && self.parts.arrived.borrow().is_empty() {
+        if self.parts.arrived.borrow().is_empty() {
             *value = self.home.borrow_mut().take_offer(&mut steps);
             if value.is_some() {
                 self.execute_steps(local, steps);
@@ -211,7 +129,7 @@ impl<T: CanSend> HomeChannel<T> {
         }
         let number = self.parts.control.new_number();
         self.fill_from_rings(local, &mut steps);
-        let wanted = self.home.borrow_mut().want(self.id(number), choice, waits, &mut steps);
+        let wanted = self.home.borrow_mut().want(self.id(number), choice, options.blocking, &mut steps);
         if matches!(wanted, WantOutcome::Waits) {
             self.watch_rings(local);
             self.parts.control.wait(number, "a value of", caller);
@@ -241,15 +159,6 @@ impl<T: CanSend> HomeChannel<T> {
             }
             None => value,
         }
-    }
-
-    /// Closes the channel on behalf of a task here: nothing can be sent any more.
-    pub(super) fn close(self: &Rc<Self>) {
-        self.parts.control.attachment.try_with(|local| {
-            let mut steps = self.new_steps();
-            self.home.borrow_mut().close(&mut steps);
-            self.execute_steps(local, steps);
-        });
     }
 
     /// Ends one side at the home: the last sender is gone anywhere, or the last receiver, if `is_receiver`.
@@ -377,32 +286,111 @@ impl<T: CanSend> HomeChannel<T> {
     }
 }
 
-impl<T: CanSend> ChannelEnd<T> for HomeChannel<T> {
+impl<T: CanSend> ChannelEnd for HomeChannel<T> {
+    type Value = T;
+
+    #[inline]
     fn parts(&self) -> &EndParts<T> {
         &self.parts
     }
 
+    #[inline]
+    fn send(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        options: &SendOptions,
+        caller: Caller,
+    ) -> Begun {
+        self.parts.control.charge(local);
+        if let Some(offered) = value.take_if(|_| !options.reserves) {
+            match self.home.borrow_mut().offer_at_once(offered) {
+                Ok(()) => return Ok(ChannelAnswer::Accepted),
+                Err(back) => *value = Some(back),
+            }
+        }
+        self.send_slow(local, value, options, caller)
+    }
+
+    fn choose(
+        self: &Rc<Self>,
+        local: &Local,
+        number: u64,
+        value: &mut Option<T>,
+        caller: Caller,
+    ) -> Option<ChannelAnswer> {
+        let chosen = value.take()?;
+        self.parts.control.charge(local);
+        let mut steps = self.new_steps();
+        let outcome = self.home.borrow_mut().choose(self.id(number), chosen, &mut steps);
+        let answer = match outcome {
+            Ok(OfferOutcome::Accepted(_)) => Some(ChannelAnswer::Accepted),
+            Ok(OfferOutcome::Refused(back)) => {
+                *value = Some(back);
+                Some(ChannelAnswer::Refused)
+            }
+            Ok(_) => None,
+            Err(_) => unreachable!("the room was granted to this operation"),
+        };
+        if answer.is_none() {
+            self.parts.control.wait(number, "a receiver of", caller);
+        }
+        self.execute_steps(local, steps);
+        answer
+    }
+
+    #[inline]
+    fn receive_value(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        options: &ReceiveOptions,
+        caller: Caller,
+    ) -> Begun {
+        self.parts.control.charge(local);
+        let mut steps = Vec::new(); // mostly there are none
+        let mut next = self.home.borrow_mut().want_at_once(&mut steps);
+        if next.is_none() && self.parts.control.inward.are_used.get() {
+            next = self.pass_from_rings(local, &mut steps);
+        }
+        if let Some(next) = next {
+            *value = Some(self.exchange(next));
+            if !steps.is_empty() {
+                self.execute_steps(local, steps);
+            }
+            return Ok(ChannelAnswer::Ready);
+        }
+        self.receive_slow(local, value, options, caller)
+    }
+
+    fn close(self: &Rc<Self>) {
+        self.parts.control.attachment.try_with(|local| {
+            let mut steps = self.new_steps();
+            self.home.borrow_mut().close(&mut steps);
+            self.execute_steps(local, steps);
+        });
+    }
+
+    fn receive_message(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: ChannelMessage,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        self.receive_at_home(local, source, head, reader)
+    }
+
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
         let mut steps = self.new_steps();
-        if self.parts.control.is_rendezvous() {
-            // It has the value of none that is here.
-            let _ = self.home.borrow_mut().taken(self.id(number), &mut steps);
-        } else {
-            self.home.borrow_mut().forget_lent(&mut steps);
-        }
+        // No value is left: those of this place were not copied.
+        let _ = self.home.borrow_mut().taken(self.id(number), &mut steps);
         self.execute_steps(local, steps);
     }
 
     fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         let mut steps = self.new_steps();
-        let left = if self.parts.control.is_rendezvous() {
-            // The value here was lent.
-            let _ = self.home.borrow_mut().not_taken(self.id(number), Some(value), &mut steps);
-            None
-        } else {
-            // A value of this place is always taken back.
-            self.home.borrow_mut().put_back(self.parts.control.here, value, &mut steps).ok().flatten()
-        };
+        let left = self.home.borrow_mut().restore(self.id(number), value, &mut steps);
         self.execute_steps(local, steps);
         drop_caught(left);
     }
@@ -429,26 +417,6 @@ impl<T: CanSend> ChannelEnd<T> for HomeChannel<T> {
             }
         }
     }
-}
-
-impl<T: CanSend> AnyChannel for HomeChannel<T> {
-    fn control(&self) -> &ControlBlock {
-        &self.parts.control
-    }
-
-    fn receive(
-        self: Rc<Self>,
-        local: &Local,
-        source: PlaceId,
-        head: ChannelMessage,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), Refused> {
-        self.receive_at_home(local, source, head, reader)
-    }
-
-    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
-        self.suspend(local, number);
-    }
 
     fn explain_holders(&self) -> Vec<String> {
         let mut holders = self.home.borrow().holders();
@@ -466,7 +434,7 @@ impl<T: CanSend> AnyChannel for HomeChannel<T> {
         holders.into_iter().map(line).collect()
     }
 
-    fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool) {
+    fn serve_from_rings(self: &Rc<Self>, local: &Local) -> (usize, bool) {
         let (any, mut steps, mut served) = (TakeFrom::Any { may_spin: false }, self.new_steps(), 0);
         while self.home.borrow().receivers() > 0 && self.take_from_rings(local, any, &mut steps) {
             served += 1;
@@ -475,16 +443,12 @@ impl<T: CanSend> AnyChannel for HomeChannel<T> {
         (served, self.home.borrow().receivers() > 0)
     }
 
-    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
+    fn place_died(self: &Rc<Self>, local: &Local, place: PlaceId) {
         self.empty_ring(local, place);
         self.parts.control.inward.place_died(place);
         let mut steps = self.new_steps();
         let left = self.home.borrow_mut().place_died(place, &mut steps);
         self.execute_steps(local, steps);
         drop_caught(left);
-    }
-
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
-        self
     }
 }

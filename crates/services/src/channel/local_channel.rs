@@ -7,15 +7,16 @@ use super::control_block::{AnyChannel, ControlBlock, value_bytes};
 use super::home::HomeChannel;
 use super::message::{ChannelId, ChannelMessage};
 use super::remote::RemoteChannel;
-use super::waits::ChannelAnswer;
+use super::waits::{Begun, Caller, ChannelAnswer};
 use isles_protocol::PlaceId;
 use isles_protocol::channel::{ArrivalStep, Choice};
 use isles_runtime::Local;
 use isles_runtime::capture::CanSend;
-use isles_runtime::service::drop_caught;
+use isles_runtime::service::{Refused, drop_caught};
+use isles_runtime::wire::Reader;
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::panic::Location;
 use std::rc::Rc;
 
 /// Options of a send. Passed by reference: a copy would stall on store forwarding.
@@ -23,6 +24,14 @@ pub(super) struct SendOptions {
     /// True if room is reserved first, while the value stays with the task.
     pub(super) reserves: bool,
     /// True if the send waits for room.
+    pub(super) blocking: bool,
+    /// The `select!` of which it is a branch.
+    pub(super) choice: Choice,
+}
+
+/// Options of a receive. Passed by reference, as those of a send.
+pub(super) struct ReceiveOptions {
+    /// True if the receive waits for a value.
     pub(super) blocking: bool,
     /// The `select!` of which it is a branch.
     pub(super) choice: Choice,
@@ -87,43 +96,44 @@ impl<T: CanSend> LocalChannel<T> {
         either!(self, end => Rc::clone(end) as Rc<dyn AnyChannel>)
     }
 
-    /// Begins to send `value`, which stays there if it is not sent. Ready if it is over; else the number to ask for.
+    /// Begins to send `value`, which stays there if it is not sent.
     #[inline]
     pub(super) fn send(
         &self,
         local: &Local,
         value: &mut Option<T>,
         options: &SendOptions,
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        either!(self, end => end.send(local, value, options, caller))
+        caller: Caller,
+    ) -> Begun {
+        either!(self, end => match end.parts.control.is_of_run(local) {
+            true => end.send(local, value, options, caller),
+            false => Ok(ChannelAnswer::Foreign),
+        })
     }
 
     /// Sends the value of an operation that was granted room. Ready if it is over; of a rendezvous, it waits until the
     /// value is taken, or is declined.
-    pub(super) fn choose(
-        &self,
-        number: u64,
-        value: &mut Option<T>,
-        caller: &'static Location<'static>,
-    ) -> Option<ChannelAnswer> {
-        either!(self, end => end.choose(number, value, caller))
+    pub(super) fn choose(&self, number: u64, value: &mut Option<T>, caller: Caller) -> Option<ChannelAnswer> {
+        Local::with(|local| either!(self, end => end.choose(local, number, value, caller)))
     }
 
-    /// Begins to receive into `value`; as [`LocalChannel::send`].
+    /// Begins to receive into `value`.
     #[inline]
     pub(super) fn receive_value(
         &self,
         local: &Local,
         value: &mut Option<T>,
-        how: (bool, &Choice),
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        either!(self, end => end.receive_value(local, value, how, caller))
+        options: &ReceiveOptions,
+        caller: Caller,
+    ) -> Begun {
+        either!(self, end => match end.parts.control.is_of_run(local) {
+            true => end.receive_value(local, value, options, caller),
+            false => Ok(ChannelAnswer::Foreign),
+        })
     }
 
     /// Waits on, after the value that was sent has been declined.
-    pub(super) fn wait_again(&self, number: u64, caller: &'static Location<'static>) {
+    pub(super) fn wait_again(&self, number: u64, caller: Caller) {
         self.control().wait(number, "room in", caller);
     }
 
@@ -203,14 +213,65 @@ impl<T: CanSend> EndParts<T> {
 }
 
 /// An end of a channel: its home, or that of another place.
-pub(super) trait ChannelEnd<T: CanSend> {
-    fn parts(&self) -> &EndParts<T>;
+pub(super) trait ChannelEnd: Sized + 'static {
+    /// Type of the values.
+    type Value: CanSend;
+
+    fn parts(&self) -> &EndParts<Self::Value>;
+
+    /// As [`LocalChannel::send`], in the run of the channel.
+    fn send(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<Self::Value>,
+        options: &SendOptions,
+        caller: Caller,
+    ) -> Begun;
+
+    /// As [`LocalChannel::choose`].
+    fn choose(
+        self: &Rc<Self>,
+        local: &Local,
+        number: u64,
+        value: &mut Option<Self::Value>,
+        caller: Caller,
+    ) -> Option<ChannelAnswer>;
+
+    /// As [`LocalChannel::receive_value`], in the run of the channel.
+    fn receive_value(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<Self::Value>,
+        options: &ReceiveOptions,
+        caller: Caller,
+    ) -> Begun;
+
+    /// As [`LocalChannel::close`].
+    fn close(self: &Rc<Self>);
+
+    /// As [`AnyChannel::receive`].
+    fn receive_message(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: ChannelMessage,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused>;
+
+    /// As [`AnyChannel::explain_holders`].
+    fn explain_holders(&self) -> Vec<String>;
+
+    /// As [`AnyChannel::serve_from_rings`].
+    fn serve_from_rings(self: &Rc<Self>, local: &Local) -> (usize, bool);
+
+    /// As [`AnyChannel::place_died`].
+    fn place_died(self: &Rc<Self>, local: &Local, place: PlaceId);
 
     /// Tells the home that a value that had come here was taken.
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64);
 
     /// Gives a value back that is nobody's here.
-    fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T);
+    fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: Self::Value);
 
     /// Tells the home that nobody waits for the answer to this receive any more.
     fn withdraw(self: &Rc<Self>, local: &Local, number: u64);
@@ -219,7 +280,7 @@ pub(super) trait ChannelEnd<T: CanSend> {
     fn cancel_send(self: &Rc<Self>, local: &Local, number: u64);
 
     /// Takes the first value that is here, for a receive that was told so.
-    fn take_arrived(self: &Rc<Self>) -> Option<T> {
+    fn take_arrived(self: &Rc<Self>) -> Option<Self::Value> {
         let (number, value) = self.parts().arrived.borrow_mut().pop_front()?;
         self.parts().control.arrivals.borrow_mut().take();
         self.parts().control.attachment.try_with(|local| {
@@ -230,7 +291,7 @@ pub(super) trait ChannelEnd<T: CanSend> {
     }
 
     /// Delivers a value that has arrived for this receive, or for the next one.
-    fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: T) {
+    fn arrive(self: &Rc<Self>, local: &Local, number: u64, value: Self::Value) {
         self.parts().arrived.borrow_mut().push_back((number, value));
         let step = self.parts().control.arrivals.borrow_mut().arrived(number);
         self.execute_arrival_step(local, step);
@@ -260,7 +321,13 @@ pub(super) trait ChannelEnd<T: CanSend> {
     }
 
     /// Ends an operation of this place that was answered, except by a value; `value` comes back to a send.
-    fn answer(self: &Rc<Self>, local: &Local, number: u64, answer: ChannelAnswer, value: Option<T>) {
+    fn answer(
+        self: &Rc<Self>,
+        local: &Local,
+        number: u64,
+        answer: ChannelAnswer,
+        value: Option<Self::Value>,
+    ) {
         let is_of_receive = matches!(
             answer,
             ChannelAnswer::Ended
@@ -311,5 +378,41 @@ pub(super) trait ChannelEnd<T: CanSend> {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+}
+
+impl<E: ChannelEnd> AnyChannel for E {
+    fn control(&self) -> &ControlBlock {
+        &self.parts().control
+    }
+
+    fn receive(
+        self: Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: ChannelMessage,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        self.receive_message(local, source, head, reader)
+    }
+
+    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
+        self.suspend(local, number);
+    }
+
+    fn explain_holders(&self) -> Vec<String> {
+        ChannelEnd::explain_holders(self)
+    }
+
+    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
+        ChannelEnd::place_died(&self, local, place);
+    }
+
+    fn serve_from_rings(self: Rc<Self>, local: &Local) -> (usize, bool) {
+        ChannelEnd::serve_from_rings(&self, local)
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
     }
 }

@@ -133,7 +133,7 @@ impl<T> Drop for Handles<T> {
 
 impl<T: CanSend> Serialize for Handles<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        (&self.share, self.end.control().id, self.end.control().capacity).serialize(serializer)
+        (&self.share, self.end.control().id, self.end.control().kind.capacity()).serialize(serializer)
     }
 }
 
@@ -231,7 +231,7 @@ impl<T: CanSend> Sender<T> {
 
     /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
-        self.0.end.control().capacity as usize
+        self.0.end.control().kind.capacity() as usize
     }
 
     /// The place where the buffer is, its owner in the words of other libraries.
@@ -279,8 +279,8 @@ impl<T: CanSend> Receiver<T> {
     /// than that of the buffer. A task elsewhere asks there: `at!(receiver.home(), receiver.buffered()).await?`.
     pub fn buffered(&self) -> Option<usize> {
         let LocalChannel::Home(end) = &self.0.end else { return None };
-        let home = end.home.borrow();
-        Some(if home.is_rendezvous() { home.waiting_senders() } else { home.len() })
+        let pending = end.home.borrow().pending();
+        Some(pending)
     }
 
     /// Closes the channel, as [`Sender::close`].
@@ -290,7 +290,7 @@ impl<T: CanSend> Receiver<T> {
 
     /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
-        self.0.end.control().capacity as usize
+        self.0.end.control().kind.capacity() as usize
     }
 
     /// The place where the buffer is, its owner in the words of other libraries.

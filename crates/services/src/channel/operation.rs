@@ -4,8 +4,8 @@
 //! that is dropped before its end is given up.
 
 use super::error::{RecvError, SendError, SendErrorKind};
-use super::local_channel::{LocalChannel, SendOptions};
-use super::waits::ChannelAnswer;
+use super::local_channel::{LocalChannel, ReceiveOptions, SendOptions};
+use super::waits::{Begun, Caller, ChannelAnswer};
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
 use isles_protocol::channel::Choice;
@@ -16,7 +16,6 @@ use isles_runtime::service::span::OpenSpan;
 use isles_runtime::{Local, Sleep, sleep};
 use isles_telemetry::CounterId;
 use isles_transport::Source;
-use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -33,7 +32,7 @@ enum Progress {
 /// An operation under way.
 struct ChannelOperation<'a, T: CanSend> {
     end: &'a LocalChannel<T>,
-    caller: &'static Location<'static>,
+    caller: Caller,
     progress: Progress,
     /// Its number, once it has waited.
     number: Option<u64>,
@@ -43,11 +42,7 @@ struct ChannelOperation<'a, T: CanSend> {
 }
 
 impl<'a, T: CanSend> ChannelOperation<'a, T> {
-    fn new(
-        end: &'a LocalChannel<T>,
-        name: &'static str,
-        caller: &'static Location<'static>,
-    ) -> ChannelOperation<'a, T> {
+    fn new(end: &'a LocalChannel<T>, name: &'static str, caller: Caller) -> ChannelOperation<'a, T> {
         ChannelOperation { end, caller, progress: Progress::New, number: None, name, span: OpenSpan::NONE }
     }
 
@@ -57,7 +52,7 @@ impl<'a, T: CanSend> ChannelOperation<'a, T> {
     fn poll_begin(
         &mut self,
         context: &mut Context<'_>,
-        begin: impl FnOnce(&Local, &LocalChannel<T>, &'static Location<'static>) -> Result<ChannelAnswer, u64>,
+        begin: impl FnOnce(&Local, &LocalChannel<T>, Caller) -> Begun,
     ) -> Poll<Option<ChannelAnswer>> {
         Local::with(|local| {
             if must_yield(local) {
@@ -163,12 +158,7 @@ enum Stage {
 impl<T: CanSend> Unpin for SendFuture<'_, T> {}
 
 impl<'a, T: CanSend> SendFuture<'a, T> {
-    pub(super) fn new(
-        end: &'a LocalChannel<T>,
-        value: T,
-        waits: bool,
-        caller: &'static Location<'static>,
-    ) -> SendFuture<'a, T> {
+    pub(super) fn new(end: &'a LocalChannel<T>, value: T, waits: bool, caller: Caller) -> SendFuture<'a, T> {
         let operation = ChannelOperation::new(end, span::SEND, caller);
         let options = SendOptions { reserves: false, blocking: waits, choice: None };
         let (value, stage) = (Some(value), Stage::Undecided);
@@ -355,24 +345,19 @@ impl<T: CanSend> Future for SendFuture<'_, T> {
 #[must_use = "nothing is received unless it is awaited"]
 pub struct RecvFuture<'a, T: CanSend> {
     operation: ChannelOperation<'a, T>,
-    waits: bool,
-    choice: Choice,
+    options: ReceiveOptions,
 }
 
 impl<'a, T: CanSend> RecvFuture<'a, T> {
-    pub(super) fn new(
-        end: &'a LocalChannel<T>,
-        waits: bool,
-        caller: &'static Location<'static>,
-    ) -> RecvFuture<'a, T> {
+    pub(super) fn new(end: &'a LocalChannel<T>, waits: bool, caller: Caller) -> RecvFuture<'a, T> {
         let operation = ChannelOperation::new(end, span::RECEIVE, caller);
-        RecvFuture { operation, waits, choice: None }
+        RecvFuture { operation, options: ReceiveOptions { blocking: waits, choice: None } }
     }
 
     /// Lets it be one of several; it waits if it `waits`.
     pub(super) fn select(&mut self, choice: Choice, waits: bool) {
-        self.waits &= waits;
-        self.choice = choice;
+        self.options.blocking &= waits;
+        self.options.choice = choice;
     }
 
     /// Polls a receive that has begun; ready with `None` if it must begin anew.
@@ -422,9 +407,9 @@ impl<T: CanSend> Future for RecvFuture<'_, T> {
                 if this.operation.end.control().is_watchful() {
                     Local::with(Local::measure_shared_turn);
                 }
-                let how = (this.waits, &this.choice);
+                let options = &this.options;
                 let begun = this.operation.poll_begin(context, |local, end, caller| {
-                    let begun = end.receive_value(local, &mut now, how, caller);
+                    let begun = end.receive_value(local, &mut now, options, caller);
                     if now.is_some() {
                         local.add_count(CounterId::ChannelReceived, 1);
                     }

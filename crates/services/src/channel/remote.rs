@@ -2,20 +2,17 @@
 //!
 //! Invariant: a value stays with its task until it is known to be sent.
 
-use super::control_block::{AnyChannel, ControlBlock, RingHeld, value_bytes};
-use super::local_channel::{ChannelEnd, EndParts, SendOptions};
+use super::control_block::{AnyChannel, ChannelKind, ControlBlock, RingHeld, value_bytes};
+use super::local_channel::{ChannelEnd, EndParts, ReceiveOptions, SendOptions};
 use super::message::{ChannelId, ChannelMessage};
-use super::ring::{RingSend, RingShape};
-use super::waits::ChannelAnswer;
+use super::ring::RingSend;
+use super::waits::{Begun, Caller, ChannelAnswer};
 use crate::channel::control_block::ChannelTable;
 use isles_protocol::PlaceId;
-use isles_protocol::channel::Choice;
 use isles_runtime::capture::CanSend;
 use isles_runtime::service::{Refused, drop_caught};
 use isles_runtime::wire::{DecodeError, Reader};
 use isles_runtime::{Error, Local};
-use std::any::Any;
-use std::panic::Location;
 use std::rc::Rc;
 
 /// A channel at a place that is not its home.
@@ -34,65 +31,10 @@ impl<T: CanSend> RemoteChannel<T> {
         if id.home.0 >= local.places() {
             return None;
         }
-        let control = ControlBlock::new(local, id, (capacity, RingShape::of::<T>(capacity)), None);
+        let control = ControlBlock::new(local, id, ChannelKind::of::<T>(capacity), None);
         let end = Rc::new(RemoteChannel { parts: EndParts::new(control) });
         ChannelTable::of(local).borrow_mut().insert(id, Rc::clone(&end) as Rc<dyn AnyChannel>);
         Some(end)
-    }
-
-    /// As [`LocalChannel::send`](super::local_channel::LocalChannel::send).
-    #[inline]
-    pub(super) fn send(
-        self: &Rc<Self>,
-        local: &Local,
-        value: &mut Option<T>,
-        options: &SendOptions,
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        if self.parts.control.attachment != local.attachment() {
-            return Ok(ChannelAnswer::Foreign);
-        }
-        self.send_to_home(local, value, options, caller)
-    }
-
-    fn send_to_home(
-        self: &Rc<Self>,
-        local: &Local,
-        value: &mut Option<T>,
-        options: &SendOptions,
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        match self.parts.control.take_slot(local) {
-            Ok(true) => {
-                if let Some(answer) = self.send_by_slot(local, value) {
-                    return Ok(answer);
-                }
-            }
-            Ok(false) => {}
-            Err(answer) => return Ok(answer),
-        }
-        let number = self.parts.control.new_number();
-        match (&*value, options.reserves || !options.blocking) {
-            (Some(value), false) => {
-                self.parts.control.wait(number, "room in", caller);
-                let sent = self.parts.send_message(
-                    local,
-                    self.parts.control.id.home,
-                    &ChannelMessage::Offer { operation: number },
-                    value,
-                );
-                self.parts.control.waits_if_sent(number, sent)
-            }
-            _ => {
-                let head = match options.choice.filter(|_| self.parts.control.is_rendezvous()) {
-                    Some(choice) => {
-                        ChannelMessage::AskSelect { operation: number, waits: options.blocking, choice }
-                    }
-                    None => ChannelMessage::Ask { operation: number, waits: options.blocking },
-                };
-                self.parts.control.ask(local, (number, "room in", caller), &head)
-            }
-        }
     }
 
     /// Sends a value for which there was a slot; none if its ring does not take it, and the slot is there still.
@@ -126,84 +68,6 @@ impl<T: CanSend> RemoteChannel<T> {
         })
     }
 
-    /// As [`LocalChannel::receive_value`](super::local_channel::LocalChannel::receive_value); nothing comes at once.
-    pub(super) fn receive_value(
-        self: &Rc<Self>,
-        local: &Local,
-        _: &mut Option<T>,
-        (waits, choice): (bool, &Choice),
-        caller: &'static Location<'static>,
-    ) -> Result<ChannelAnswer, u64> {
-        if self.parts.control.attachment != local.attachment() {
-            return Ok(ChannelAnswer::Foreign);
-        }
-        let choice = self.parts.control.choice_or_within(local, choice);
-        let number = self.parts.control.new_number();
-        let head = match choice.filter(|_| self.parts.control.is_rendezvous()) {
-            Some(choice) => ChannelMessage::WantSelect { operation: number, waits, choice },
-            None => ChannelMessage::Want { operation: number, waits },
-        };
-        self.parts.control.arrivals.borrow_mut().begin(number);
-        let asked = self.parts.control.ask(local, (number, "a value of", caller), &head);
-        if asked.is_ok() {
-            // Nothing will come. Nobody else waited for the place that this one had.
-            let _ = self.parts.control.arrivals.borrow_mut().ended(number);
-        }
-        asked
-    }
-
-    /// As [`LocalChannel::choose`](super::local_channel::LocalChannel::choose).
-    pub(super) fn choose(
-        self: &Rc<Self>,
-        number: u64,
-        value: &mut Option<T>,
-        caller: &'static Location<'static>,
-    ) -> Option<ChannelAnswer> {
-        Local::with(|local| self.choose_here(local, number, value, caller))
-    }
-
-    fn choose_here(
-        &self,
-        local: &Local,
-        number: u64,
-        value: &mut Option<T>,
-        caller: &'static Location<'static>,
-    ) -> Option<ChannelAnswer> {
-        let waits = self.parts.control.is_rendezvous();
-        let chosen = value.as_ref()?;
-        if waits {
-            self.parts.control.wait(number, "a receiver of", caller);
-        }
-        match self.parts.send_message(
-            local,
-            self.parts.control.id.home,
-            &ChannelMessage::Chosen { operation: number },
-            chosen,
-        ) {
-            Ok(()) if waits => None,
-            Ok(()) => {
-                *value = None;
-                self.parts.control.hold_ring();
-                Some(ChannelAnswer::Accepted)
-            }
-            Err(answer) => {
-                // Nothing was sent: the room is free again.
-                self.parts.control.waits.forget(number);
-                let _ = self.parts.control.send_message(
-                    local,
-                    self.parts.control.id.home,
-                    &ChannelMessage::Cancel { operation: number },
-                );
-                Some(answer)
-            }
-        }
-    }
-
-    /// Closes the channel on behalf of a task here: nothing can be sent any more.
-    pub(super) fn close(self: &Rc<Self>) {
-        self.parts.control.attachment.try_with(|local| self.parts.control.close_remotely(local));
-    }
-
     /// A message of the home to this place.
     fn receive_from_home(
         self: &Rc<Self>,
@@ -227,41 +91,140 @@ impl<T: CanSend> RemoteChannel<T> {
 
     /// A value that cannot be read: its receiver has the error, if it waits still, and its sender has sent it.
     fn receive_faulty(self: &Rc<Self>, local: &Local, number: u64, fault: &DecodeError) {
-        if self.parts.control.is_rendezvous() {
-            // A dead home has no sender that waits.
-            let _ = self.parts.control.send_message(
-                local,
-                self.parts.control.id.home,
-                &ChannelMessage::Taken { operation: number },
-            );
-        }
+        self.send_taken(local, number);
         self.answer(local, number, ChannelAnswer::Faulty(Error::message(fault)), None);
     }
 }
 
-impl<T: CanSend> ChannelEnd<T> for RemoteChannel<T> {
+impl<T: CanSend> ChannelEnd for RemoteChannel<T> {
+    type Value = T;
+
+    #[inline]
     fn parts(&self) -> &EndParts<T> {
         &self.parts
     }
 
+    fn send(
+        self: &Rc<Self>,
+        local: &Local,
+        value: &mut Option<T>,
+        options: &SendOptions,
+        caller: Caller,
+    ) -> Begun {
+        let control = &self.parts.control;
+        match control.take_slot(local) {
+            Ok(true) => {
+                if let Some(answer) = self.send_by_slot(local, value) {
+                    return Ok(answer);
+                }
+            }
+            Ok(false) => {}
+            Err(answer) => return Ok(answer),
+        }
+        let number = control.new_number();
+        match value {
+            Some(value) if options.blocking && !options.reserves => {
+                control.wait(number, "room in", caller);
+                let head = ChannelMessage::Offer { operation: number };
+                let sent = self.parts.send_message(local, control.id.home, &head, value);
+                control.waits_if_sent(number, sent)
+            }
+            _ => {
+                let head = control.kind.ask_message(number, options.blocking, options.choice);
+                control.ask(local, (number, "room in", caller), &head)
+            }
+        }
+    }
+
+    fn choose(
+        self: &Rc<Self>,
+        local: &Local,
+        number: u64,
+        value: &mut Option<T>,
+        caller: Caller,
+    ) -> Option<ChannelAnswer> {
+        let control = &self.parts.control;
+        let waits = matches!(control.kind, ChannelKind::Rendezvous);
+        let chosen = value.as_ref()?;
+        if waits {
+            control.wait(number, "a receiver of", caller);
+        }
+        let head = ChannelMessage::Chosen { operation: number };
+        match self.parts.send_message(local, control.id.home, &head, chosen) {
+            Ok(()) if waits => None,
+            Ok(()) => {
+                *value = None;
+                control.hold_ring();
+                Some(ChannelAnswer::Accepted)
+            }
+            Err(answer) => {
+                // Nothing was sent: the room is free again.
+                control.waits.forget(number);
+                self.withdraw(local, number);
+                Some(answer)
+            }
+        }
+    }
+
+    /// As [`LocalChannel::receive_value`](super::local_channel::LocalChannel::receive_value); nothing comes at once.
+    fn receive_value(
+        self: &Rc<Self>,
+        local: &Local,
+        _: &mut Option<T>,
+        options: &ReceiveOptions,
+        caller: Caller,
+    ) -> Begun {
+        let control = &self.parts.control;
+        let choice = control.choice_or_within(local, &options.choice);
+        let number = control.new_number();
+        let head = control.kind.want_message(number, options.blocking, choice);
+        control.arrivals.borrow_mut().begin(number);
+        let asked = control.ask(local, (number, "a value of", caller), &head);
+        if asked.is_ok() {
+            // Nothing will come. Nobody else waited for the place that this one had.
+            let _ = control.arrivals.borrow_mut().ended(number);
+        }
+        asked
+    }
+
+    fn close(self: &Rc<Self>) {
+        self.parts.control.attachment.try_with(|local| self.parts.control.close_remotely(local));
+    }
+
+    fn receive_message(
+        self: &Rc<Self>,
+        local: &Local,
+        source: PlaceId,
+        head: ChannelMessage,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Refused> {
+        if source != self.parts.control.id.home {
+            return Err(Refused::NotItsHome);
+        }
+        self.receive_from_home(local, head, reader)
+    }
+
     fn send_taken(self: &Rc<Self>, local: &Local, number: u64) {
         let control = &self.parts.control;
-        if control.is_rendezvous() {
+        if let ChannelKind::Rendezvous = control.kind {
             // A dead home has no sender that waits.
-            let _ =
-                control.send_message(local, control.id.home, &ChannelMessage::Taken { operation: number });
+            let head = ChannelMessage::Taken { operation: number };
+            let _ = control.send_message(local, control.id.home, &head);
         }
     }
 
     fn put_back(self: &Rc<Self>, local: &Local, number: u64, value: T) {
         let control = &self.parts.control;
         // A dead home has no buffer, and no sender that waits.
-        if control.is_rendezvous() {
-            let head = ChannelMessage::NotTaken { operation: number };
-            let _ = control.send_message(local, control.id.home, &head);
-        } else {
-            let _ = self.parts.send_message(local, control.id.home, &ChannelMessage::PutBack, &value);
-        }
+        let _ = match control.kind {
+            ChannelKind::Buffered { .. } => {
+                self.parts.send_message(local, control.id.home, &ChannelMessage::PutBack, &value)
+            }
+            ChannelKind::Rendezvous => {
+                let head = ChannelMessage::NotTaken { operation: number };
+                control.send_message(local, control.id.home, &head)
+            }
+        };
         drop_caught(value);
     }
 
@@ -280,39 +243,16 @@ impl<T: CanSend> ChannelEnd<T> for RemoteChannel<T> {
         // It may have been accepted, and is the earlier one then.
         control.hold_ring();
     }
-}
-
-impl<T: CanSend> AnyChannel for RemoteChannel<T> {
-    fn control(&self) -> &ControlBlock {
-        &self.parts.control
-    }
-
-    fn receive(
-        self: Rc<Self>,
-        local: &Local,
-        source: PlaceId,
-        head: ChannelMessage,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), Refused> {
-        if source != self.parts.control.id.home {
-            return Err(Refused::NotItsHome);
-        }
-        self.receive_from_home(local, head, reader)
-    }
-
-    fn suspend_receive(self: Rc<Self>, local: &Local, number: u64) {
-        self.suspend(local, number);
-    }
 
     fn explain_holders(&self) -> Vec<String> {
         Vec::new()
     }
 
-    fn serve_from_rings(self: Rc<Self>, _: &Local) -> (usize, bool) {
+    fn serve_from_rings(self: &Rc<Self>, _: &Local) -> (usize, bool) {
         (0, false)
     }
 
-    fn place_died(self: Rc<Self>, local: &Local, place: PlaceId) {
+    fn place_died(self: &Rc<Self>, local: &Local, place: PlaceId) {
         let control = &self.parts.control;
         if place != control.id.home {
             return;
@@ -326,9 +266,5 @@ impl<T: CanSend> AnyChannel for RemoteChannel<T> {
         waiting.into_iter().for_each(|number| self.parts.answer_one(number, ChannelAnswer::Dead, None));
         control.forget_if_unused(local);
         drop_caught(left);
-    }
-
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
-        self
     }
 }

@@ -4,6 +4,10 @@
 //! file knows cells and words; what a value means to the channel is the protocol's. Invariants: a cell is read only
 //! when the count of values written is beyond it, and written only when the count of values taken has passed it; the
 //! home looks into no ring before its place has said that it uses it.
+//!
+//! The rings that carry messages between processes publish header words instead of a count. One type for both would
+//! slow one of them down. Medians of bare rings between two cores: with a count half a round trip takes 60 ns, with
+//! header words 44; values of 8 bytes pass at 560 million a second with a count, and at 91 million with header words.
 
 use super::control_block::{ControlBlock, value_bytes};
 use super::message::ChannelMessage;
@@ -488,7 +492,7 @@ impl ControlBlock {
     /// Begins to use the region that the home has taken for the values that this place sends by slots.
     pub(super) fn begin_ring(&self, local: &Local, start: u64, words: u64) {
         let region = Region { place: self.id.home, start, words };
-        if let Some(shape) = self.ring_shape
+        if let Some(shape) = self.kind.ring_shape()
             && let Some(ring) = OutwardRing::mapped(local, shape, region)
         {
             // First, so that all that went before is known to have come; a dead home needs no values.

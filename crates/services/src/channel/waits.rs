@@ -36,6 +36,12 @@ pub(super) enum ChannelAnswer {
     Suspended,
 }
 
+/// Result of beginning an operation: the answer if that is all, else the number under which it waits.
+pub(super) type Begun = Result<ChannelAnswer, u64>;
+
+/// Call site of an operation in the program.
+pub(super) type Caller = &'static Location<'static>;
+
 /// Error of an answer to an operation that was given up, or to none.
 pub(super) struct NoWaiter;
 
@@ -45,7 +51,7 @@ struct Wait {
     state: WaitState,
     waker: Option<Waker>,
     what: &'static str,
-    caller: &'static Location<'static>,
+    caller: Caller,
 }
 
 enum WaitState {
@@ -86,7 +92,7 @@ impl Waits {
     }
 
     /// Registers an operation that waits for `what`, or waits again.
-    pub(super) fn begin(&self, number: u64, what: &'static str, caller: &'static Location<'static>) {
+    pub(super) fn begin(&self, number: u64, what: &'static str, caller: Caller) {
         let mut waits = self.0.borrow_mut();
         let wait = Wait { number, state: WaitState::Pending, waker: None, what, caller };
         if waits.back().is_none_or(|last| last.number < number) {
@@ -206,7 +212,7 @@ impl Waits {
 
     /// Returns, for each waiting operation in the order of their numbers, what it waits for and where the program began
     /// it.
-    pub(super) fn wanted(&self) -> Vec<(&'static str, &'static Location<'static>)> {
+    pub(super) fn wanted(&self) -> Vec<(&'static str, Caller)> {
         let waits = self.0.borrow();
         let pending = waits.iter().filter(|wait| matches!(wait.state, WaitState::Pending));
         pending.map(|wait| (wait.what, wait.caller)).collect()

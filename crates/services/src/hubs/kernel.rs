@@ -235,7 +235,7 @@ impl HubKernel {
     pub(super) fn reject(&self, task: TaskId, hub: HubId, outcome: RequestOutcome) {
         let RequestOutcome { status, payload, grant } = outcome;
         if status == Status::Done {
-            self.drive(|node, outputs| node.reject(task, hub, (payload, grant), outputs));
+            self.drive(|node, outputs| node.reject(task, hub, payload, grant, outputs));
         }
     }
 

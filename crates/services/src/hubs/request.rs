@@ -48,8 +48,10 @@ enum RequestState {
 impl HubRequest {
     #[inline]
     pub(super) fn new(
-        (kernel, task): (Rc<HubKernel>, TaskId),
-        (hub, operation): (HubId, HubOperation),
+        kernel: Rc<HubKernel>,
+        task: TaskId,
+        hub: HubId,
+        operation: HubOperation,
         payload: Vec<u8>,
         wait: Wait,
     ) -> HubRequest {

@@ -108,7 +108,7 @@ impl HubTask {
     /// The [`Status`] of the request, if it is not done; [`Status::TooLong`]: the data is longer than a packet's.
     #[inline]
     pub fn request(&self, hub: HubId, operation: HubOperation, payload: Vec<u8>, wait: Wait) -> HubRequest {
-        HubRequest::new((Rc::clone(&self.kernel), self.task), (hub, operation), payload, wait)
+        HubRequest::new(Rc::clone(&self.kernel), self.task, hub, operation, payload, wait)
     }
 
     /// Signals a semaphore, raises an event, or unlocks a resource: the put side of a hub without data.

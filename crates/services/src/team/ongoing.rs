@@ -48,7 +48,8 @@ impl Team {
             state: &self.state,
             kind,
             root: 0,
-            element: (ElementType::NONE, || ""),
+            element: ElementType::NONE,
+            element_name: || "",
             pause: None,
         }
     }
@@ -62,8 +63,8 @@ impl Team {
     /// Begins a collective with a root, on values or elements of type `T`.
     #[inline]
     pub(super) fn begin_at<T>(&self, kind: CollectiveKind, root: usize) -> BeginCollective<'_> {
-        let element = (element_of::<T>(), std::any::type_name::<T> as ElementName);
-        BeginCollective { state: &self.state, kind, root, element, pause: None }
+        let (element, element_name) = (element_of::<T>(), std::any::type_name::<T>);
+        BeginCollective { state: &self.state, kind, root, element, element_name, pause: None }
     }
 }
 
@@ -75,7 +76,8 @@ pub(super) struct BeginCollective<'t> {
     state: &'t TeamState,
     kind: CollectiveKind,
     root: usize,
-    element: (ElementType, ElementName),
+    element: ElementType,
+    element_name: ElementName,
     pause: Option<Pause<'t>>,
 }
 
@@ -89,7 +91,8 @@ impl<'t> Future for BeginCollective<'t> {
         if let Some(pause) = &mut self.pause {
             return pause.as_mut().poll(context);
         }
-        let ongoing = match OngoingCollective::begin(self.state, self.kind, self.root, self.element) {
+        let BeginCollective { state, kind, root, element, element_name, .. } = *self;
+        let ongoing = match OngoingCollective::begin(state, kind, root, element, element_name) {
             Ok(ongoing) => ongoing,
             Err(error) => return self.pause.insert(refuse(error)).as_mut().poll(context),
         };
@@ -142,7 +145,8 @@ impl<'t> OngoingCollective<'t> {
         state: &'t TeamState,
         kind: CollectiveKind,
         root: usize,
-        element: (ElementType, ElementName),
+        element: ElementType,
+        element_name: ElementName,
     ) -> Result<OngoingCollective<'t>> {
         state.check_membership()?;
         if let Some(error) = state.broken() {
@@ -154,7 +158,7 @@ impl<'t> OngoingCollective<'t> {
         let ongoing = OngoingCollective { state };
         Local::with(|local| {
             state.span.set(local.span(kind.name(), None, || None));
-            state.advance(local, kind, root, element)
+            state.advance(local, kind, root, element, element_name)
         })?;
         if root < ongoing.size() { Ok(ongoing) } else { Err(ongoing.without_root(root)) }
     }

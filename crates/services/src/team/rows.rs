@@ -455,7 +455,7 @@ pub(super) async fn scatter_all_gather<T: Element>(
     let tree = |rank| Tree::new(Shape::Binomial, rank, root, size);
     let below = |rank| rows.ranges(rank, tree(rank).members());
     if let Some(parent) = tree(rank).parent() {
-        pull_ranges(ongoing, (parent, 0, bytes), slice, below(rank)).await?;
+        pull_ranges(ongoing, parent, 0, bytes, slice, below(rank)).await?;
     }
     for child in tree(rank).children() {
         ongoing.send_parts(child, 0, bytes, below(child).map(|range| bytemuck::cast_slice(&slice[range])))?;
@@ -463,10 +463,12 @@ pub(super) async fn scatter_all_gather<T: Element>(
     collect(ongoing, &rows, slice).await
 }
 
-/// Receives one message (member, step, total length in bytes) with two ranges of a slice into that slice.
+/// Receives the message of a member in `step` with two ranges of a slice of `bytes` into that slice.
 async fn pull_ranges<T: Element>(
     ongoing: &OngoingCollective<'_>,
-    (from, step, bytes): (usize, usize, usize),
+    from: usize,
+    step: usize,
+    bytes: usize,
     slice: &mut [T],
     ranges: [Range<usize>; 2],
 ) -> Result<()> {
@@ -507,7 +509,7 @@ async fn collect_short<T: Element>(
         let count = round.distance.min(ongoing.size() - round.distance);
         let known = rows.ranges(ongoing.rank(), count).map(|range| bytemuck::cast_slice(&all[range]));
         ongoing.send_parts(round.from, round.distance, bytes, known)?;
-        pull_ranges(ongoing, (round.to, round.distance, bytes), all, rows.ranges(round.to, count)).await?;
+        pull_ranges(ongoing, round.to, round.distance, bytes, all, rows.ranges(round.to, count)).await?;
     }
     Ok(())
 }

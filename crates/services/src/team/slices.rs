@@ -60,7 +60,7 @@ impl Team {
         let folding = ReductionTree::new(ongoing.size(), root);
         let chunks = byte_chunks(slice).1;
         if reduces_serially(ongoing.size(), Some(size_of_val(slice))) {
-            serially(&ongoing, (root, folding), slice, chunks, &operator).await?;
+            serially(&ongoing, root, folding, slice, chunks, &operator).await?;
             return ongoing.complete(()).await;
         }
         let merges = folding.to_root(ongoing.rank()).any(|step| matches!(step, ReductionStep::Merge { .. }));
@@ -224,7 +224,8 @@ async fn fold_chunk<T: Element>(
 /// Folds the slices of all members at the root alone, along the same tree as otherwise.
 async fn serially<T: Element>(
     ongoing: &OngoingCollective<'_>,
-    (root, folding): (usize, ReductionTree),
+    root: usize,
+    folding: ReductionTree,
     slice: &mut [T],
     chunks: Chunks,
     operator: &impl Fn(T, T) -> T,

@@ -169,9 +169,10 @@ impl TeamState {
         local: &Local,
         kind: CollectiveKind,
         root: usize,
-        (element, name): (ElementType, ElementName),
+        element: ElementType,
+        element_name: ElementName,
     ) -> Result<(), Error> {
-        self.element.set(name);
+        self.element.set(element_name);
         self.order.begin(kind, root, element).map_err(|mismatch| self.mismatch(local, mismatch))
     }
 

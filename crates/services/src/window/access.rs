@@ -21,7 +21,35 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
-/// Pieces of equal length at equal distances, in elements.
+/// Shape of a strided access: pieces of equal length at equal distances, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strided {
+    /// Elements of each piece.
+    pub block: usize,
+    /// Elements from the start of one piece to the start of the next, at least `block`.
+    pub stride: usize,
+}
+
+impl Strided {
+    /// Returns the pieces of an access to `len` elements, the first at `at`.
+    fn elements(self, at: usize, len: usize) -> Result<Elements> {
+        let Strided { block, stride } = self;
+        if len == 0 {
+            return Ok(Elements::contiguous(at, 0));
+        }
+        if block == 0 || !len.is_multiple_of(block) {
+            let text = format!("{len} elements in pieces of {block}; allowed: a whole number of pieces");
+            return Err(Error::new(ErrorKind::Misused, text));
+        }
+        if stride < block {
+            let text = format!("pieces of {block} elements, {stride} apart, overlap");
+            return Err(Error::new(ErrorKind::Misused, text));
+        }
+        Ok(Elements { at, block, stride, count: len / block })
+    }
+}
+
+/// The pieces of one access, in elements.
 #[derive(Clone, Copy)]
 struct Elements {
     at: usize,
@@ -206,8 +234,7 @@ impl<T: Element> Window<T> {
         self.put_elements("a put", target, Elements::contiguous(at, data.len()), data, false)
     }
 
-    /// As [`Window::put`], in pieces of `block` elements, each of which begins `stride` elements after the previous
-    /// one.
+    /// As [`Window::put`], in pieces, the first at `at`.
     ///
     /// # Errors
     /// As [`Window`] says; [`Misused`](ErrorKind::Misused): `data` is not a whole number of pieces, or pieces overlap.
@@ -216,10 +243,10 @@ impl<T: Element> Window<T> {
         &self,
         target: usize,
         at: usize,
-        (block, stride): (usize, usize),
+        pieces: Strided,
         data: &[T],
     ) -> impl Future<Output = Result<()>> {
-        let elements = pieces(at, block, stride, data.len());
+        let elements = pieces.elements(at, data.len());
         let line = Location::caller();
         async move { self.put_now("a strided put", target, named(line, elements)?, data, false, line).await }
     }
@@ -287,7 +314,7 @@ impl<T: Element> Window<T> {
         self.get_now("a get", target, Elements::contiguous(at, into.len()), into, line)
     }
 
-    /// As [`Window::get`], from pieces like those of [`Window::put_strided`].
+    /// As [`Window::get`], from pieces, the first at `at`.
     ///
     /// # Errors
     /// As [`Window::put_strided`].
@@ -296,10 +323,10 @@ impl<T: Element> Window<T> {
         &self,
         target: usize,
         at: usize,
-        (block, stride): (usize, usize),
+        pieces: Strided,
         into: &mut [T],
     ) -> impl Future<Output = Result<()>> {
-        let elements = pieces(at, block, stride, into.len());
+        let elements = pieces.elements(at, into.len());
         let line = Location::caller();
         async move { self.get_now("a strided get", target, named(line, elements)?, into, line).await }
     }
@@ -343,12 +370,11 @@ impl<T: WindowNumber> Window<T> {
         let access =
             AccessCall { name: "an accumulate", kind: UPDATE, target: rank_of(target), elements, line };
         let (state, operands): (_, &[u8]) = (self.state(), bytemuck::cast_slice(operands));
-        let kinds = (T::KIND, how);
         FastPath::named(line, move || {
-            if accumulate_at_once(state, &access, kinds, operands)? {
+            if accumulate_at_once(state, &access, T::KIND, how, operands)? {
                 return Ok(Attempt::Done(()));
             }
-            Ok(slow_path(|| accumulate_bytes(state, access, kinds, operands)))
+            Ok(slow_path(|| accumulate_bytes(state, access, T::KIND, how, operands)))
         })
     }
 
@@ -358,8 +384,7 @@ impl<T: WindowNumber> Window<T> {
     /// As [`Window`] says.
     #[track_caller]
     pub fn fetch_add(&self, target: usize, at: usize, value: T) -> impl Future<Output = Result<T>> {
-        let called = ("a fetch_add", Location::caller());
-        self.fetch(called, target, at, MessageKind::FetchAdd, [value.bits(), 0])
+        self.fetch("a fetch_add", target, at, MessageKind::FetchAdd, [value.bits(), 0])
     }
 
     /// Replaces element `at` of the part of `target` by `new` if it has the bits of `expected`, atomically; returns the
@@ -375,20 +400,21 @@ impl<T: WindowNumber> Window<T> {
         expected: T,
         new: T,
     ) -> impl Future<Output = Result<T>> {
-        let called = ("a compare_exchange", Location::caller());
-        self.fetch(called, target, at, MessageKind::CompareExchange, [expected.bits(), new.bits()])
+        let operands = [expected.bits(), new.bits()];
+        self.fetch("a compare_exchange", target, at, MessageKind::CompareExchange, operands)
     }
 
+    #[track_caller]
     #[inline]
     fn fetch(
         &self,
-        (name, line): (&'static str, Line),
+        name: &'static str,
         target: usize,
         at: usize,
         how: MessageKind,
         operands: [u64; 2],
     ) -> impl Future<Output = Result<T>> {
-        let elements = Elements::contiguous(at, 1);
+        let (elements, line) = (Elements::contiguous(at, 1), Location::caller());
         let access = AccessCall { name, kind: UPDATE, target: rank_of(target), elements, line };
         let state = self.state();
         FastPath::named(line, move || {
@@ -406,22 +432,6 @@ impl<T: WindowNumber> Window<T> {
 #[inline]
 fn rank_of(target: usize) -> u32 {
     u32::try_from(target).unwrap_or(u32::MAX)
-}
-
-/// Returns the pieces of a strided access to `len` elements.
-fn pieces(at: usize, block: usize, stride: usize, len: usize) -> Result<Elements> {
-    if len == 0 {
-        return Ok(Elements::contiguous(at, 0));
-    }
-    if block == 0 || !len.is_multiple_of(block) {
-        let text = format!("{len} elements in pieces of {block}; allowed: a whole number of pieces");
-        return Err(Error::new(ErrorKind::Misused, text));
-    }
-    if stride < block {
-        let text = format!("pieces of {block} elements, {stride} apart, overlap");
-        return Err(Error::new(ErrorKind::Misused, text));
-    }
-    Ok(Elements { at, block, stride, count: len / block })
 }
 
 /// Does a put if the part is mapped; returns whether it did.
@@ -494,7 +504,8 @@ async fn get_bytes(state: &Rc<WindowState>, access: AccessCall, into: &mut [u8])
 fn accumulate_at_once(
     state: &WindowState,
     access: &AccessCall,
-    kinds: (NumberKind, Combine),
+    kind: NumberKind,
+    how: Combine,
     operands: &[u8],
 ) -> Result<bool> {
     state.attachment.with(|local| {
@@ -503,7 +514,7 @@ fn accumulate_at_once(
         let layout = state.layout_of(access);
         state.admit(local, access, layout)?;
         let Some(words) = state.at_once(local, access) else { return Ok(false) };
-        table::accumulate_bytes(words, layout.offset, kinds, operands);
+        table::accumulate_bytes(words, layout.offset, kind, how, operands);
         Ok(true)
     })?
 }
@@ -511,14 +522,15 @@ fn accumulate_at_once(
 async fn accumulate_bytes(
     state: &Rc<WindowState>,
     access: AccessCall,
-    (kind, how): (NumberKind, Combine),
+    kind: NumberKind,
+    how: Combine,
     operands: &[u8],
 ) -> Result<()> {
     let layout = state.layout_of(&access);
     state.prepare(&access).await?;
     let applied = Local::with(|local| {
         let words = state.mapped(local, access.target);
-        words.map(|words| table::accumulate_bytes(words, layout.offset, (kind, how), operands)).is_some()
+        words.map(|words| table::accumulate_bytes(words, layout.offset, kind, how, operands)).is_some()
     });
     if applied {
         return Ok(());

@@ -22,6 +22,7 @@ mod sync;
 pub(crate) mod table;
 mod transfer;
 
+pub use access::Strided;
 pub use forms::served::ServedMemory;
 pub use number::{Combine, NumberKind, WindowNumber};
 pub use own::{ClosedWindow, OpenWindow, OwnPart};

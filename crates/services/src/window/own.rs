@@ -8,7 +8,7 @@
 
 use super::number::{Combine, WindowNumber};
 use super::state::BorrowedWords;
-use super::{Window, WindowOptions};
+use super::{Strided, Window, WindowOptions};
 use crate::team::Team;
 use isles_runtime::capture::Element;
 use isles_runtime::{Error, ErrorKind, Result};
@@ -259,7 +259,7 @@ impl<T: Element> OpenWindow<T> {
         &self,
         target: usize,
         at: usize,
-        pieces: (usize, usize),
+        pieces: Strided,
         into: &mut [T],
     ) -> impl Future<Output = Result<()>> {
         self.window.get_strided(target, at, pieces, into)

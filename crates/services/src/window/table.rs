@@ -220,13 +220,13 @@ pub(super) fn grant(local: &Local, state: &WindowState, granted: Vec<(PlaceId, u
         if place == local.here() {
             WindowTable::of(local).answer(place, token, Ok(Vec::new()));
         } else {
-            reply(local, state.id, (place, token), &[]);
+            reply(local, state.id, place, token, &[]);
         }
     }
 }
 
 /// Answers a request.
-fn reply(local: &Local, window: WindowId, (to, token): (PlaceId, u32), answer: &[u8]) {
+fn reply(local: &Local, window: WindowId, to: PlaceId, token: u32, answer: &[u8]) {
     let head = MessageHeader { token, ..MessageHeader::new(window, MessageKind::Reply) };
     // A place that died meanwhile waits for nothing.
     let _ = local.send_with_size_hint(to, Class::Control, WINDOW, answer.len() + 24, |writer| {
@@ -245,7 +245,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
     }
     if head.kind == MessageKind::Serve {
         served::serve(local, source, head.window, reader)?;
-        reply(local, head.window, (source, head.token), &[]);
+        reply(local, head.window, source, head.token, &[]);
         return Ok(());
     }
     if head.kind == MessageKind::EndServe {
@@ -265,18 +265,18 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         MessageKind::Accumulate => accumulate(local, &state, head, reader)?,
         MessageKind::Get | MessageKind::FetchAdd | MessageKind::CompareExchange => {
             let answer = fetch(local, &state, head, reader)?;
-            reply(local, state.id, (source, head.token), &answer);
+            reply(local, state.id, source, head.token, &answer);
         }
-        MessageKind::Flush => reply(local, state.id, (source, head.token), &[]),
+        MessageKind::Flush => reply(local, state.id, source, head.token, &[]),
         MessageKind::Locate => {
             let region = state.region().map(|region| [region.start, region.words].map(u64::to_le));
-            reply(local, state.id, (source, head.token), bytemuck::cast_slice(region.as_slice()));
+            reply(local, state.id, source, head.token, bytemuck::cast_slice(region.as_slice()));
         }
         MessageKind::LockExclusive | MessageKind::LockShared => lock(local, &state, source, head)?,
         MessageKind::Unlock => {
             unlock(local, &state, source)?;
             if head.token != 0 {
-                reply(local, state.id, (source, head.token), &[]);
+                reply(local, state.id, source, head.token, &[]);
             }
         }
         MessageKind::Post => state.exposure.borrow_mut().posted(rank),
@@ -287,7 +287,7 @@ pub(crate) fn receive(local: &Local, source: PlaceId, reader: &mut Reader<'_>) -
         }
         MessageKind::Check => {
             let fault = check::note(&state, source, reader.take_serde()?);
-            reply(local, state.id, (source, head.token), fault.unwrap_or_default().as_bytes());
+            reply(local, state.id, source, head.token, fault.unwrap_or_default().as_bytes());
         }
         MessageKind::Notice | MessageKind::Reply => {}
         MessageKind::Serve
@@ -423,8 +423,8 @@ fn accumulate(
     let layout = Pieces::contiguous(size_of_number(head.offset)?, operands.len());
     check_range(state, layout)?;
     match state.served() {
-        Some(part) => part.accumulate(layout.offset, (kind, how), operands),
-        None => accumulate_bytes(state.own(local), layout.offset, (kind, how), operands),
+        Some(part) => part.accumulate(layout.offset, kind, how, operands),
+        None => accumulate_bytes(state.own(local), layout.offset, kind, how, operands),
     }
     Ok(())
 }
@@ -433,7 +433,8 @@ fn accumulate(
 pub(super) fn accumulate_bytes(
     words: &[AtomicU64],
     offset: usize,
-    (kind, how): (NumberKind, Combine),
+    kind: NumberKind,
+    how: Combine,
     operands: &[u8],
 ) {
     for (index, operand) in operands.chunks_exact(kind.bytes()).enumerate() {

@@ -25,7 +25,7 @@ use isles_chip::cache::{CopyMisses, MissCounts, StorePolicy};
 use isles_chip::cost::{HopCost, Mode, TimingTable};
 use isles_chip::gear::GearId;
 use isles_chip::governor::{Governor, GovernorContext, GovernorError, Policy};
-use isles_chip::kernel::LinkTiming;
+use isles_chip::kernel::{JobTime, LinkTiming};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::supply::Supplies;
 use isles_chip::topology::Topology;
@@ -294,7 +294,7 @@ impl Cores {
     #[inline]
     pub(crate) fn load_private(&mut self, place: PlaceId, lines: u32, bytes: usize) {
         if bytes > self.rounds.free {
-            self.copy_private(place, (lines, bytes), StorePolicy::Prefetching, Side::Load);
+            self.copy_private(place, lines, bytes, StorePolicy::Prefetching, Side::Load);
         }
     }
 
@@ -302,12 +302,12 @@ impl Cores {
     #[inline]
     pub(crate) fn store_private(&mut self, place: PlaceId, lines: u32, bytes: usize, copy: StorePolicy) {
         if bytes > self.rounds.free {
-            self.copy_private(place, (lines, bytes), copy, Side::Store);
+            self.copy_private(place, lines, bytes, copy, Side::Store);
         }
     }
 
     #[cold]
-    fn copy_private(&mut self, place: PlaceId, (lines, bytes): (u32, usize), copy: StorePolicy, side: Side) {
+    fn copy_private(&mut self, place: PlaceId, lines: u32, bytes: usize, copy: StorePolicy, side: Side) {
         let Some(costs) = self.line_costs(place) else { return };
         let found = self.rounds.found(bytes, copy, side);
         let [second, memory, back] =
@@ -322,8 +322,8 @@ impl Cores {
             _ => (near, far.over(hops), TimeCategory::Fetching),
         };
         let alone = second.times(near) + memory.times(far) + back.times(gap.over(hops));
-        let busy = memory.times(costs.served) + back.times(costs.served);
+        let served = memory.times(costs.served) + back.times(costs.served);
         self.cores[place.index()].fetched.add(memory);
-        self.share_controller(place, self.now(place), (alone, busy), category);
+        self.share_controller(place, self.now(place), JobTime { alone, served }, category);
     }
 }

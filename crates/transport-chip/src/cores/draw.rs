@@ -3,10 +3,9 @@
 //! Reading it changes nothing of the cores except the windows of the profile.
 
 use super::{Cores, PlacedCore};
-use crate::energy::meter::EnergyByCategory;
+use crate::energy::meter::{CoreUsage, EnergyByCategory};
 use crate::energy::power_tables::PowerTables;
 use crate::energy::{Energy, EnergyReading, ModelEnergy, Sample, Sampler};
-use crate::report::Ledger;
 use isles_chip::quantity::{Attojoules, Picoseconds};
 
 impl Cores {
@@ -39,20 +38,17 @@ impl Cores {
         }
         if let Some(placed) = self.placed(thing) {
             let time = placed.now.max(end);
-            let (spent, halted) = self.spent(placed, time);
-            return Sample { time, drawn: self.meters.drawn_in_all(thing, 0, spent, (halted, time)) };
+            let drawn = self.meters.drawn_total(thing, 0, self.usage(placed, time));
+            return Sample { time, drawn };
         }
-        let drawn = self.meters.drawn_idle_in_all(thing, 0, end);
+        let drawn = self.meters.drawn_idle_total(thing, 0, end);
         Sample { time: end, drawn }
     }
 
     /// Returns the energy that one core has drawn until `until`, by model number `model`.
     fn drawn(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         match self.placed(core) {
-            Some(placed) => {
-                let (spent, halted) = self.spent(placed, until);
-                self.meters.drawn(core, model, spent, (halted, until))
-            }
+            Some(placed) => self.meters.drawn(core, model, self.usage(placed, until)),
             None => self.meters.drawn_idle(core, model, until),
         }
     }
@@ -63,15 +59,12 @@ impl Cores {
         self.core_map.place(core).map(|place| &self.cores[place.index()])
     }
 
-    /// Returns the ledger and clock of a core, and the time for which it is halted from then until `until`.
+    /// Returns the usage of a core until `until`.
     #[inline]
-    fn spent<'a>(
-        &self,
-        placed: &'a PlacedCore,
-        until: Picoseconds,
-    ) -> ((&'a Ledger, Picoseconds), Picoseconds) {
+    fn usage<'a>(&self, placed: &'a PlacedCore, until: Picoseconds) -> CoreUsage<'a> {
         let wait = Picoseconds(until.0.saturating_sub(placed.now.0));
-        ((&placed.ledger, placed.now), self.rest.halted(wait, self.look))
+        let halted = self.rest.halted(wait, self.look);
+        CoreUsage { ledger: &placed.ledger, now: placed.now, halted, until }
     }
 
     /// Returns the energy that everything besides the cores has drawn until `until`.

@@ -330,7 +330,7 @@ impl Cores {
         let plan = &self.costs.plan;
         let initial_state = |(core, placed): (&CoreId, &PlacedCore)| {
             let number = core.0 as usize;
-            let (gear, step) = self.meters.announce_multicast(number);
+            let (gear, step) = self.meters.gear_and_step(number);
             let (clock, supply) = (plan.clocks[number], plan.supplies[number]);
             InitialState { core: *core, now: placed.now, clock, supply, gear, step }
         };

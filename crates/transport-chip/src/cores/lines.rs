@@ -9,7 +9,7 @@ use super::Cores;
 use crate::demand::WORD_BYTES;
 use crate::report::{LinkLoad, TimeCategory};
 use isles_chip::cost::{Access, HopCost, Mode};
-use isles_chip::kernel::Train;
+use isles_chip::kernel::{JobTime, Train};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::{TileId, Topology};
 use isles_transport::PlaceId;
@@ -127,7 +127,7 @@ impl Cores {
     ) -> Picoseconds {
         let (from, to) = (self.tile_number(place), self.tile_number(target));
         self.lines.written += u64::from(lines);
-        let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), to, at);
+        let (hops, wait) = self.transfer(lines, self.costs.line_flits, from, to, to, at);
         self.line(place).written[hops] * u64::from(lines) + wait
     }
 
@@ -142,7 +142,7 @@ impl Cores {
     ) -> Picoseconds {
         let (from, to) = (self.tile_number(source), self.tile_number(place));
         self.lines.read += u64::from(lines);
-        let (hops, wait) = self.transfer(lines, self.costs.line_flits, (from, to), from, at);
+        let (hops, wait) = self.transfer(lines, self.costs.line_flits, from, to, from, at);
         self.line(place).read[hops] * u64::from(lines) + wait
     }
 
@@ -157,7 +157,7 @@ impl Cores {
         let (from, to) = (self.tile_number(place), self.tile_number(target));
         self.lines.written += u64::from(lines);
         let words = self.words(lines);
-        let (_, wait) = self.transfer(words, self.costs.word_flits, (from, to), to, at);
+        let (_, wait) = self.transfer(words, self.costs.word_flits, from, to, to, at);
         self.uncontended_word_write_time(place, target, lines) + wait
     }
 
@@ -220,13 +220,13 @@ impl Cores {
         &mut self,
         count: u32,
         flits: u64,
-        (from, to): (OccupiedTile, OccupiedTile),
+        from: OccupiedTile,
+        to: OccupiedTile,
         port: OccupiedTile,
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         let train = Train { packets: u64::from(count), flits };
-        let (hops, delay) =
-            if from == to { (0, Picoseconds::ZERO) } else { self.cross(train, (from, to), at) };
+        let (hops, delay) = if from == to { (0, Picoseconds::ZERO) } else { self.cross(train, from, to, at) };
         let start = self.reach_port(port, count, at + delay);
         (hops, start - at)
     }
@@ -235,12 +235,13 @@ impl Cores {
     pub(super) fn cross(
         &mut self,
         train: Train,
-        (from, to): (OccupiedTile, OccupiedTile),
+        from: OccupiedTile,
+        to: OccupiedTile,
         at: Picoseconds,
     ) -> (usize, Picoseconds) {
         if self.paths.is_empty() {
             let [from, to] = [from, to].map(|tile_number| self.paths.tiles[tile_number.0 as usize]);
-            return self.route(train, (from, to), at);
+            return self.route(train, from, to, at);
         }
         let path = self.paths.between(from, to);
         let links = path.iter().map(|link| *link as usize);
@@ -267,12 +268,12 @@ impl Cores {
         flits: u64,
     ) -> Picoseconds {
         let (now, train) = (self.now(place), Train { packets: 1, flits });
-        let (hops, delay) = self.cross(train, (self.tile_number(place), self.tile_number(target)), now);
+        let (hops, delay) = self.cross(train, self.tile_number(place), self.tile_number(target), now);
         now + transit.over(hops as u32) + self.network.pace().flit * flits + delay
     }
 
     /// As [`Cores::cross`], for paths that are not cached.
-    fn route(&mut self, train: Train, (from, to): (TileId, TileId), at: Picoseconds) -> (usize, Picoseconds) {
+    fn route(&mut self, train: Train, from: TileId, to: TileId, at: Picoseconds) -> (usize, Picoseconds) {
         let topology = self.costs.topology;
         let route = topology.route(from, to);
         let hops = route.len();
@@ -281,21 +282,15 @@ impl Cores {
     }
 
     /// Makes `count` accesses of `place`, one after the other, to the memory of the controller at a tile.
-    pub(crate) fn reach(
-        &mut self,
-        place: PlaceId,
-        (controller, tile): (u32, TileId),
-        span: HopCost,
-        count: u32,
-    ) {
+    pub(crate) fn reach(&mut self, place: PlaceId, controller: u32, tile: TileId, span: HopCost, count: u32) {
         let now = self.now(place);
         let train = Train { packets: u64::from(count), flits: self.costs.line_flits };
-        let (hops, delay) = self.route(train, (tile, self.tile(place)), now);
+        let (hops, delay) = self.route(train, tile, self.tile(place), now);
         self.spend(place, delay, TimeCategory::Copying);
         let alone = span.over(hops as u32) * u64::from(count);
-        let busy = self.memory_costs(place).controller_line * u64::from(count);
-        let start = self.now(place);
-        self.wait_for_memory(place, controller, start, (alone, busy), TimeCategory::Copying);
+        let served = self.memory_costs(place).controller_line * u64::from(count);
+        let (start, length) = (self.now(place), JobTime { alone, served });
+        self.wait_for_memory(place, controller, start, length, TimeCategory::Copying);
     }
 
     pub(crate) fn flit_hops(&self) -> u64 {

@@ -67,7 +67,7 @@ struct PlacedCore {
 
 impl PlacedCore {
     /// Makes a core in the first gear, at time 0.
-    fn new((tile, tile_number): (TileId, OccupiedTile), plan: &PowerTables) -> PlacedCore {
+    fn new(tile: TileId, tile_number: OccupiedTile, plan: &PowerTables) -> PlacedCore {
         let first = plan.gears.first();
         PlacedCore {
             tile,
@@ -131,7 +131,7 @@ impl Cores {
         Cores {
             cores: tile_numbers
                 .into_iter()
-                .map(|tile_number| PlacedCore::new(tile_number, &costs.plan))
+                .map(|(tile, tile_number)| PlacedCore::new(tile, tile_number, &costs.plan))
                 .collect(),
             ports: vec![Timeline::default(); used.len()],
             paths: Paths::new(&costs.topology, used, costs.buffer_lines > 0),

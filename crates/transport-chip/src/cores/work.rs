@@ -12,7 +12,7 @@ use crate::demand::{Demand, LineCosts};
 use crate::report::TimeCategory;
 use crate::shared::MemoryCosts;
 use isles_chip::cost::HopCost;
-use isles_chip::kernel::MaxMinServer;
+use isles_chip::kernel::{JobTime, MaxMinServer};
 use isles_chip::quantity::Picoseconds;
 use isles_chip::topology::Route;
 use isles_transport::{PlaceId, Work};
@@ -55,7 +55,8 @@ impl Cores {
         let one = costs.far.over(self.way_to_memory(place).len() as u32);
         let [near, far] = [demand.near.times(costs.near), demand.far.times(one)];
         let alone = near.saturating_add(far).saturating_add(self.now(place) - start);
-        self.share_controller(place, start, (alone, demand.far.times(costs.served)), TimeCategory::Fetching);
+        let length = JobTime { alone, served: demand.far.times(costs.served) };
+        self.share_controller(place, start, length, TimeCategory::Fetching);
         if let Some(wait) = &mut self.cores[place.index()].memory_wait {
             wait.is_work = true;
         }
@@ -66,17 +67,16 @@ impl Cores {
         self.costs.work.lines(usize::from(self.cores[place.index()].gear.0)).copied()
     }
 
-    /// Makes `place` wait for its controller: from `start` on, its accesses take `alone` without contention, and occupy
-    /// the controller for `served` of that.
+    /// Makes `place` wait for its controller, at which its accesses begin at `start`.
     pub(super) fn share_controller(
         &mut self,
         place: PlaceId,
         start: Picoseconds,
-        (alone, served): (Picoseconds, Picoseconds),
+        length: JobTime,
         category: TimeCategory,
     ) {
         let own = self.costs.work.own[self.tile(place).0 as usize];
-        self.wait_for_memory(place, own, start, (alone, served), category);
+        self.wait_for_memory(place, own, start, length, category);
     }
 
     /// As [`Cores::share_controller`], for any controller.
@@ -85,7 +85,7 @@ impl Cores {
         place: PlaceId,
         controller: u32,
         mut start: Picoseconds,
-        length: (Picoseconds, Picoseconds),
+        length: JobTime,
         category: TimeCategory,
     ) {
         let before = self.now(place);
@@ -101,19 +101,20 @@ impl Cores {
 
     /// Writes `lines` uncached lines to the memory behind the controller of `owner`.
     pub(crate) fn write_memory_lines(&mut self, place: PlaceId, owner: PlaceId, lines: u32) {
-        self.pass_memory_lines(place, owner, (lines, |costs| costs.through.gap));
+        self.pass_memory_lines(place, owner, lines, |costs| costs.through.gap);
     }
 
     /// Reads `lines` uncached lines from the memory behind the controller of `place`.
     pub(crate) fn read_memory_lines(&mut self, place: PlaceId, lines: u32) {
-        self.pass_memory_lines(place, place, (lines, |costs| costs.through.read));
+        self.pass_memory_lines(place, place, lines, |costs| costs.through.read);
     }
 
     fn pass_memory_lines(
         &mut self,
         place: PlaceId,
         owner: PlaceId,
-        (lines, cost): (u32, fn(&MemoryCosts) -> HopCost),
+        lines: u32,
+        cost: fn(&MemoryCosts) -> HopCost,
     ) {
         let (controllers, tile) = (&self.costs.work.controllers, self.tile(place));
         let own = self.costs.work.own[self.tile(owner).0 as usize];
@@ -121,7 +122,7 @@ impl Cores {
         let costs = self.memory_costs(place);
         let alone = cost(costs).over(hops) * u64::from(lines);
         let served = costs.controller_line * u64::from(lines);
-        self.wait_for_memory(place, own, self.now(place), (alone, served), TimeCategory::Copying);
+        self.wait_for_memory(place, own, self.now(place), JobTime { alone, served }, TimeCategory::Copying);
     }
 
     /// Advances the clock of `place` if its last step at a memory controller takes longer than known before.

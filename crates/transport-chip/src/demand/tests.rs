@@ -1,4 +1,4 @@
-//! Hits and misses by the formula of sizes, against a simulated cache; and the sums of costs.
+//! Hits and misses by the formula, against a simulated cache; and the sums of costs.
 
 use super::*;
 use isles_chip::gear::Gears;
@@ -36,7 +36,7 @@ fn plan() -> WorkCosts {
     WorkCosts::of(&chip, &Gears::of(&chip, chip.power_models().first()))
 }
 
-/// Returns the most lines a step can touch.
+/// Returns the maximum number of lines that a step can touch.
 fn touched(work: &Work) -> u64 {
     work.tables.iter().map(|table| table.accesses).sum::<u64>() + work.streamed_bytes / LINE_BYTES
 }
@@ -97,7 +97,7 @@ fn of_one_table_a_cache_has_the_part_that_fits() {
 fn what_is_streamed_is_found_as_far_as_it_fits_and_soon_not_at_all() {
     let missed = |lines: u64| missed(128, Work::new().streamed(LINE_BYTES * lines)) / lines as f64;
     assert_eq!(missed(128), 0.0);
-    // With s accesses for each line of the cache, of which x miss: x = s (1 - e^-x).
+    // With s accesses per cache line, of which x miss: x = s (1 - e^-x).
     for (lines, expected) in [(192, 0.583), (256, 0.797), (512, 0.980), (1_280, 1.0)] {
         assert!((missed(lines) - expected).abs() < 0.002, "{lines} lines: {}", missed(lines));
     }

@@ -43,6 +43,26 @@ struct Meter {
     idle_from: Picoseconds,
 }
 
+/// Use of a core until some time.
+#[derive(Clone, Copy)]
+pub(crate) struct CoreUsage<'a> {
+    /// Time spent until its own clock, by category.
+    pub(crate) ledger: &'a Ledger,
+    /// Its own clock.
+    pub(crate) now: Picoseconds,
+    /// Time halted from then on; it polls for the rest.
+    pub(crate) halted: Picoseconds,
+    /// End of the usage.
+    pub(crate) until: Picoseconds,
+}
+
+impl CoreUsage<'_> {
+    /// Returns the usage of a core without a place, which is halted from `now` on; `ledger` is empty.
+    fn idle(ledger: &Ledger, now: Picoseconds, until: Picoseconds) -> CoreUsage<'_> {
+        CoreUsage { ledger, now, halted: Picoseconds(u64::MAX), until }
+    }
+}
+
 /// The meters of all cores of a chip, including those without a place.
 #[derive(Clone)]
 pub(crate) struct Meters {
@@ -99,13 +119,13 @@ impl Meters {
     /// Returns the energy that a core without a place has drawn until `until`.
     pub(crate) fn drawn_idle(&self, core: usize, model: usize, until: Picoseconds) -> EnergyByCategory {
         let from = self.meters[core].idle_from;
-        self.drawn(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
+        self.drawn(core, model, CoreUsage::idle(&Ledger::default(), from, until))
     }
 
     /// Returns the sum of [`Meters::drawn_idle`] over the categories.
-    pub(crate) fn drawn_idle_in_all(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
+    pub(crate) fn drawn_idle_total(&self, core: usize, model: usize, until: Picoseconds) -> Attojoules {
         let from = self.meters[core].idle_from;
-        self.drawn_in_all(core, model, (&Ledger::default(), from), (Picoseconds(u64::MAX), until))
+        self.drawn_total(core, model, CoreUsage::idle(&Ledger::default(), from, until))
     }
 
     /// Applies the changes of a core without a place until `present`.
@@ -127,7 +147,8 @@ impl Meters {
     pub(crate) fn pass(&mut self, core: usize, ledger: &Ledger, now: Picoseconds) -> GearId {
         while self.next_shift(core) <= now {
             for model in 0..self.plan.models.len() {
-                let drawn = self.drawn(core, model, (ledger, now), (Picoseconds::ZERO, now));
+                let usage = CoreUsage { ledger, now, halted: Picoseconds::ZERO, until: now };
+                let drawn = self.drawn(core, model, usage);
                 self.meters[core].drawn[model] = drawn;
             }
             let meter = &mut self.meters[core];
@@ -140,7 +161,7 @@ impl Meters {
     }
 
     /// Returns the gear of a core and its voltage step.
-    pub(crate) fn announce_multicast(&self, core: usize) -> (GearId, VoltageStepId) {
+    pub(crate) fn gear_and_step(&self, core: usize) -> (GearId, VoltageStepId) {
         (self.meters[core].gear, self.meters[core].step)
     }
 
@@ -149,17 +170,12 @@ impl Meters {
     }
 
     /// Returns the sum of [`Meters::drawn`] over the categories.
-    pub(crate) fn drawn_in_all(
-        &self,
-        core: usize,
-        model: usize,
-        (ledger, now): (&Ledger, Picoseconds),
-        (halted, until): (Picoseconds, Picoseconds),
-    ) -> Attojoules {
+    pub(crate) fn drawn_total(&self, core: usize, model: usize, usage: CoreUsage<'_>) -> Attojoules {
         let meter = &self.meters[core];
         if !meter.shifts.is_empty() {
-            return self.drawn(core, model, (ledger, now), (halted, until)).into_iter().sum();
+            return self.drawn(core, model, usage).into_iter().sum();
         }
+        let CoreUsage { ledger, now, halted, until } = usage;
         let rest = Picoseconds(until.0.saturating_sub(now.0));
         let halted = halted.min(rest);
         // Categories with the same power are multiplied together.
@@ -174,19 +190,13 @@ impl Meters {
         times.into_iter().zip(powers).fold(before, |sum, (time, power)| sum + power.over(time))
     }
 
-    /// Returns the energy that a core has drawn until `until`, by model number `model`, if since its own clock `now` it
-    /// was halted for `halted` and polled for the rest.
-    pub(crate) fn drawn(
-        &self,
-        core: usize,
-        model: usize,
-        (ledger, now): (&Ledger, Picoseconds),
-        (halted, until): (Picoseconds, Picoseconds),
-    ) -> EnergyByCategory {
+    /// Returns the energy that a core of this usage has drawn, by model number `model`.
+    pub(crate) fn drawn(&self, core: usize, model: usize, usage: CoreUsage<'_>) -> EnergyByCategory {
+        let CoreUsage { ledger, now, halted, until } = usage;
         let meter = &self.meters[core];
         let mut drawn = meter.drawn[model];
         let mut point = (meter.gear, meter.step);
-        self.book(&mut drawn, model, point, |category| {
+        self.book(&mut drawn, model, meter.gear, meter.step, |category| {
             Picoseconds(ledger.time(category).0 - meter.closed.time(category).0)
         });
         let (mut time, looks_from) = (now, now.saturating_add(halted));
@@ -215,7 +225,8 @@ impl Meters {
         &self,
         drawn: &mut EnergyByCategory,
         model: usize,
-        (gear, step): (GearId, VoltageStepId),
+        gear: GearId,
+        step: VoltageStepId,
         time: impl Fn(TimeCategory) -> Picoseconds,
     ) {
         let powers = self.plan.models[model].table.powers(gear, step);
@@ -247,11 +258,11 @@ mod tests {
         for (category, _) in TIME_CATEGORIES {
             let mut ledger = Ledger::default();
             ledger.add(category, Picoseconds(1_000));
-            let spent = (&ledger, ledger.total());
-            let drawn = meters.drawn(0, 0, spent, (halted, until));
+            let usage = CoreUsage { ledger: &ledger, now: ledger.total(), halted, until };
+            let drawn = meters.drawn(0, 0, usage);
             assert_ne!(drawn[category as usize], Attojoules::default(), "{category:?}");
             let sum = drawn.into_iter().sum();
-            assert_eq!(meters.drawn_in_all(0, 0, spent, (halted, until)), sum, "{category:?}");
+            assert_eq!(meters.drawn_total(0, 0, usage), sum, "{category:?}");
         }
     }
 }

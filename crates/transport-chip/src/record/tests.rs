@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 const PLACES: u32 = 5;
 
-/// A writer that takes a number of bytes, then fails as configured.
+/// A writer that accepts `most` bytes, then fails or panics.
 #[derive(Clone)]
 struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -60,7 +60,7 @@ fn trace(sink: &Sink) -> Trace {
     let cores = Cores::new(Costs::of(&chip).unwrap(), core_map);
     let (mut initial_state, gears) = cores.initial_state();
     initial_state[1].now = Picoseconds(7);
-    Trace::new(cores.topology(), (&initial_state, gears), "a run", Box::new(sink.clone()))
+    Trace::new(cores.topology(), &initial_state, gears, "a run", Box::new(sink.clone()))
 }
 
 fn recorder(sink: &Sink) -> Recorder {
@@ -76,7 +76,7 @@ enum Said {
     End(PlaceId, SpanId),
 }
 
-/// The lines of a program.
+/// Source files of a program.
 const FILES: [&str; 3] = ["a.rs", "b.rs", "c.rs"];
 
 /// Returns arbitrary events in any order. A few times are too long for one entry.
@@ -195,7 +195,7 @@ fn the_thread_writes_what_the_model_would_write() {
 
 #[test]
 fn a_recorder_that_is_dropped_has_handed_over_what_the_model_would_have() {
-    // Some of them end where a portion has just become full.
+    // Some of these end just after a portion has become full.
     for number in [0, 1_000].into_iter().chain((40_000..60_000).step_by(1_999)) {
         let sinks = [Sink::new(), Sink::new()];
         let (recorder, trace, _) = record_both(9, number, [&sinks[0], &sinks[1]]);
@@ -207,7 +207,7 @@ fn a_recorder_that_is_dropped_has_handed_over_what_the_model_would_have() {
     }
 }
 
-/// Many more events than all chunks hold.
+/// Records many more events than all chunks hold.
 fn talk(recorder: &mut Recorder) {
     let (mut nows, mut random) = ([Picoseconds::ZERO; PLACES as usize], Random::new(1));
     for _ in 0..30 * CHUNK_WORDS {

@@ -83,7 +83,7 @@ impl CoreTrack {
         let mut start = self.written;
         for TraceInterval { end, category } in &self.waiting[range] {
             let end = EncodedTime::new(end.0);
-            encoder.span(&self.stamp, (start, end), Name(*category as usize));
+            encoder.span(&self.stamp, start, end, Name(*category as usize));
             start = end;
         }
         self.written = start;
@@ -110,7 +110,8 @@ impl Trace {
     /// If there are more than 65,536 places.
     pub(crate) fn new(
         topology: &Topology,
-        (cores, gears): (&[InitialState], &Gears),
+        cores: &[InitialState],
+        gears: &Gears,
         run: &str,
         sink: Box<dyn Write + Send>,
     ) -> Trace {
@@ -124,7 +125,9 @@ impl Trace {
         let mut placed: Vec<(CoreId, PlaceId)> =
             cores.iter().map(|initial_state| initial_state.core).zip((0..).map(PlaceId)).collect();
         placed.sort_unstable();
-        placed.into_iter().for_each(|placed| describe(&mut encoder, topology, placed, &mut last));
+        for (core, place) in placed {
+            describe(&mut encoder, topology, core, place, &mut last);
+        }
         let track = |initial_state: &InitialState| {
             CoreTrack::new(core_track(topology, initial_state.core), initial_state.now)
         };
@@ -161,12 +164,12 @@ impl Trace {
             TraceEvent::Received(transfer) => self.received(transfer),
             TraceEvent::SpanBegun { place, lane, topic, other } => {
                 let (encoder, now) = (&mut self.outlet.encoder, self.cores[place.index()].now);
-                self.spans.begin(encoder, (place, lane), now.0, (topic, other));
+                self.spans.begin(encoder, place, lane, now.0, topic, other);
                 self.outlet.flush_if_full();
             }
             TraceEvent::SpanEnded { place, lane } => {
                 let now = self.cores[place.index()].now;
-                self.spans.end(&mut self.outlet.encoder, (place, lane), now.0);
+                self.spans.end(&mut self.outlet.encoder, place, lane, now.0);
             }
         }
     }
@@ -288,7 +291,8 @@ fn core_track(topology: &Topology, core: CoreId) -> Track {
 fn describe(
     encoder: &mut Encoder,
     topology: &Topology,
-    (core, place): (CoreId, PlaceId),
+    core: CoreId,
+    place: PlaceId,
     last: &mut Option<Track>,
 ) {
     let tile = topology.tile_of(core);
@@ -300,11 +304,7 @@ fn describe(
         let [x, y, z] = topology.coordinates(tile);
         encoder.describe_process(process, pid, &format!("tile {tile} at ({x}, {y}, {z}), 1 ns is 1 ps"));
     }
-    encoder.describe_thread(
-        core_track(topology, core),
-        (pid, tid),
-        &format!("core {core}, place {}", place.0),
-    );
+    encoder.describe_thread(core_track(topology, core), pid, tid, &format!("core {core}, place {}", place.0));
 }
 
 /// The counters of a trace.

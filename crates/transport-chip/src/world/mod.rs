@@ -428,7 +428,7 @@ impl ChipWorld {
     pub fn is_taken_by(&self, place: PlaceId, region: &MemoryRegion) -> bool {
         let state = self.shared.state.borrow();
         let core = state.cores.core_map().core(place);
-        state.shared.as_ref().is_some_and(|shared| shared.is_taken_by((place, core), region))
+        state.shared.as_ref().is_some_and(|shared| shared.is_taken_by(place, core, region))
     }
 
     /// Returns the number of the tile of the core of `place`.
@@ -447,7 +447,7 @@ impl ChipWorld {
     /// # Panics
     /// If that is not within the region.
     pub fn read_shared(&self, place: PlaceId, region: &MemoryRegion, offset: u64, into: &mut [u8]) {
-        self.reach_shared(|shared, cores| shared.read((cores, place), region, offset, into));
+        self.reach_shared(|shared, cores| shared.read(cores, place, region, offset, into));
     }
 
     /// Writes bytes from `offset` on as `place`.
@@ -455,23 +455,23 @@ impl ChipWorld {
     /// # Panics
     /// If that is not within the region.
     pub fn write_shared(&self, place: PlaceId, region: &MemoryRegion, offset: u64, from: &[u8]) {
-        self.reach_shared(|shared, cores| shared.write((cores, place), region, offset, from));
+        self.reach_shared(|shared, cores| shared.write(cores, place, region, offset, from));
     }
 
     /// Invalidates the write-through lines in the first-level cache of the core of `place`.
     pub fn invalidate_shared(&self, place: PlaceId) {
-        self.reach_shared(|shared, cores| shared.invalidate((cores, place)));
+        self.reach_shared(|shared, cores| shared.invalidate(cores, place));
     }
 
     /// Drains the write buffer of the core of `place` to memory behind the controller of the region.
     pub fn drain_shared(&self, place: PlaceId, region: &MemoryRegion) {
-        self.reach_shared(|shared, cores| shared.drain((cores, place), region));
+        self.reach_shared(|shared, cores| shared.drain(cores, place, region));
     }
 
     /// Writes back and invalidates the lines of the regions in the caches of the core of `place`, in one operation,
     /// which takes no longer than flushing the whole caches.
     pub fn flush_shared(&self, place: PlaceId, regions: &[MemoryRegion]) {
-        self.reach_shared(|shared, cores| shared.flush((cores, place), regions));
+        self.reach_shared(|shared, cores| shared.flush(cores, place, regions));
     }
 
     fn reach_shared(&self, access: impl FnOnce(&mut SharedMemoryState, &mut Cores)) {
@@ -502,8 +502,7 @@ impl ChipWorld {
     pub fn trace(&self, run: &str, sink: Box<dyn Write + Send>) -> io::Result<()> {
         let cores = &mut self.shared.state.borrow_mut().cores;
         let (initial_state, gears) = cores.initial_state();
-        let trace_writer =
-            TraceWriter::new(Trace::new(cores.topology(), (&initial_state, gears), run, sink))?;
+        let trace_writer = TraceWriter::new(Trace::new(cores.topology(), &initial_state, gears, run, sink))?;
         cores.recorder.get_or_insert_default().trace_writer = Some(trace_writer);
         Ok(())
     }

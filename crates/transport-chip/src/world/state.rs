@@ -43,7 +43,7 @@ pub(super) enum Event {
 }
 
 /// Adds an order of a governor to the digest.
-fn record_order(digest: &mut Digest, tie_break: TieBreak, (time, order): (Picoseconds, Order)) {
+fn record_order(digest: &mut Digest, tie_break: TieBreak, time: Picoseconds, order: Order) {
     let (domain, gear) = match order {
         Order::Shift { domain, gear } => (domain << 1 | 1, gear),
         Order::Divide { domain, gear } => (domain << 1, gear),
@@ -228,7 +228,7 @@ impl WorldState {
         for (domain, gear) in gears.into_iter().enumerate().filter(|(domain, _)| is_meant(*domain)) {
             let order = Order::Shift { domain, gear };
             self.cores.apply_order(now, order);
-            record_order(&mut self.digest, self.tie_break, (now, order));
+            record_order(&mut self.digest, self.tie_break, now, order);
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl WorldState {
             let due = self.governing.iter_mut().filter(|governing| governing.due() <= present);
             let Some(next) = due.min_by_key(|governing| governing.due()) else { return };
             let (digest, tie_break) = (&mut self.digest, self.tie_break);
-            next.ask(&mut self.cores, |time, order| record_order(digest, tie_break, (time, order)));
+            next.ask(&mut self.cores, |time, order| record_order(digest, tie_break, time, order));
         }
     }
 

@@ -6,7 +6,7 @@ use crate::layout::{Geometry, PAGE_BYTES};
 use crate::lifecycle::ExitCause;
 use crate::parking;
 use crate::ring::{RecordHeader, RecordKind};
-use isles_transport::{Block, Body, Message};
+use isles_transport::{Block, Body, EndpointExt, Message};
 use std::sync::atomic::Ordering;
 
 const DATA: Class = Class::Data;

@@ -7,7 +7,7 @@ use super::*;
 use crate::endpoint::ShmEndpoint;
 use crate::layout::Geometry;
 use crate::segment::SegmentError;
-use isles_transport::{Arrival, Body, Class, Death, Endpoint, HandlerId, Inbound, SendError};
+use isles_transport::{Arrival, Body, Class, Death, Endpoint, EndpointExt, HandlerId, Inbound, SendError};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;

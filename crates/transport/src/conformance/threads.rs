@@ -5,7 +5,7 @@
 //! Invariant: no endpoint is dropped before all scripts are done, unless its place dies or leaves.
 
 use super::{Fixture, Promise, Script, Step};
-use crate::{Arrival, Endpoint, Inbound, PlaceId, Unpark};
+use crate::{Arrival, Endpoint, EndpointExt, Inbound, PlaceId, Unpark};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};

@@ -1,7 +1,10 @@
 //! Promises of the simulated world beyond the conformance suite: it repeats, it varies, it is strict.
 
 use super::*;
-use crate::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, MappedMemory, Message, PlaceId, SendError};
+use crate::{
+    Arrival, Body, Class, Endpoint, EndpointExt, HandlerId, Inbound, MappedMemory, Message, PlaceId,
+    SendError,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 

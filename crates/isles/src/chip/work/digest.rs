@@ -7,7 +7,7 @@ use crate::machine::image::{PROGRAM, digest_words};
 use std::{fs, io};
 
 /// Returns a 128-bit digest of the running program's file: equal for equal programs anywhere, unlike
-/// [`identity`](crate::image::identity), but much slower.
+/// [`identity`](crate::machine::image::identity), but much slower.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -180,9 +180,9 @@ pub(crate) fn stopwatch(
     let rate = chip.chip().default_preset().clocks().core;
     let tape = find_tape(launch, chip)?;
     Ok(match (&launch.chip.work.value, tape) {
-        (CodeTime::Host(ratio), _) => Stopwatch::measure(world, (*ratio, rate, launch.places)),
+        (CodeTime::Host(ratio), _) => Stopwatch::measure(world, *ratio, rate, launch.places),
         (_, Some(tape)) => {
-            Stopwatch::play(world, (tape.header.ratio, rate, launch.places), Playback::new(tape))
+            Stopwatch::play(world, tape.header.ratio, rate, launch.places, Playback::new(tape))
         }
         (_, None) => Stopwatch::watch(world, rate),
     })

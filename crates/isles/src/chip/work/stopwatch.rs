@@ -150,7 +150,7 @@ impl Stopwatch {
 
     /// Makes a stopwatch that charges each of `places` places `ratio` thousandths of its time here, on a core of
     /// `rate`.
-    pub(crate) fn measure(world: &ChipWorld, (ratio, rate, places): (u32, Rate, u32)) -> Rc<Stopwatch> {
+    pub(crate) fn measure(world: &ChipWorld, ratio: u32, rate: Rate, places: u32) -> Rc<Stopwatch> {
         let reading = || nanoseconds(ClockId::ThreadCPUTime);
         let readings = (0..READINGS).map(|_| reading().abs_diff(reading()));
         let source =
@@ -161,7 +161,9 @@ impl Stopwatch {
     /// As [`Stopwatch::measure`], with the measurements of a tape.
     pub(crate) fn play(
         world: &ChipWorld,
-        (ratio, rate, places): (u32, Rate, u32),
+        ratio: u32,
+        rate: Rate,
+        places: u32,
         tape: Playback,
     ) -> Rc<Stopwatch> {
         Self::new(world, TimeSource::Tape(tape), CycleConverter::new(ratio, rate, places))
@@ -472,7 +474,7 @@ mod tests {
     #[test]
     fn what_is_measured_is_charged_at_the_ratio_and_goes_on_the_tape_and_what_is_said_is_not() {
         let (world, rate) = world();
-        let stopwatch = Stopwatch::measure(&world, (2_000, rate, 2));
+        let stopwatch = Stopwatch::measure(&world, 2_000, rate, 2);
         let endpoint = TimedEndpoint::new(PLACE, &stopwatch);
         stopwatch.begin_turn();
         endpoint.work(&Work::new().cycles(1 << 40), Location::caller());

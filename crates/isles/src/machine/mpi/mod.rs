@@ -24,7 +24,7 @@ use isles_runtime::{Clock, Local, run};
 use isles_services::Collectives;
 use isles_telemetry::RunDescription;
 use isles_transport::composite::CompositeEndpoint;
-use isles_transport::{Arrival, Body, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use isles_transport::{Arrival, Body, Class, Endpoint, EndpointExt, HandlerId, Inbound, PlaceId, SendError};
 use isles_transport_mpi::{Library, MpiEndpoint};
 use isles_transport_shm::{SharedWords, ShmEndpoint};
 use std::cell::{Cell, RefCell};
@@ -141,7 +141,7 @@ pub(super) fn serve_as_rank(launcher: &Launcher) {
                 .then(|| observed::join(&ranks.library, &connected.hosts))
                 .flatten();
             let collector = (start_flags & TRACED != 0).then(Collector::within);
-            run_place(&ranks.library, connected, (collector, words), run::serve);
+            run_place(&ranks.library, connected, collector, words, run::serve);
         }
         std::process::exit(0);
     }
@@ -222,7 +222,8 @@ impl Collectives for FlatCollectives {
 pub(super) fn run_place<V>(
     library: &Library,
     ConnectedRank { endpoint, hosts, hierarchical_collectives }: ConnectedRank,
-    (collector, words): (Option<Collector>, Option<SharedWords>),
+    collector: Option<Collector>,
+    words: Option<SharedWords>,
     body: impl FnOnce(&Rc<Local>) -> V,
 ) -> V {
     let recorded = collector.map(|collector| RecordedRun::begin(library, &hosts, collector));
@@ -325,7 +326,7 @@ fn run(launch: &Launch, collector: Option<Collector>, main: Main<'_>) -> LaunchR
         observation.words().clone()
     });
     let body = |local: &Rc<Local>| run::run_first_place(local, main(), launch.stall);
-    let outcome = run_place(&ranks.library, connected, (collector, words), body);
+    let outcome = run_place(&ranks.library, connected, collector, words, body);
     if let Some(observation) = observation {
         observation.finish(&outcome.0);
     }

@@ -145,7 +145,7 @@ pub(in crate::machine) fn connect(library: &Rc<Library>) -> Result<ConnectedRank
     let far = MpiEndpoint::new(Rc::clone(library), Some(bell)).ends_within(OTHERS_LIMIT);
     let sharing = hosts.iter().copied().map(PlaceId).collect();
     let here = PlaceId(library.rank());
-    let endpoint = CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), sharing);
+    let endpoint = CompositeEndpoint::new(here, near, near_numbers, far, far_numbers, sharing);
     Ok(ConnectedRank { endpoint, hosts, hierarchical_collectives })
 }
 

@@ -1,4 +1,4 @@
-//! Pipelines in seeded worlds: results in order, each once, whatever is resized when; deaths; what is refused.
+//! Pipelines in seeded worlds: each result once and in order under any resizes; deaths; errors.
 
 mod replicas;
 
@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Eighteen stages: each third has a state, two are in branches, one waits.
+/// Eighteen stages: every third has a state, two are in branches, one waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Mixed {
     /// Bytes of the large state of one stage.
@@ -26,7 +26,7 @@ struct Mixed {
 const PLAIN: Mixed = Mixed { ballast: 0, has_states: true, fails_at: None, replicas: 1 };
 const REPLICATED: Mixed = Mixed { replicas: 3, ..PLAIN };
 
-/// A hash of a state and a value, which depends on their order.
+/// Returns a hash of a state and a value, which depends on their order.
 fn mixed(state: u64, value: u64) -> u64 {
     (state ^ value.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -94,7 +94,7 @@ fn expected(pipeline: &Mixed, items: u64) -> Vec<u64> {
     results
 }
 
-/// A small generator, so that a seed determines the resizes.
+/// Returns the next number of a small generator, so that a seed determines the resizes.
 fn draw(state: &mut u64, below: usize) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize % below
@@ -562,7 +562,7 @@ fn end_with_death(
     })
 }
 
-/// The step before which a pipeline, which needs all places to begin, may not have begun.
+/// Step from which a pipeline has certainly begun; all places must be alive until then.
 const BEGUN: u64 = 1500;
 
 #[test]

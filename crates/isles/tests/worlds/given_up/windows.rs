@@ -2,7 +2,7 @@
 
 use super::{attempt, explained, interrupt, run_worlds};
 use isles::prelude::*;
-use isles::{Combine, ErrorKind, Random, Result, WindowOptions};
+use isles::{Combine, ErrorKind, Random, Result, Strided, WindowOptions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -79,12 +79,12 @@ async fn access(window: &Window<u64>, random: &mut Random, target: usize, is_alo
         }
         // Not beside others, of which a window that checks would tell.
         1 if is_alone => {
-            let put = window.put_strided(target, 4, (1, 2), &[7, 7]);
+            let put = window.put_strided(target, 4, Strided { block: 1, stride: 2 }, &[7, 7]);
             attempt("services/window/access put_strided", random, put).await?;
         }
         2 if is_alone => {
             let mut two = [0; 2];
-            let got = window.get_strided(target, 4, (1, 2), &mut two);
+            let got = window.get_strided(target, 4, Strided { block: 1, stride: 2 }, &mut two);
             if attempt("services/window/access get_strided", random, got).await?.is_some() {
                 assert!(two.iter().all(|value| [0, 7].contains(value)), "{two:?}");
             }

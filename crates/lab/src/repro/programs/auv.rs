@@ -1,10 +1,10 @@
 //! The computer of an underwater vehicle: an ocean model and a path planner at many clocks of the SCC, over RCKMPI.
 //!
-//! Each run is one of `isles run ocean` or `isles run path`, by protocol `sections`, at a divider of the tiles and
-//! clocks of mesh and memory over the costs of the preset 800/1600/1066. The paper prints pictures without digits and
-//! sentences about them; each sentence is a row or more, and a share of settings stands for *in most cases*. The ocean
-//! runs fewer steps than the paper's, as each costs the same; time and energy are of the steps alone, and of the search
-//! alone. Invariant: every row could come out on the wrong side.
+//! Each run is one of `isles run ocean` or `isles run path`, by protocol `sections`, with a divider of the tiles and
+//! clocks of mesh and memory over the costs of the preset 800/1600/1066. The paper has plots without digits and
+//! sentences about them; each sentence is one or more rows, and *in most cases* becomes a share of settings. The ocean
+//! runs fewer steps than the paper's, because each costs the same; time and energy are of the steps alone, and of the
+//! search alone. Invariant: every row could come out on the wrong side.
 
 use super::super::quantity::Title;
 use super::super::row::{Band, Basis, Family, Row};
@@ -36,7 +36,8 @@ const SLOW_MESH: Clocks = Clocks { mesh: 400, ..HIGHEST };
 const SLOW_TILES: Clocks = Clocks { divider: 5, ..HIGHEST };
 const HALF_TILES: Clocks = Clocks { divider: 4, ..HIGHEST };
 
-/// The settings of the comparisons. The paper's are not listed: these are its highest, and each clock lowered.
+/// The settings of the comparisons. The paper does not list its own; these are its highest, and variants with a lower
+/// clock.
 const SETTINGS: [Clocks; 9] = [
     HIGHEST,
     SLOW_MESH,
@@ -49,13 +50,13 @@ const SETTINGS: [Clocks; 9] = [
     Clocks { divider: 5, mesh: 400, memory: 800 },
 ];
 
-/// The ocean's grid is the paper's; how many of its steps are run.
+/// Arguments of the ocean: the grid is the paper's, and `--steps` is the number of its steps that are run.
 const OCEAN: &str = "--case channel --steps 2 --every 2";
 
-/// A mission whose search is short.
+/// Arguments of the path planner: a mission with a short search.
 const PATH: &str = "--case jet --columns 13 --rows 7 --spacing 4";
 
-/// Numbers of cores at which the planner is judged.
+/// Numbers of cores at which the planner is evaluated.
 const PLANNERS: [u32; 8] = [1, 2, 11, 12, 20, 21, 30, CORES];
 
 /// Result of a run.
@@ -87,8 +88,8 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Runs an application on `cores` cores at these clocks; `region` is the part of the run whose time counts.
-fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> Result<RunCost, Failure> {
+/// Runs an application on `cores` cores at these clocks; only the part `region` of the run counts.
+fn run(app: &str, words: &str, cores: u32, clocks: Clocks, region: &str) -> Result<RunCost, Failure> {
     let Clocks { divider, mesh, memory } = clocks;
     let words = format!(
         "{words} --machine chip:scc --protocol sections --places {cores} --preset 800/1600/1066 --governor fixed:{divider} --json /dev/null --csv /dev/null"
@@ -106,14 +107,14 @@ fn run(app: &str, words: &str, (cores, clocks): (u32, Clocks), region: &str) -> 
 }
 
 fn run_ocean(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
-    run("ocean", &format!("{OCEAN}{more}"), (cores, clocks), "steps")
+    run("ocean", &format!("{OCEAN}{more}"), cores, clocks, "steps")
 }
 
 fn run_path(cores: u32, clocks: Clocks, more: &str) -> Result<RunCost, Failure> {
-    run("path", &format!("{PATH}{more}"), (cores, clocks), "search")
+    run("path", &format!("{PATH}{more}"), cores, clocks, "search")
 }
 
-/// The cores of the ocean's smaller runs: one of each tile, so that all memory controllers serve them.
+/// Placement of the ocean's smaller runs: one core of each tile, so that all memory controllers serve them.
 const SPREAD: &str = " --placement spread";
 
 /// Runs of the ocean at all settings, on 24 cores and on all.
@@ -139,13 +140,13 @@ fn ocean() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The number of a setting among those of the ocean.
+/// Returns the index of a setting among those of the ocean.
 fn at(clocks: Clocks) -> usize {
     SETTINGS.iter().position(|setting| *setting == clocks).expect("it is one of them")
 }
 
 impl OceanRuns {
-    /// The part of the settings at which 24 cores have less of something.
+    /// Returns the share of the settings at which `of` is smaller with 24 cores.
     fn share(&self, of: fn(RunCost) -> f64) -> f64 {
         let less = self.few.iter().zip(&self.many).filter(|(few, many)| of(**few) < of(**many)).count();
         less as f64 / SETTINGS.len() as f64
@@ -232,7 +233,7 @@ impl OceanRuns {
     }
 }
 
-/// All ways to cut the grid into 48 tiles.
+/// Returns the rows on all ways to cut the grid into 48 tiles.
 fn tilings() -> Result<Vec<Row>, Failure> {
     let all: Vec<[u32; 2]> =
         (1..=CORES).filter(|rows| CORES.is_multiple_of(*rows)).map(|rows| [rows, CORES / rows]).collect();
@@ -312,8 +313,8 @@ fn planner() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Returns the rows on the paper's remarks about the planner by its number of cores, at one setting; `ratio` is of the
-/// times of two numbers.
+/// Returns the rows on the paper's remarks about the planner by its number of cores, at one setting; `ratio` is that of
+/// the times with two numbers of cores.
 fn by_number_of_cores(name: &str, speed_up_of_two: f64, ratio: impl Fn(u32, u32) -> f64) -> [Row; 4] {
     let shape = SHAPE.at("004:1473");
     let first = shape.reading("≤ 1: “There is an initial communication overhead for two cores”");
@@ -330,7 +331,7 @@ fn by_number_of_cores(name: &str, speed_up_of_two: f64, ratio: impl Fn(u32, u32)
     ]
 }
 
-/// The number of cores with the shortest search, of all numbers.
+/// Returns the row on the number of cores with the shortest search.
 fn optimum() -> Result<Row, Failure> {
     let ran =
         runs::all(CORES as usize - 1, "numbers of cores", |number| run_path(number as u32 + 2, HIGHEST, ""))?;
@@ -343,7 +344,7 @@ fn optimum() -> Result<Row, Failure> {
     ))
 }
 
-/// Returns the rows on workers that sleep against those that block, and on the cost of launching.
+/// Returns the rows on workers that sleep, compared with those that block, and on the cost of launching.
 fn idle(blocking: RunCost, blocking_few: RunCost) -> Result<Vec<Row>, Failure> {
     let [sleeping, sleeping_few] =
         [run_path(CORES, HIGHEST, " --idle sleep")?, run_path(30, HIGHEST, " --idle sleep")?];

@@ -1,10 +1,10 @@
-//! Betweenness centrality on the workloads of X10 on the SCC: how much faster many cores are than one, by transport, on
-//! the chip and on the paper's cluster.
+//! Betweenness centrality on the workloads of X10 on the SCC: the speed-up of many cores over one, by transport, on the
+//! chip and on the paper's cluster.
 //!
 //! Each row is a run of `isles run bc` of its own, with the sources assigned beforehand as in X10's program. The paper
-//! says that its graphs are weighted and not with what; weights of one are assumed, so they are searched by Dijkstra's
-//! algorithm. One row says what breadth-first search comes to. The first run of a workload computes every source and
-//! keeps what it took in a file, and the others of that workload know it from there.
+//! says that its graphs are weighted but not with which weights; weights of one are assumed, and the graphs are
+//! searched by Dijkstra's algorithm. One row has the result of breadth-first search. The first run of a workload
+//! computes every source and stores its cost in a file, and the other runs of that workload read it from there.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -25,11 +25,11 @@ pub const BETWEENNESS: Experiment = Experiment {
     rows: RowSource::Runs(betweenness),
 };
 
-/// The workload whose figures are published, and those of less load, the least first.
+/// The workload whose figures are published, and those with less load, the smallest first.
 const LARGE: &str = "large";
 const SMALLER: [&str; 2] = ["small", "medium"];
 
-/// The greater one of the cluster, which is `low` there as `large` is on the chip.
+/// The larger workload of the cluster; its smaller one, `low`, is `large` of the chip.
 const HIGH: &str = "high";
 
 /// Parameters of the run behind a row.
@@ -46,7 +46,7 @@ struct BcRun {
 const BY_DIJKSTRA: &str = "unit";
 const BREADTH_FIRST: &str = "ignore";
 
-/// Places on the first cores, which fill one memory controller after the other, and on cores far from each other.
+/// Placements on the first cores, which fill one memory controller after the other, and on cores far from each other.
 const LINEAR: &str = "linear";
 const SPREAD: &str = "spread";
 
@@ -72,7 +72,7 @@ const ALONE: Family = Family { band: Band::Unpublished, ..SHAPE };
 /// Speed-ups by number of cores.
 type Curve = [f64; X10_CORES.len()];
 
-/// Placements on the chip and rates of a memory controller: the words of a title, placement and preset.
+/// Placements on the chip and rates of a memory controller: the part of a title, placement and preset.
 const SETUPS: [(&str, &str, Option<&str>); 4] = [
     ("", LINEAR, None),
     ("spread", SPREAD, None),
@@ -108,7 +108,7 @@ fn last(curve: &Curve) -> f64 {
     curve[X10_CORES.len() - 1]
 }
 
-/// The speed-ups of a workload by `rcce-x10`, in each of the set-ups.
+/// Returns the speed-ups of a workload by `rcce-x10`, in each of the set-ups.
 fn by_setup(workload: &'static str, efforts: &EffortsFile) -> Result<[Curve; SETUPS.len()], Failure> {
     let of_setup = |(_, placement, preset): (&str, &'static str, Option<&'static str>)| {
         [1].into_iter().chain(X10_CORES).map(move |places| BcRun { preset, placement, places, ..ONE })
@@ -137,7 +137,7 @@ struct Transports {
     curves: [Curve; TRANSPORTS.len()],
 }
 
-/// Numbers of cores at which transports are compared: on fewer they hardly differ.
+/// Numbers of cores at which transports are compared; on fewer cores they hardly differ.
 const COMPARED: [u32; 3] = [24, TAIL, CORES];
 
 impl Transports {
@@ -175,7 +175,7 @@ impl Transports {
         }
     }
 
-    /// The order of the transports and where they tail off.
+    /// Adds the rows on the order of the transports and on where they tail off.
     fn compared(&self, rows: &mut Vec<Row>) {
         let others = || TRANSPORTS.into_iter().filter(|protocol| *protocol != Protocol::RcceX10);
         let ahead = SHAPE.reading("≤ 1: “X10 has a slight advantage across the full range of places”");
@@ -191,7 +191,7 @@ impl Transports {
         }
         let growth = |protocol| self.last(protocol) / self.of(protocol, TAIL);
         let gain = |protocol| growth(protocol) - 1.0;
-        // "Start to tail off": read as growing at most half as much as the one that continues scaling.
+        // "Start to tail off" is read as growing at most half as much as the transport that continues to scale.
         let tail = Family { basis: Basis::Derived, ..SHAPE };
         let tail = tail.reading("≤ 1 / 2: “start to tail off at around 36 places”");
         let workload = self.workload;
@@ -232,7 +232,7 @@ struct Large {
     /// Speed-up on all cores, by transport.
     by_transport: [f64; TRANSPORTS.len()],
     breadth_first: f64,
-    /// Speed-up by number of cores; the last before all of them, so that a drop shows.
+    /// Speed-up by number of cores; the last but one is just below all cores, so that a drop is visible.
     on_cluster: [f64; CLUSTER_CORES.len()],
 }
 
@@ -264,7 +264,7 @@ impl Large {
         let published = Family { band: Band::Within(20.0), ..SHAPE };
         for ((name, ..), curve) in SETUPS.into_iter().zip(&self.by_setup) {
             for (cores, speedup) in X10_CORES.into_iter().zip(curve) {
-                // All cores are all, wherever the first ones are; both readings of a controller are judged.
+                // With all cores, the placement does not matter. Both readings of a controller's rate are compared.
                 let is_published = cores == CORES && !name.contains("spread");
                 let title = Title::from(LARGE).over(Quantity::cores(cores));
                 let title = title.and(transport(Protocol::RcceX10)).and(name);
@@ -285,7 +285,7 @@ impl Large {
         self.compared_machines(rows);
     }
 
-    /// The cluster, and that it scales as the chip does but for a drop on all its cores.
+    /// Adds the rows on the cluster, and on the claim that it scales like the chip except for a drop on all its cores.
     fn compared_machines(&self, rows: &mut Vec<Row>) {
         for (cores, speedup) in CLUSTER_CORES.into_iter().zip(self.on_cluster) {
             let title = Title::from("low, cluster").over(Quantity::cores(cores));
@@ -310,7 +310,7 @@ impl Large {
     }
 }
 
-/// The greater workload of the cluster, on all its cores: it scales further than the other one.
+/// Returns the rows on the larger workload of the cluster on all its cores: it scales further than the other one.
 fn more_load_on_the_cluster(large: &Large) -> Result<[Row; 2], Failure> {
     let cluster = BcRun { machine: CLUSTER, protocol: Protocol::Packets, ..ONE };
     let efforts = EffortsFile::of(HIGH);
@@ -325,15 +325,15 @@ fn more_load_on_the_cluster(large: &Large) -> Result<[Row; 2], Failure> {
     ])
 }
 
-/// Cores from where both transports of MPI tail off.
+/// Number of cores from which both transports of MPI tail off.
 const TAIL: u32 = 36;
 
-/// Picoseconds that runs of a workload take, each with the distribution of the graph.
+/// Returns the picoseconds of runs of a workload, each with the distribution of the graph.
 fn times(workload: &str, searches: &[BcRun], efforts: &EffortsFile) -> Result<Vec<f64>, Failure> {
     runs::all(searches.len(), "runs", |number| predicted(workload, searches[number], &efforts.0))
 }
 
-/// The file in which runs of a workload find what its sources take; gone with the last run.
+/// The file that stores the costs of the sources for the runs of a workload; deleted with this value.
 struct EffortsFile(PathBuf);
 
 impl EffortsFile {
@@ -348,13 +348,13 @@ impl Drop for EffortsFile {
     }
 }
 
-/// Picoseconds that a run takes, with the distribution of the graph.
+/// Returns the picoseconds of a run, with the distribution of the graph.
 fn predicted(workload: &str, search: BcRun, efforts: &Path) -> Result<f64, Failure> {
     let BcRun { machine, preset, weights, places, placement, protocol } = search;
     let words = format!(
         "--rmat {workload} --weights {weights} --balance static --machine {machine} --places {places} --protocol {protocol}"
     );
-    // A cluster's first cores are those of its first hosts.
+    // The first cores of a cluster are those of its first hosts.
     let words = if machine == SCC { format!("{words} --placement {placement}") } else { words };
     let mut own: Vec<String> = words.split(' ').chain(NO_FILES).map(str::to_owned).collect();
     own.extend(preset.into_iter().flat_map(|preset| ["--preset".to_owned(), preset.to_owned()]));

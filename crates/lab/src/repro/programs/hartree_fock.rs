@@ -1,8 +1,8 @@
-//! Hartree-Fock as X10's program ran it: benzene on the modelled SCC by number of cores, transport and balance; benzene
-//! and aspirin on the cluster of the paper.
+//! Hartree-Fock as in X10's program: benzene on the modelled SCC by number of cores, transport and balance; benzene and
+//! aspirin on the cluster of the paper.
 //!
-//! Each row is a run of `isles run hf` of its own, which iterates until it has the energy of PySCF. The paper prints
-//! the speed-ups of the cluster; of the chip it tells in words what its figures show, so those are ratios.
+//! Each row is a run of `isles run hf` of its own, which iterates until it reaches the energy of PySCF. The paper
+//! prints the speed-ups of the cluster; for the chip it describes its plots in words, so those rows are ratios.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -11,7 +11,7 @@ use super::{CLUSTER, CORES, SCC, TRANSPORTS, X10_CORES, document, seconds, trans
 use isles::Protocol;
 use isles_app::{Failure, runs};
 
-/// The figures of the energy of benzene, and of aspirin.
+/// The figures of the computation of the energy of benzene, and of aspirin.
 pub(crate) const HARTREE_FOCK: Experiment = Experiment {
     name: "hf",
     about: "Hartree-Fock energies of benzene and aspirin: how many times faster than one core, at 533/800/800",
@@ -20,12 +20,12 @@ pub(crate) const HARTREE_FOCK: Experiment = Experiment {
     rows: RowSource::Runs(hartree_fock),
 };
 
-/// Assignments of units, in words of the command.
+/// Assignments of units, as arguments of the command.
 const BALANCES: [&str; 2] = [BEFOREHAND, BY_COUNTER];
 const BEFOREHAND: &str = "static";
 const BY_COUNTER: &str = "dynamic";
 
-/// Cores on which the program of the paper had memory enough, at least.
+/// Minimum number of cores on which the program of the paper had enough memory.
 const FEW: u32 = 8;
 
 /// Bytes of memory of a core, as that chip was configured (000:49).
@@ -74,7 +74,7 @@ fn hartree_fock() -> Result<Vec<Row>, Failure> {
         by_cores().flat_map(move |cores| TRANSPORTS.map(|protocol| HfRun { balance, cores, protocol, ..ONE }))
     });
     let of_chip: Vec<_> = [ONE].into_iter().chain(many).collect();
-    // The longest first, so that all processors end at about the same time.
+    // The longest runs come first, so that all processors end at about the same time.
     let cluster = ClusterRuns::all();
     let mut all: Vec<_> = cluster.iter().map(|(run, _)| *run).collect();
     let beside = BALANCES.map(|balance| X10_CORES.map(|cores| HfRun { balance, cores, ..ONE_OF_CLUSTER }));
@@ -135,18 +135,18 @@ fn order_of_transports(speedups: &Speedups) -> Vec<Row> {
     rows
 }
 
-/// Returns the rows on the cost of a counter on few cores and on all, and on the smoothness with which both assignments
-/// scale.
+/// Returns the rows on the cost of a counter on few cores and on all, and on the smoothness of the scaling of both
+/// assignments.
 fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     let ratio = |at: usize| dynamic[at][0] / beforehand[at][0];
     let mean = (0..X10_CORES.len()).map(ratio).sum::<f64>() / X10_CORES.len() as f64;
-    // The frequency with which a place gives way was chosen with the counter's cost on all cores in view.
+    // The frequency with which a place yields was chosen with the counter's cost on all cores in view.
     let level = Family { band: Band::Within(10.0), basis: Basis::Calibrated, ..SHAPE };
     let level = level.reading("1: “at 48 places it gives similar performance to static load balancing”");
     let costly = SHAPE.reading("≤ 1: “Dynamic load balancing is costly for few places”");
     let better = SHAPE.at("000:222").reading("≤ 1: “static performs better generally”");
     let smooth = SHAPE.at("000:222").reading("≤ 1: static is “less smooth in distributing work”");
-    // By how much the efficiency moves from one number of cores to the next.
+    // Largest change of the efficiency from one number of cores to the next.
     let roughness = |speedups: &[[f64; TRANSPORTS.len()]; X10_CORES.len()]| {
         let efficiency = |at: usize| speedups[at][0] / f64::from(X10_CORES[at]);
         (1..X10_CORES.len()).map(|at| (efficiency(at) / efficiency(at - 1) - 1.0).abs()).fold(0.0, f64::max)
@@ -164,7 +164,7 @@ fn cost_of_the_counter([beforehand, dynamic]: &Speedups) -> [Row; 4] {
     ]
 }
 
-/// Returns the rows on the slowdown of the chip against as many cores of the cluster, with rcce-x10.
+/// Returns the rows on the slowdown of the chip relative to the same number of cores of the cluster, with rcce-x10.
 fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
     // "An order of magnitude."
     let order = Family { band: Band::Within(50.0), basis: Basis::Derived, ..SHAPE };
@@ -180,11 +180,11 @@ fn chip_against_cluster(of_chip: &[Found], of_cluster: &[Found]) -> Vec<Row> {
         .collect()
 }
 
-/// Runs that the paper made on its cluster alone.
+/// Runs that the paper made on its cluster only.
 struct ClusterRuns;
 
 impl ClusterRuns {
-    /// The runs, each with its published speed-up if it has one; those of one core are what speed-ups are against.
+    /// Returns the runs, each with its published speed-up if it has one; speed-ups are relative to those on one core.
     fn all() -> Vec<(HfRun, Option<f64>)> {
         let of =
             |molecule, balance, cores| HfRun { molecule, set: "3-21g", balance, cores, ..ONE_OF_CLUSTER };
@@ -242,7 +242,7 @@ struct Found {
     /// Seconds from the first build to the last.
     seconds: f64,
     units: f64,
-    /// The most bytes that a place says it holds.
+    /// Largest number of bytes that a place reports to hold.
     memory: f64,
 }
 

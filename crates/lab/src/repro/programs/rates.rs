@@ -1,8 +1,8 @@
-//! Whole programs at other rates of the cores: what was published of them in shapes, not in figures.
+//! Whole programs at other rates of the cores, for which shapes but no figures were published.
 //!
 //! A planner that deals out equal items, a stencil whose strips exchange their borders, and loops over memory, each a
-//! run of Isles on the modelled chip. The papers do not say what an item or a cell costs, so what these programs say
-//! with `work` is ours, and the rows are ratios of runs. Invariant: every row could come out on the wrong side.
+//! run of Isles on the modelled chip. The papers do not give the cost of an item or a cell, so the amounts of `work` in
+//! these programs are ours, and the rows are ratios of runs. Invariant: every row could come out on the wrong side.
 
 use super::super::row::{Band, Basis, Family, Row};
 use super::super::{Experiment, RowSource};
@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// V20 to V22.
+/// V20 to V22 of the validation deck.
 pub const RATES: Experiment = Experiment {
     name: "rates",
     about: "a planner, a stencil and loops over memory by cores and rate, power model `manyman`, at 533/800/800",
@@ -24,7 +24,7 @@ pub const RATES: Experiment = Experiment {
     rows: RowSource::Runs(rates),
 };
 
-/// All cores.
+/// Number of all cores.
 const CORES: u32 = 48;
 
 /// Dividers of 1,600 MHz.
@@ -50,7 +50,7 @@ impl RunResult {
     }
 }
 
-/// Runs a program on the first `places` cores, at 1,600 MHz over `divider`.
+/// Runs a program on the first `places` cores, at 1,600 MHz divided by `divider`.
 fn run<F>(places: u32, divider: u32, rest: IdlePolicy, main: impl FnOnce() -> F) -> Result<RunResult, Failure>
 where
     F: Future<Output = isles::Result<()>> + 'static,
@@ -59,14 +59,14 @@ where
     run_on(cores, divider, rest, main)
 }
 
-/// Cores, and the preset to model them with; the chip's own by default.
+/// Cores, and the preset to model them with; `None` for the chip's default.
 struct Cores {
     places: u32,
     placement: Placement,
     preset: Option<&'static str>,
 }
 
-/// Runs a program on any cores, at 1,600 MHz over `divider`.
+/// Runs a program on any cores, at 1,600 MHz divided by `divider`.
 fn run_on<F>(
     Cores { places, placement, preset }: Cores,
     divider: u32,
@@ -93,11 +93,11 @@ where
 const ITEMS: u32 = 20;
 const ITEM: u64 = 5_000_000;
 
-/// Time that a place with nothing to do sleeps, if it does.
+/// Sleep time of an idle place, if it sleeps.
 const NAP: Picoseconds = Picoseconds(100_000_000);
 
 fn planner() -> Result<Vec<Row>, Failure> {
-    // Of 20 items, one at a time for each worker.
+    // 20 items, one at a time for each worker.
     let (band, source) = (Band::Within(10.0), "004:1473");
     let reading = "20 / ceil(20 / workers): “20 distinct depth range calculations”";
     let shape = Family { deck: "V20", unit: "", band, basis: Basis::Derived, source, reading };
@@ -127,7 +127,7 @@ fn planner() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The first place deals the items out to the others, one at a time.
+/// Deals the items out from the first place to the others, one at a time.
 async fn deal() -> isles::Result<()> {
     let left = Rc::new(Cell::new(ITEMS));
     finish(async {
@@ -148,7 +148,7 @@ async fn deal() -> isles::Result<()> {
 /// The grid of the ocean model, cut into strips along its first side.
 const GRID: [u64; 3] = [512, 64, 30];
 
-/// Steps of the stencil, and how often one goes through all cells, as an ocean model does for each of its quantities.
+/// Number of steps of the stencil, and of passes over all cells in a step, one for each quantity as in an ocean model.
 const STEPS: u32 = 4;
 const PASSES: u32 = 16;
 
@@ -168,7 +168,7 @@ fn stencil() -> Result<Vec<Row>, Failure> {
     let power = least.reading("≤ 1: “greatly reduces the required power”");
     let energy = least.reading("≤ 1: “more runtime and energy efficient”");
     let mut rows = Vec::new();
-    // The first 24 cores lie at two of the four controllers, one core of each tile at all.
+    // The first 24 cores are near two of the four controllers; one core of each tile is near all of them.
     for (whence, cells, placement, which, preset) in [
         ("out of memory", CellMemory::Memory, Placement::Spread, "24 spread", None),
         ("out of memory", CellMemory::Memory, Placement::Linear, "24", None),
@@ -190,7 +190,8 @@ fn stencil() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Every place computes its strip, gives its borders to its neighbours and meets all others, step by step.
+/// Computes the strip of every place, exchanges its borders with its neighbours and synchronizes with all places, step
+/// by step.
 async fn steps(cells: CellMemory) -> isles::Result<()> {
     let borders = PlaceLocal::new(Vec::<Vec<f64>>::new).await?;
     let [long, wide, deep] = GRID;
@@ -227,20 +228,20 @@ fn strip(cells: u64, is_memory: bool) -> Work {
     if is_memory { work.streamed(40 * cells).of(40 * cells) } else { work }
 }
 
-/// Words of each place that a loop walks through, and how often; more than its second cache holds.
+/// Words of each place that a loop walks through, more than its second-level cache holds, and the number of walks.
 const WORDS: u64 = 128 << 10;
 const ROUNDS: u32 = 32;
 
-/// All cores, with the other reading of a memory controller's rate.
+/// All cores, with the other rate of a memory controller.
 const QUADRANTS: Cores = Cores { places: CORES, placement: Placement::Linear, preset: Some(QUADRANT) };
 
-/// A program on all cores by a divider.
+/// A program on all cores, as a function of the divider.
 type Program = fn(u32) -> Result<RunResult, Failure>;
 
 fn loops() -> Result<Vec<Row>, Failure> {
     let (band, source) = (Band::Unpublished, "004:1912");
     let alone = Family { deck: "V22", unit: "MHz", band, basis: Basis::Predicted, source, reading: "" };
-    // From 320 to 400 MHz, by the powers that the model was fitted to.
+    // From 320 to 400 MHz, according to the powers to which the model was fitted.
     let flops =
         Family { deck: "", band: Band::Within(11.2), basis: Basis::Calibrated, source: "004:1720", ..alone };
     let flops = flops.reading("the middle of “320-400 MHz”");
@@ -275,14 +276,15 @@ fn loops() -> Result<Vec<Row>, Failure> {
         let what = format!("{name}, least energy between the ends");
         rows.push(below.row(format!("{what} / at 800 MHz"), 1.0, least / fastest));
         rows.push(above.row(format!("{what} / at 100 MHz"), 1.0, least / slowest));
-        // The middle of 320 to 400 MHz, of another program.
+        // The middle of 320 to 400 MHz, for another program.
         let middle = Family { basis: Basis::Derived, ..family };
         rows.push(middle.row(format!("{what} at"), 360.0, 1_600.0 / f64::from(at)));
     }
     Ok(rows)
 }
 
-/// All places walk through their words; two operations a word, and those who do not stream have it in their cache.
+/// Walks through the words of all places, with two operations per word; with [`CellMemory::Caches`] the words are in
+/// the cache.
 async fn walk(cells: CellMemory) -> isles::Result<()> {
     let is_memory = matches!(cells, CellMemory::Memory);
     finish(async {

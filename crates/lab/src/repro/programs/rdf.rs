@@ -1,9 +1,9 @@
 //! RDF queries on the SCC: the task-parallel workloads of the paper, one master and 47 workers over RCKMPI.
 //!
-//! A query of table II is what its columns say: its share of the processor is work, its footprint is read from the
-//! chip's server of files. That server was calibrated on one query and on one speed-up; the others are predictions.
-//! Queries go in slices, so that reading and computing alternate. Invariant: every row could come out on the wrong
-//! side.
+//! A query of table II is modelled by its columns: its share of the processor is work, and its footprint is read from
+//! the chip's file server. That server was calibrated on one query and on one speed-up; the others are predictions.
+//! Queries are divided into slices, so that reading and computing alternate. Invariant: every row could come out on the
+//! wrong side.
 
 use super::super::quantity::{Quantity, Title};
 use super::super::row::{Band, Basis, Family, Row};
@@ -25,13 +25,13 @@ pub const RDF: Experiment = Experiment {
     rows: RowSource::Runs(rows),
 };
 
-/// Cycles of a core in a second.
+/// Cycles of a core per second.
 const HERTZ: f64 = 800e6;
 
-/// Bytes of a file that are read between two slices of work.
+/// Number of bytes of a file that are read between two slices of work.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// A query of table II: its name, its footprint in KiB, its share of the processor in per cent, its serial time.
+/// A query of table II: its name, its footprint in KiB, its share of the processor in per cent, and its serial time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct TableQuery {
     number: u32,
@@ -44,8 +44,8 @@ const fn query(number: u32, kib: u32, percent: f64, seconds: f64) -> TableQuery 
     TableQuery { number, kib, percent, seconds }
 }
 
-/// A data set of the paper: its small queries, its large ones, how often those are in the pool of a run, and the
-/// speed-up that was published for the small ones.
+/// A data set of the paper: its small queries, its large ones, the number of times that the large ones are in the pool
+/// of a run, and the published speed-up for the small ones.
 struct DataSet {
     name: &'static str,
     small: &'static [TableQuery],
@@ -98,12 +98,12 @@ const DATA_SETS: [DataSet; 3] = [
 ];
 
 impl TableQuery {
-    /// Seconds of the processor.
+    /// Returns the seconds that the query uses the processor.
     fn busy(&self) -> f64 {
         self.seconds * self.percent / 100.0
     }
 
-    /// Answers it at this place.
+    /// Answers the query at this place.
     async fn answer(&self, file: &str) {
         let bytes = self.kib as usize * 1_024;
         let slices = bytes.div_ceil(SLICE_BYTES);
@@ -133,7 +133,7 @@ where
     Ok(seconds.get())
 }
 
-/// The seconds that one core takes for a query out of a server that has the file in its memory.
+/// Returns the seconds of one core for a query if the server has the file in its memory.
 fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
     run(1, move |elapsed| async move {
         isles::io::note_read(data, 0); // nobody has found the file on the disk before
@@ -145,7 +145,7 @@ fn alone(data: &'static str, query: TableQuery) -> Result<f64, Failure> {
 }
 
 /// Returns the seconds that `cores` cores, of which the first one deals, take for a pool of queries in order: algorithm
-/// 1 of 004:423, where each worker asks for the next when it has answered one.
+/// 1 of 004:423, where each worker asks for the next query when it has answered one.
 fn pool(
     data: &'static str,
     queries: &'static [TableQuery],
@@ -220,7 +220,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The pools of a data set on 2 cores, which is one worker, and on all: of small queries, and of large ones.
+/// The pools of a data set, of small queries and of large ones, on 2 cores, which means one worker, and on all.
 struct PoolRuns {
     data: &'static DataSet,
     /// Seconds of one core alone.
@@ -247,7 +247,7 @@ impl PoolRuns {
         self.serial[kind] / self.all[kind]
     }
 
-    /// The use of the processor by the large queries on all cores against that on two.
+    /// Returns the ratio of the processor utilization of the large queries on all cores to that on two.
     fn fall(&self) -> f64 {
         let workers = f64::from(CORES - 1);
         self.two[1] / (self.all[1] * workers)
@@ -256,7 +256,7 @@ impl PoolRuns {
     fn rows(&self, rows: &mut Vec<Row>) {
         let data = self.data;
         let title = |what: &str| Title::from(format!("{}, {what}", data.name)).over(Quantity::cores(CORES));
-        // The rate of the server for all cores is the least that this speed-up of YAGO needs.
+        // The rate of the server for all cores is the smallest that this speed-up of YAGO needs.
         let basis = if data.name == CALIBRATION.0 { Basis::Calibrated } else { Basis::Predicted };
         let speedup = Family { basis, ..SPEEDUP };
         rows.push(speedup.row(title("small queries, speed-up"), data.small_speedup, self.speedup(0)));

@@ -182,13 +182,13 @@ fn a_lock_or_a_block_that_nobody_takes_goes_back() {
         };
         node.submit(get(1), &mut outputs);
         assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Failed, .. })));
-        node.reject(TaskId(0), HubId(hub), (payload.clone(), grant), &mut outputs);
+        node.reject(TaskId(0), HubId(hub), payload.clone(), grant, &mut outputs);
         node.reschedule(&mut outputs);
         outputs.clear();
         node.submit(get(1), &mut outputs);
         assert!(matches!(outputs.pop(), Some(Output::Return { status: Status::Done, .. })), "hub {hub}");
         // A second time is too late: another task has it now.
-        node.reject(TaskId(0), HubId(hub), (payload, grant), &mut outputs);
+        node.reject(TaskId(0), HubId(hub), payload, grant, &mut outputs);
         node.reschedule(&mut outputs);
         outputs.clear();
         node.submit(get(0), &mut outputs);

@@ -85,8 +85,16 @@ impl ServedPart {
     }
 
     /// Combines the numbers from byte `offset` on with operands.
-    pub(in crate::window) fn accumulate(&self, offset: usize, kinds: (NumberKind, Combine), operands: &[u8]) {
-        self.update(offset, operands.len(), |words, within| accumulate_bytes(words, within, kinds, operands));
+    pub(in crate::window) fn accumulate(
+        &self,
+        offset: usize,
+        kind: NumberKind,
+        how: Combine,
+        operands: &[u8],
+    ) {
+        self.update(offset, operands.len(), |words, within| {
+            accumulate_bytes(words, within, kind, how, operands)
+        });
     }
 
     pub(in crate::window) fn give_back(&self) {

@@ -76,7 +76,7 @@ impl AsyncBroadcast {
         if slot.free > now {
             return self.schedule_put(cores, root, now, lines, children);
         }
-        let (end, called) = self.put(cores, root, (number, now), lines, children);
+        let (end, called) = self.put(cores, root, number, now, lines, children);
         cores.spend(root, end - now, TimeCategory::Copying);
         (number, called)
     }
@@ -94,7 +94,7 @@ impl AsyncBroadcast {
         let alone = self.forward_time(cores, place, slot, lines);
         let system = &mut self.place_states[place.index()].system;
         let start = system.reserve(cores.present(), at.max(slot.free), alone);
-        let (_, called) = self.put(cores, place, (number, start), lines, children);
+        let (_, called) = self.put(cores, place, number, start, lines, children);
         (number, called)
     }
 
@@ -104,13 +104,14 @@ impl AsyncBroadcast {
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
-        (number, mut at): (usize, Picoseconds),
+        number: usize,
+        mut at: Picoseconds,
         lines: u32,
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += self.answers(cores, place, self.place_states[place.index()].slots[number]);
         at += cores.write_time(place, place, lines, at);
-        self.announce(cores, place, (number, at), children)
+        self.announce(cores, place, number, at, children)
     }
 
     /// Writes the header of a slot that has its message, and calls the children; returns the end.
@@ -118,7 +119,8 @@ impl AsyncBroadcast {
         &mut self,
         cores: &mut Cores,
         place: PlaceId,
-        (number, mut at): (usize, Picoseconds),
+        number: usize,
+        mut at: Picoseconds,
         children: u32,
     ) -> (Picoseconds, Vec<Picoseconds>) {
         at += cores.cycles(place, SEND_CYCLES);
@@ -156,7 +158,7 @@ impl AsyncBroadcast {
                 if is_last { none } else { self.schedule_put(cores, place, done, lines, children) };
             return FetchResult { found: done, done, slot, called };
         };
-        let (end, called) = self.announce(cores, place, (number, at), children);
+        let (end, called) = self.announce(cores, place, number, at, children);
         let found = end + cores.read_time(place, place, lines, end);
         FetchResult { found, done, slot: number, called }
     }

@@ -80,13 +80,13 @@ impl Handshake for RcceX10 {
         (self.chunk_lines[class as usize] * self.line_bytes) as usize
     }
 
-    fn put(&self, cores: &mut Cores, route: Route, (lines, _): (u32, usize)) {
+    fn put(&self, cores: &mut Cores, route: Route, lines: u32, _bytes: usize) {
         cores.write_lines(route.source, route.source, lines);
         cores.write_lines(route.source, route.target, 1);
     }
 
     /// Clears the flag, fetches the chunk, and answers.
-    fn get(&self, cores: &mut Cores, route: Route, (lines, _): (u32, usize)) {
+    fn get(&self, cores: &mut Cores, route: Route, lines: u32, _bytes: usize) {
         cores.write_lines(route.target, route.target, 1);
         cores.read_lines(route.target, route.source, lines, TimeCategory::Copying);
         cores.write_lines(route.target, route.source, 1);
@@ -175,7 +175,7 @@ impl Handshake for Sections {
         MESSAGE_BYTES_MAX
     }
 
-    fn put(&self, cores: &mut Cores, route: Route, (lines, bytes): (u32, usize)) {
+    fn put(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize) {
         if self.is_in_memory(route.class, bytes) {
             cores.write_memory_lines(route.source, route.target, lines);
             cores.write_lines(route.source, route.target, 1);
@@ -185,7 +185,7 @@ impl Handshake for Sections {
     }
 
     /// Reads the sender's section here, and answers in the own section at the sender.
-    fn get(&self, cores: &mut Cores, route: Route, (lines, bytes): (u32, usize)) {
+    fn get(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize) {
         if self.is_in_memory(route.class, bytes) {
             cores.read_memory_lines(route.target, lines);
         } else {

@@ -54,11 +54,11 @@ pub(crate) trait Handshake {
     /// `true` if a sender is blocked, serving only arrivals, until its last chunk is answered.
     const WAITS: bool;
 
-    /// Writes a chunk and its flag; the pair is the lines of the chunk and the bytes of its message.
-    fn put(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
+    /// Writes a chunk of `lines` lines, of a message of `bytes` bytes, and its flag.
+    fn put(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize);
 
-    /// Takes a chunk whose flag was seen, and answers; the pair is the lines of the chunk and the bytes of its message.
-    fn get(&self, cores: &mut Cores, route: Route, chunk: (u32, usize));
+    /// Takes a chunk of `lines` lines, of a message of `bytes` bytes, whose flag was seen, and answers.
+    fn get(&self, cores: &mut Cores, route: Route, lines: u32, bytes: usize);
 }
 
 /// All buffers of a run.

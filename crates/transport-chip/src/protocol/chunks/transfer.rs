@@ -42,7 +42,7 @@ impl<H: Handshake> Chunks<H> {
         let lines = rest.lines.min(self.handshake.chunk_lines(route.class, of));
         rest.lines -= lines;
         cores.load_private(route.source, lines, of);
-        self.handshake.put(cores, route, (lines, of));
+        self.handshake.put(cores, route, lines, of);
         let arrival = cores.now(route.source);
         self.held[part] = Some(PartInUse { lane, awaited: true });
         let message = if rest.lines == 0 {
@@ -75,7 +75,7 @@ impl<H: Handshake> Chunks<H> {
         let (lane, route) = (head.1, self.route_of(head.1));
         let chunk = self.lanes[lane].arriving.take()?;
         cores.compute(place, RECEIVE_CYCLES, TimeCategory::Handling);
-        self.handshake.get(cores, route, (chunk.lines, chunk.of));
+        self.handshake.get(cores, route, chunk.lines, chunk.of);
         cores.store_private(place, chunk.lines, chunk.of, StorePolicy::Prefetching);
         let answered = cores.now(place);
         self.place_states[route.source.index()].answers.push((answered, lane));

@@ -57,7 +57,9 @@ impl Packets {
     fn inject(
         &mut self,
         cores: &mut Cores,
-        (from, to, class): (PlaceId, PlaceId, Class),
+        from: PlaceId,
+        to: PlaceId,
+        class: Class,
         bytes: usize,
         piece: Fragment,
     ) -> Picoseconds {
@@ -324,7 +326,7 @@ impl ProtocolModel for Packets {
     fn send(&mut self, cores: &mut Cores, out: &Outgoing, content: MessageContent) -> Option<Picoseconds> {
         let bytes = HEADER_BYTES + content.len();
         let piece = Fragment::Whole { handler: out.handler, content };
-        Some(self.inject(cores, (out.from, out.to, out.class), bytes, piece))
+        Some(self.inject(cores, out.from, out.to, out.class, bytes, piece))
     }
 
     fn begin_block(
@@ -468,8 +470,8 @@ impl Packets {
                 let content = if stream.left == 0 { stream.content.take() } else { None };
                 let whole = content.map(|content| Fragment::Whole { handler: stream.handler, content });
                 let piece = whole.unwrap_or(Fragment::Part { of });
-                let ends = (place, stream.target, stream.class);
-                wakeups.push((stream.target, self.inject(cores, ends, bytes, piece)));
+                let arrival = self.inject(cores, place, stream.target, stream.class, bytes, piece);
+                wakeups.push((stream.target, arrival));
                 if stream.left == 0 {
                     return false;
                 }

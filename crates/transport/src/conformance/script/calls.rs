@@ -2,7 +2,7 @@
 
 use super::traffic::small_max;
 use super::{Script, Step};
-use crate::{Arrival, Class, Endpoint, HandlerId, Inbound, PlaceId, SendError};
+use crate::{Arrival, Class, Endpoint, EndpointExt, HandlerId, Inbound, PlaceId, SendError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;

@@ -13,7 +13,7 @@ pub(super) mod refused_sends;
 pub(super) mod shared;
 pub(super) mod traffic;
 
-use crate::Endpoint;
+use crate::{Endpoint, EndpointExt};
 
 /// Request of a script after one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -62,7 +62,7 @@ fn on_hosts(mut ends: Vec<LoopbackEndpoint>, places: u32) -> Box<dyn Endpoint> {
     let near_numbers = PlaceNumbers::of(places, neighbours);
     let hosts = all().map(|place| PlaceId(place.0 / 2 * 2)).collect();
     let far_numbers = PlaceNumbers::of(places, all().map(|place| (place, PlaceId(places + place.0))));
-    Box::new(CompositeEndpoint::new(here, (near, near_numbers), (far, far_numbers), hosts))
+    Box::new(CompositeEndpoint::new(here, near, near_numbers, far, far_numbers, hosts))
 }
 
 impl FarEndpoint for LoopbackEndpoint {

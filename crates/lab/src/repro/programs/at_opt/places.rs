@@ -1,9 +1,9 @@
-//! The single-node evaluation of AT-Opt: its twelve kernels on 2 to 16 places, base against optimised.
+//! The single-node evaluation of AT-Opt: its twelve kernels on 2 to 16 places, base and optimised.
 //!
-//! The paper's configurations have as many threads a place as fill the host; a place of Isles is one thread, so here
-//! the number of places alone changes. One network a kernel, as in the paper, smaller than its, because ours are to end
-//! within a minute. Of a run on processes the fastest of a few counts. Invariant: a printed mean stands beside the mean
-//! of the same kernels over the same numbers of places.
+//! The paper's configurations have enough threads in each place to fill the host; a place of Isles is one thread, so
+//! only the number of places changes here. Each kernel has one network, as in the paper, but smaller, so that runs end
+//! within a minute. On processes, the fastest of a few runs counts. Invariant: a printed mean is beside the mean of the
+//! same kernels over the same numbers of places.
 
 use super::super::super::quantity::{Quantity, Title};
 use super::super::super::row::{Band, Basis, Family, Row};
@@ -18,8 +18,8 @@ const NODES: usize = 64;
 /// Number of runs of each configuration.
 const REPEATS: usize = 3;
 
-/// Nodes of a network of the order of the paper's, for the optimised form alone, and the kernels that are run on it:
-/// those that send few messages a node.
+/// Nodes of a network of the same order as the paper's, for the optimised form alone, and the kernels that are run on
+/// it: those that send few messages per node.
 const NODES_OF_MANY: usize = 2_048;
 const KERNELS_OF_MANY: [&str; 4] = ["BF", "DST", "MIS", "VC"];
 
@@ -29,14 +29,14 @@ const OUT_OF_MEMORY: [&str; 3] = ["DR", "DS", "MST"];
 /// Kernels whose gain with x10c++ on Intel does not rise with the number of places (001:63).
 const FLAT: [&str; 2] = ["MIS", "MST"];
 
-/// Kernels whose gain "is not substantial", and the greatest gain that is read as such.
+/// Kernels whose gain "is not substantial", and the largest gain that is read as such.
 const SMALL_GAINS: [&str; 3] = ["KC", "HS", "LCR"];
 const SMALL_GAIN: f64 = 1.5;
 
 const MEASURED: Family =
     Family { deck: "", unit: "", band: Band::Unpublished, basis: Basis::Measured, source: "", reading: "" };
 
-/// Base and optimised of a kernel.
+/// Base and optimised runs of a kernel.
 type Compared = [Measured; 2];
 
 fn gain([minimal, reachable]: &Compared) -> f64 {
@@ -48,7 +48,7 @@ fn geometric_mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     (values.map(f64::ln).sum::<f64>() / number).exp()
 }
 
-/// The rows.
+/// Returns the rows.
 pub fn rows() -> Result<Vec<Row>, Failure> {
     let mut by_places = Vec::new();
     for places in PLACES {
@@ -66,7 +66,7 @@ pub fn rows() -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// A network that the suite has for the kernel.
+/// Returns a network that the suite has for the kernel.
 fn network(kernel: &str) -> &'static str {
     match kernel {
         "HS" | "LCR" => "ring",
@@ -86,7 +86,7 @@ fn compared(kernel: &str, places: u32) -> Result<Compared, Failure> {
     Ok([run(MINIMAL)?, run(REACHABLE)?])
 }
 
-/// The geometric means by number of places, and that over all beside the paper's four.
+/// Returns the geometric means by number of places, and the mean over all beside the paper's four.
 fn means(by_places: &[Vec<Compared>]) -> Vec<Row> {
     let mean_of = |compared: &Vec<Compared>| geometric_mean(compared.iter().map(gain));
     let mut rows = Vec::new();
@@ -161,8 +161,8 @@ fn small_gains(by_places: &[Vec<Compared>]) -> Vec<Row> {
         .collect()
 }
 
-/// "In line with the reduction in the communicated data": how far kernels that save more bytes gain more, as the rank
-/// correlation of both over kernels and numbers of places; a half or more is read as in line.
+/// Returns the row on "in line with the reduction in the communicated data": the rank correlation of saved bytes and
+/// gain over kernels and numbers of places. A half or more is read as in line.
 fn in_line_with_bytes(by_places: &[Vec<Compared>]) -> Row {
     let all = || by_places.iter().flatten();
     let saved = |[minimal, reachable]: &Compared| reachable.bytes as f64 - minimal.bytes as f64;
@@ -176,7 +176,7 @@ fn in_line_with_bytes(by_places: &[Vec<Compared>]) -> Row {
     shape.row("half / rank correlation of gains and bytes saved", 1.0, 0.5 / correlation.max(0.01))
 }
 
-/// The rank of each value, from the least on.
+/// Returns the rank of each value, in ascending order.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |value: &f64| values.iter().filter(|other| *other < value).count() as f64;
     values.iter().map(rank).collect()
@@ -188,7 +188,7 @@ fn call_cost(by_places: &[Vec<Compared>]) -> Row {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     let with = |cost: f64| {
         let of = |[minimal, reachable]: &Compared| {
-            // Places call at the same time, as many as the host has processors.
+            // The number of places that call at the same time is that of the host's processors.
             let calls = minimal.calls as f64 / processors * cost;
             (reachable.seconds + calls) / (minimal.seconds + calls)
         };
@@ -203,7 +203,8 @@ fn call_cost(by_places: &[Vec<Compared>]) -> Row {
     Family { unit: "µs", ..MEASURED }.row(title, f64::NAN, least * 1e6)
 }
 
-/// The most memory that all places had resident, where the paper's base had too little.
+/// Returns the rows on the maximum resident memory of all places, for the kernels whose base ran out of memory in the
+/// paper.
 fn memory() -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let shape = Family { band: Band::AtMost, ..MEASURED }.at("001:27");
