@@ -1,7 +1,7 @@
-//! Why nothing was sent or received.
+//! Errors of sends and receives.
 //!
-//! Both convert with `?` into [`Error`] and into boxes of errors, as [`Error`] itself does, and keep the kind that a
-//! program can act on. Invariant: a send that failed has its value.
+//! Both errors convert with `?` into [`Error`] and into boxed errors, as [`Error`] itself does, and keep the kind that
+//! a program can act on. Invariant: a failed send returns its value.
 
 use isles_protocol::PlaceId;
 use isles_runtime::service::FOREIGN;
@@ -9,7 +9,7 @@ use isles_runtime::{Error, ErrorKind};
 use std::error::Error as Std;
 use std::fmt;
 
-/// A value that was not sent, and why.
+/// A value that was not sent, and the reason.
 pub struct SendError<T> {
     /// The value.
     pub value: T,
@@ -21,7 +21,7 @@ pub struct SendError<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendErrorKind {
-    /// The channel is closed, or nobody can receive any more.
+    /// The channel is closed, or there are no receivers any more.
     Closed,
     /// There is no room, and the send does not wait.
     Full,
@@ -29,9 +29,9 @@ pub enum SendErrorKind {
     DeadlinePassed,
     /// The place of the buffer is dead.
     DeadPlace(PlaceId),
-    /// The value could not be written, or not be read at the place of the buffer; in words.
+    /// The value could not be encoded, or not be decoded at the place of the buffer; the text is the reason.
     Faulty(String),
-    /// The end is one of a run that has ended, or of another place.
+    /// The handle belongs to a run that has ended, or to another place.
     Foreign,
 }
 
@@ -91,17 +91,17 @@ impl<T> From<SendError<T>> for Box<dyn Std + Send + Sync> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecvError {
-    /// The channel is closed, or nobody can send any more, and all that was sent has been received.
+    /// The channel is closed, or there are no senders any more, and all sent values have been received.
     Closed,
     /// There is no value, and the receive does not wait.
     Empty,
-    /// There was nothing before the deadline.
+    /// No value arrived before the deadline.
     DeadlinePassed,
     /// The place of the buffer is dead.
     DeadPlace(PlaceId),
-    /// The value could not be written, or not be read here; in words.
+    /// The value could not be encoded, or not be decoded here; the text is the reason.
     Faulty(String),
-    /// The end is one of a run that has ended, or of another place.
+    /// The handle belongs to a run that has ended, or to another place.
     Foreign,
 }
 

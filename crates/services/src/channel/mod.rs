@@ -1,9 +1,10 @@
-//! Channels: values that go from tasks to tasks at any places.
+//! Channels: values sent from tasks to tasks at any places.
 //!
-//! `docs/design/channels.md` has the protocol, `isles_protocol::channel` the machine. `home` is a channel at its home,
-//! `remote` one at another place, `local_channel` either of them; `control_block` is the part that touches no value,
-//! `operation` what tasks wait for; this file holds the handles. Invariant: a handle of a channel is counted, senders
-//! and receivers apart, so that the last of a kind, gone anywhere, closes the channel.
+//! `docs/design/channels.md` describes the protocol, and `isles_protocol::channel` implements it. `home` is a channel
+//! at its home, `remote` one at another place, `local_channel` either of them; `control_block` is the part that does
+//! not depend on the type of the values, `operation` has the futures; this file has the handles. Invariant: the senders
+//! and the receivers of a channel are counted separately over all places, so that dropping the last handle of one kind
+//! closes the channel.
 
 mod arrival;
 pub(crate) mod control_block;
@@ -39,12 +40,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Makes a channel whose buffer is here, of at most `capacity` values; 0 is a rendezvous: a send ends when its value
-/// has been taken.
+/// Creates a channel with a buffer here of at most `capacity` values. With capacity 0 it is a rendezvous: a send ends
+/// when its value has been taken.
 ///
-/// Make it where its values are received: then a value travels once. Both ends can be cloned, captured by bodies that
-/// travel, and sent over other channels. The channel is closed when [`Sender::close`] says so or the last sender is
-/// gone, anywhere; when the last receiver is gone, sends are refused.
+/// Create it where its values are received, so that a value travels once. Both handles can be cloned, captured by
+/// bodies for other places, and sent over other channels. The channel is closed by [`Sender::close`], or when the last
+/// sender at any place is dropped; when the last receiver is dropped, sends are refused.
 ///
 /// ```ignore
 /// let (sender, receiver) = channel::<u64>(16);
@@ -55,7 +56,7 @@ use std::time::Duration;
 /// ```
 ///
 /// # Panics
-/// Outside of a place, and if `capacity` is more than 2^20.
+/// Outside of a place, or if `capacity` is more than 2^20.
 #[track_caller]
 pub fn channel<T: CanSend>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     match Local::with(|local| make(local, capacity)) {
@@ -111,9 +112,9 @@ impl<T: CanSend> Drop for Side<T> {
     }
 }
 
-/// One counted handle.
+/// A counted handle.
 struct Handles<T> {
-    // Goes first: what is returned to the home goes before the handle.
+    // Dropped first, so that values and slots return to the home before the handle is released.
     end: LocalChannel<T>,
     share: PartRef,
 }
@@ -146,17 +147,17 @@ impl<'de, T: CanSend> Deserialize<'de> for Handles<T> {
     }
 }
 
-/// The end of a [`channel`] that sends.
+/// The sending half of a [`channel`].
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "T: CanSend")]
 pub struct Sender<T>(Handles<T>);
 
-/// The end of a [`channel`] that receives.
+/// The receiving half of a [`channel`].
 #[derive(Deserialize)]
 #[serde(bound = "T: CanSend")]
 pub struct Receiver<T>(Handles<T>);
 
-// Written out, because an end is cloned whatever its values are.
+// Not derived, because a handle can be cloned whatever the type of its values.
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         Sender(self.0.clone())
@@ -183,13 +184,13 @@ impl<T: CanSend> Sender<T> {
     /// Sends `value`; waits for room.
     ///
     /// # Errors
-    /// [`SendError`] has the value and says why: the channel is closed, or its place is dead.
+    /// [`SendError`] has the value and the reason: the channel is closed, or its place is dead.
     #[track_caller]
     pub fn send(&self, value: T) -> SendFuture<'_, T> {
         SendFuture::new(&self.0.end, value, true, Location::caller())
     }
 
-    /// Sends `value` if there is room. From another place than that of the buffer this asks there.
+    /// Sends `value` if there is room. At a place other than that of the buffer, this takes a round trip.
     ///
     /// # Errors
     /// As [`Sender::send`]; [`SendErrorKind::Full`].
@@ -198,8 +199,8 @@ impl<T: CanSend> Sender<T> {
         SendFuture::new(&self.0.end, value, false, Location::caller())
     }
 
-    /// Sends `value`; waits for room for at most `limit`. Over a rendezvous it waits longer where a receiver was there
-    /// in time, until that has taken the value or left.
+    /// Sends `value`; waits for room for at most `limit`. A rendezvous that met a receiver in time may wait longer,
+    /// until the receiver has taken the value or left.
     ///
     /// # Errors
     /// As [`Sender::send`]; [`SendErrorKind::DeadlinePassed`].
@@ -224,17 +225,17 @@ impl<T: CanSend> Sender<T> {
         }
     }
 
-    /// Closes the channel: nothing can be sent any more, and what was sent can still be received.
+    /// Closes the channel: no more values can be sent, but those already sent can still be received.
     pub fn close(&self) {
         self.0.end.close();
     }
 
-    /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
+    /// Returns the capacity in values, without the slots that places hold in advance (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control().kind.capacity() as usize
     }
 
-    /// The place where the buffer is, its owner in the words of other libraries.
+    /// Returns the place of the buffer, which other libraries call its owner.
     pub fn home(&self) -> Place {
         Place::of(self.0.end.control().id.home)
     }
@@ -244,13 +245,13 @@ impl<T: CanSend> Receiver<T> {
     /// Receives a value; waits for one.
     ///
     /// # Errors
-    /// [`RecvError::Closed`]: nothing will come any more; the place of the buffer is dead.
+    /// [`RecvError::Closed`]: no more values will come. [`RecvError::DeadPlace`]: the place of the buffer is dead.
     #[track_caller]
     pub fn recv(&self) -> RecvFuture<'_, T> {
         RecvFuture::new(&self.0.end, true, Location::caller())
     }
 
-    /// Receives a value if there is one. From another place than that of the buffer this asks there.
+    /// Receives a value if there is one. At a place other than that of the buffer, this takes a round trip.
     ///
     /// # Errors
     /// As [`Receiver::recv`]; [`RecvError::Empty`].
@@ -269,14 +270,14 @@ impl<T: CanSend> Receiver<T> {
         async move { isles_runtime::timeout(limit, recv).await.unwrap_or(Err(RecvError::DeadlinePassed)) }
     }
 
-    /// The values to come, until the channel is closed.
+    /// Returns the stream of the next values, until the channel is closed.
     #[track_caller]
     pub fn stream(&self) -> Values<'_, T> {
         Values { receiver: self, next: None, caller: Location::caller() }
     }
 
-    /// Returns the number of values in the buffer, or of senders that wait at a rendezvous; `None` at another place
-    /// than that of the buffer. A task elsewhere asks there: `at!(receiver.home(), receiver.buffered()).await?`.
+    /// Returns the number of values in the buffer, or of senders that wait at a rendezvous; `None` at a place other
+    /// than that of the buffer. A task elsewhere can use `at!(receiver.home(), receiver.buffered()).await?`.
     pub fn buffered(&self) -> Option<usize> {
         let LocalChannel::Home(end) = &self.0.end else { return None };
         let pending = end.home.borrow().pending();
@@ -288,18 +289,18 @@ impl<T: CanSend> Receiver<T> {
         self.0.end.close();
     }
 
-    /// Returns the capacity in values, not counting operations that use places given beforehand (`docs/channels.md`).
+    /// Returns the capacity in values, without the slots that places hold in advance (`docs/channels.md`).
     pub fn capacity(&self) -> usize {
         self.0.end.control().kind.capacity() as usize
     }
 
-    /// The place where the buffer is, its owner in the words of other libraries.
+    /// Returns the place of the buffer, which other libraries call its owner.
     pub fn home(&self) -> Place {
         Place::of(self.0.end.control().id.home)
     }
 }
 
-/// The values of a channel as a stream, which ends when the channel does; an error is the last.
+/// Stream of the values of a channel. It ends when the channel is closed and empty.
 pub struct Values<'a, T: CanSend> {
     receiver: &'a Receiver<T>,
     next: Option<RecvFuture<'a, T>>,
@@ -307,7 +308,7 @@ pub struct Values<'a, T: CanSend> {
 }
 
 impl<T: CanSend> Values<'_, T> {
-    /// The next value; none when the channel is closed and empty.
+    /// Returns the next value; `None` when the channel is closed and empty.
     ///
     /// # Errors
     /// The place of the buffer is dead, or a value could not be read.

@@ -1,13 +1,14 @@
-//! Value rings: the values that a place sends by slots, in a region of the home that both map.
+//! Value rings: the values that a place sends by slots, in a region of the home that both places map.
 //!
-//! One place writes a ring and one reads it, so each keeps its own count and sees that of the other in the region. This
-//! file knows cells and words; what a value means to the channel is the protocol's. Invariants: a cell is read only
-//! when the count of values written is beyond it, and written only when the count of values taken has passed it; the
-//! home looks into no ring before its place has said that it uses it.
+//! One place writes a ring and one reads it, so each keeps its own count and reads that of the other in the region.
+//! This file handles cells and words; the protocol decides what a value means to the channel. Invariants: a cell is
+//! read only after the count of written values has passed it, and written only after the count of taken values has
+//! passed it; the home does not read a ring before its place has announced that it uses it.
 //!
 //! The rings that carry messages between processes publish header words instead of a count. One type for both would
-//! slow one of them down. Medians of bare rings between two cores: with a count half a round trip takes 60 ns, with
-//! header words 44; values of 8 bytes pass at 560 million a second with a count, and at 91 million with header words.
+//! slow one of them down. Medians of bare rings between two cores: half a round trip takes 60 ns with a count, and 44
+//! ns with header words; the throughput of values of 8 bytes is 560 million per second with a count, and 91 million
+//! with header words.
 
 use super::control_block::{ControlBlock, value_bytes};
 use super::message::ChannelMessage;
@@ -25,26 +26,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Words of the longest value.
 const CELL_WORDS_MAX: usize = 8;
 
-/// Most bytes of the cells of one ring.
+/// Maximum number of bytes of the cells of one ring.
 const CELLS_BYTES_MAX: usize = 64 << 10;
 
-/// The number of values that a place sends as messages before it gets a ring, so that a few values take no region.
+/// Number of values that a place sends as messages before it gets a ring, so that a few values use no region.
 const ITEMS_MIN: u32 = 16;
 
-/// Number of pauses of a reader before it looks for more, when it has taken the few values of its last look: about the
-/// time the writer takes for ten to forty more.
+/// Number of pauses of a reader before it polls again after a poll that found few values: about the time in which the
+/// writer adds ten to forty more.
 const STREAM_PAUSES: u32 = 64;
 
-/// Number of values of one look from which they are not few: the reader is slower than the writer.
+/// Number of values in one poll from which they are not few: the reader is then slower than the writer.
 const STREAM_VALUES: u64 = 64;
 
-/// The words that count the values written and taken, and the first of the cells. Each count is alone on two lines,
-/// because processors fetch lines in pairs.
+/// Indices of the words that count the values written and taken, and of the first cell. Each count has two lines of its
+/// own, because processors fetch lines in pairs.
 const WRITTEN: usize = 0;
 const TAKEN: usize = 16;
 const CELLS: usize = 32;
 
-/// The words of a region, however they are mapped.
+/// The words of a region, independent of the mapping.
 pub(super) trait RingWords {
     fn load(&self, index: usize, order: Ordering) -> u64;
     fn store(&self, index: usize, value: u64, order: Ordering);
@@ -59,8 +60,8 @@ pub(super) struct RingShape {
 }
 
 impl RingShape {
-    /// The shape of a ring for a channel of `T`; none if `T` owns memory or is longer than a cell, or if the capacity
-    /// is below 2, where a place has no slots.
+    /// Returns the shape of a ring for a channel of `T`; `None` if `T` owns memory or is longer than a cell, or if the
+    /// capacity is below 2, because a place then has no slots.
     pub(super) fn of<T>(capacity: u32) -> Option<RingShape> {
         let cell_words = cell_words::<T>();
         if std::mem::needs_drop::<T>() || capacity < 2 || cell_words > CELL_WORDS_MAX {
@@ -81,24 +82,24 @@ impl RingShape {
     }
 }
 
-/// Words of the cell of a value.
+/// Returns the number of words of the cell of a value.
 fn cell_words<T>() -> usize {
     if is_word::<T>() { 1 } else { value_bytes::<T>().div_ceil(size_of::<u64>()) }
 }
 
-/// The end of a ring that writes.
+/// The writing end of a ring.
 pub(super) struct RingWriter<W> {
     words: W,
     shape: RingShape,
     written: Cell<u64>,
-    /// Number of values the reader had taken when this end last looked.
+    /// Number of values that the reader had taken at the last check.
     taken: Cell<u64>,
 }
 
 impl<W: RingWords> RingWriter<W> {
-    /// The one writer from now on.
+    /// Creates the only writer from now on.
     fn new(words: W, shape: RingShape) -> RingWriter<W> {
-        // Relaxed: a writer before was of this place.
+        // Relaxed: earlier writers were at this place.
         let written = Cell::new(words.load(WRITTEN, Ordering::Relaxed));
         // PAIR ring.taken: observe
         let taken = Cell::new(words.load(TAKEN, Ordering::Acquire));
@@ -116,7 +117,7 @@ impl<W: RingWords> RingWriter<W> {
         }
     }
 
-    /// Writes a value, for which there is room.
+    /// Writes a value; there must be room.
     #[inline]
     fn put(&self, value: &[u64]) {
         let written = self.written.get();
@@ -131,23 +132,23 @@ impl<W: RingWords> RingWriter<W> {
     }
 }
 
-/// A count of values written that no sound place has.
+/// Error of an impossible count of written values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FalseCount;
 
-/// The end of a ring that reads.
+/// The reading end of a ring.
 pub(super) struct RingReader<W> {
     words: W,
     shape: RingShape,
     taken: Cell<u64>,
-    /// Number of values written when this end last looked.
+    /// Number of values written at the last check.
     written: Cell<u64>,
-    /// True if the look before found few values, but some: they come as a stream.
+    /// True if the last poll found few values, but at least one: they arrive as a stream.
     is_short: Cell<bool>,
 }
 
 impl<W: RingWords> RingReader<W> {
-    /// The one reader of a new ring.
+    /// Creates the only reader of a new ring.
     fn new(words: W, shape: RingShape) -> RingReader<W> {
         RingReader { words, shape, taken: Cell::new(0), written: Cell::new(0), is_short: Cell::new(false) }
     }
@@ -162,8 +163,8 @@ impl<W: RingWords> RingReader<W> {
         self.taken.get() == self.written.get()
     }
 
-    /// Looks for more values after all that were found are taken. Before, it lets a few of a stream come together, if
-    /// the place `may_spin`: each look takes the line of the count away from who writes it.
+    /// Checks for more values after all known ones are taken. If they arrive as a stream and the place `may_spin`, it
+    /// first waits for several, because each check takes the line of the count away from the writer.
     #[inline(never)]
     fn refresh_written(&self, may_spin: bool) {
         if may_spin && self.is_short.get() {
@@ -175,10 +176,10 @@ impl<W: RingWords> RingReader<W> {
         self.is_short.set((1..STREAM_VALUES).contains(&self.written.get().wrapping_sub(before)));
     }
 
-    /// Takes the first value; none if there is none.
+    /// Takes the first value; `None` if the ring is empty.
     ///
     /// # Errors
-    /// The writer has written more than there is room for.
+    /// The writer has written more values than there is room for.
     #[inline]
     fn take(&self, value: &mut [u64], may_spin: bool) -> Result<Option<()>, FalseCount> {
         let taken = self.taken.get();
@@ -207,7 +208,7 @@ impl<W: RingWords> RingReader<W> {
 pub(super) struct MappedRegion {
     first: NonNull<AtomicU64>,
     len: usize,
-    /// Keeps it mapped.
+    /// Keeps the region mapped.
     _hold: Rc<dyn Any>,
 }
 
@@ -239,11 +240,11 @@ impl RingWords for MappedRegion {
 
 /// Outcome of a send into a ring.
 pub(super) enum RingSend {
-    /// It has it.
+    /// The value is in the ring.
     Sent,
-    /// It has no room for it.
+    /// The ring has no room for the value.
     NoRoom,
-    /// Nobody will read it: the home is dead.
+    /// The home is dead and will not read the value.
     Dead,
 }
 
@@ -251,16 +252,16 @@ pub(super) enum RingSend {
 pub(super) type OutwardRing = RingWriter<MappedRegion>;
 
 impl OutwardRing {
-    /// The ring in a region of the home, if that is one of this shape and can be mapped here.
+    /// Returns the ring in a region of the home, if the region has this shape and can be mapped here.
     pub(super) fn mapped(local: &Local, shape: RingShape, region: Region) -> Option<OutwardRing> {
         let memory = local.endpoint().shared_memory().filter(|_| region.words == shape.words())?;
         Some(RingWriter::new(MappedRegion::new(memory, region)?, shape))
     }
 
-    /// Writes a value, if there is room and it fits, and wakes `home` if that sleeps.
+    /// Writes a value, if there is room and it fits, and wakes `home` if it sleeps.
     ///
     /// # Errors
-    /// The value does not travel.
+    /// The value cannot be sent.
     #[inline]
     pub(super) fn send<T: CanSend>(
         &self,
@@ -284,7 +285,7 @@ impl OutwardRing {
         Ok(if is_there { RingSend::Sent } else { RingSend::Dead })
     }
 
-    /// The words of a value that is no number; none if it does not fit.
+    /// Returns the words of a value that is not a number; `None` if it does not fit.
     #[inline(never)]
     fn encoded<T: CanSend>(
         &self,
@@ -300,10 +301,10 @@ impl OutwardRing {
     }
 }
 
-/// A place that sends by slots, at the home.
+/// State of a place that sends by slots, at the home.
 struct SendingPlace {
     place: PlaceId,
-    /// Its items that came as messages, since it was told of a ring or forgot it.
+    /// Number of its items that came as messages since its ring was announced to it or it forgot the ring.
     items: u32,
     ring: Option<InwardRing>,
 }
@@ -312,9 +313,9 @@ struct SendingPlace {
 struct InwardRing {
     reader: RingReader<MappedRegion>,
     region: Region,
-    /// True if its place was told of it and has not yet said that it uses it.
+    /// True if the ring was announced to its place, which has not yet announced its use.
     is_offered: bool,
-    /// True if its place has said so since it was last told of it.
+    /// True if its place has announced its use since the last announcement of the ring.
     is_used: bool,
 }
 
@@ -322,11 +323,11 @@ struct InwardRing {
 #[derive(Default)]
 pub(super) struct InwardRings {
     places: RefCell<Vec<SendingPlace>>,
-    /// The place whose ring is looked into first: it had values when it was looked into last.
+    /// The place whose ring is polled first, because it had values at the last poll.
     first: Cell<usize>,
     /// True if any ring is used.
     pub(super) are_used: Cell<bool>,
-    /// True if the place looks into them for tasks that wait.
+    /// True if the place polls them for waiting tasks.
     pub(super) are_watched: Cell<bool>,
 }
 
@@ -335,18 +336,19 @@ pub(super) struct InwardRings {
 pub(super) enum TakeFrom {
     /// The ring of this place.
     Place(PlaceId),
-    /// Any; a stream may be looked at for some time, if the place `may_spin`.
+    /// Any ring; a stream may be polled for some time, if the place `may_spin`.
     Any {
         /// [`Local::may_spin`].
         may_spin: bool,
     },
 }
 
-/// A value of a ring, as far as it can be read, and who sent it.
+/// The sender of a value in a ring, and the value if it can be decoded.
 pub(super) type RingValue<T> = (PlaceId, Result<T, DecodeError>);
 
 impl InwardRings {
-    /// Notes an item of `place` that came as a message; returns the message that tells it of a ring, if it is time.
+    /// Counts an item of `place` that came as a message. Returns the message that announces a ring to the place, if it
+    /// is due.
     pub(super) fn note_item(
         &self,
         local: &Local,
@@ -369,13 +371,13 @@ impl InwardRings {
             sending.ring = InwardRing::new(local, shape, place);
         }
         let ring = sending.ring.as_mut()?;
-        // A place that forgot the channel has used the ring before. Until its answer, values may be on their way in
+        // A place that forgot the channel has used the ring before. Until its answer, values may be in transit in
         // messages, and those that it writes after them must not be read first.
         (ring.is_offered, ring.is_used) = (true, false);
         Some(ChannelMessage::Ring { start: ring.region.start, words: ring.region.words })
     }
 
-    /// Notes that `place` uses its ring, or no longer knows the channel; returns whether it was told of a ring.
+    /// Notes that `place` uses its ring, or no longer knows the channel. Returns `true` if a ring was announced to it.
     pub(super) fn begin(&self, place: PlaceId) -> bool {
         let mut places = self.places.borrow_mut();
         let Some(sending) = places.iter_mut().find(|sending| sending.place == place) else { return false };
@@ -394,10 +396,10 @@ impl InwardRings {
         self.places.borrow().iter().any(has_value)
     }
 
-    /// The next value of a ring.
+    /// Takes the next value of a ring.
     ///
     /// # Errors
-    /// With the place whose ring is none.
+    /// The place whose ring is invalid.
     #[inline]
     pub(super) fn take<T: CanSend>(&self, from: TakeFrom) -> Result<Option<RingValue<T>>, PlaceId> {
         let mut words = [0; CELL_WORDS_MAX];
@@ -425,7 +427,7 @@ impl InwardRings {
         self.take_next(&places, value)
     }
 
-    /// As [`InwardRings::take_any`], where that which had values is empty.
+    /// As [`InwardRings::take_any`], after the ring that had values is empty.
     #[inline(never)]
     fn take_next(&self, places: &[SendingPlace], value: &mut [u64]) -> Result<Option<PlaceId>, PlaceId> {
         for (index, sending) in places.iter().enumerate() {
@@ -443,16 +445,17 @@ impl InwardRings {
         Ok(sending.take(value, false)?.map(|()| place))
     }
 
-    /// Reads nothing more of `place`, which is dead.
+    /// Stops reading the ring of `place`, which is dead.
     ///
-    /// Its ring stays: if it is only said to be dead it may write for a while, and its words must be nobody else's.
+    /// The ring remains allocated: a place that was only declared dead may still write for a while, and its words must
+    /// not be reused.
     pub(super) fn place_died(&self, place: PlaceId) {
         let mut places = self.places.borrow_mut();
         let of_place = places.iter_mut().filter(|sending| sending.place == place);
         of_place.filter_map(|sending| sending.ring.as_mut()).for_each(|ring| ring.is_used = false);
     }
 
-    /// Gives all rings back, when the channel is over.
+    /// Frees all rings when the channel has ended.
     pub(super) fn free(&self, local: &Local) {
         let memory = local.endpoint().shared_memory();
         for sending in self.places.borrow_mut().drain(..) {
@@ -465,7 +468,7 @@ impl InwardRings {
 
 impl SendingPlace {
     /// # Errors
-    /// With the place, if its ring is none.
+    /// The place, if its ring is invalid.
     #[inline]
     fn take(&self, value: &mut [u64], may_spin: bool) -> Result<Option<()>, PlaceId> {
         match &self.ring {
@@ -478,7 +481,7 @@ impl SendingPlace {
 }
 
 impl InwardRing {
-    /// A new one for `place`; none if there is no memory for it that both share.
+    /// Creates a ring for `place`; `None` if there is no memory that both share.
     fn new(local: &Local, shape: RingShape, place: PlaceId) -> Option<InwardRing> {
         let memory = local.endpoint().shared_memory()?;
         let is_far = local.endpoint().other_hosts().is_some_and(|hosts| hosts.is_far(place));
@@ -489,13 +492,13 @@ impl InwardRing {
 }
 
 impl ControlBlock {
-    /// Begins to use the region that the home has taken for the values that this place sends by slots.
+    /// Begins to use the region that the home has allocated for the values that this place sends by slots.
     pub(super) fn begin_ring(&self, local: &Local, start: u64, words: u64) {
         let region = Region { place: self.id.home, start, words };
         if let Some(shape) = self.kind.ring_shape()
             && let Some(ring) = OutwardRing::mapped(local, shape, region)
         {
-            // First, so that all that went before is known to have come; a dead home needs no values.
+            // Sent first, so that all earlier values are known to have arrived; a dead home needs no values.
             let _ = self.send_message(local, self.id.home, &ChannelMessage::RingUsed);
             let _ = self.outward.set(ring);
         }

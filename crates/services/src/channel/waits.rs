@@ -1,8 +1,8 @@
-//! The operations of a channel that wait at one place, and what became of them.
+//! The operations of a channel that wait at one place, and their outcomes.
 //!
-//! Numbers are given in order, and mostly the first operation that waits is the first that is over. So they stand in a
-//! queue by number: to begin, to answer and to end one touches one end of it, and a search is for the others.
-//! Invariant: numbers in it rise.
+//! Numbers are given in order, and the first operation that waits is mostly the first that ends. So the operations are
+//! in a queue by number: to begin, answer and end one mostly touches one end of the queue, and the others are found by
+//! a search. Invariant: the numbers in the queue rise.
 
 use isles_runtime::Error;
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::task::{Poll, Waker};
 
-/// Outcome of an operation. A value that belongs to it is kept by the end.
+/// Outcome of an operation. Its value, if any, is in the channel's end.
 #[derive(Debug)]
 pub(super) enum ChannelAnswer {
     Accepted,
@@ -19,9 +19,9 @@ pub(super) enum ChannelAnswer {
     Full,
     /// The value may be sent.
     Granted,
-    /// The value that was sent is not taken; the operation waits as before.
+    /// The sent value was not taken; the operation waits as before.
     Declined,
-    /// A value is there.
+    /// A value has arrived.
     Ready,
     Ended,
     Empty,
@@ -30,9 +30,9 @@ pub(super) enum ChannelAnswer {
     Faulty(Error),
     /// The home is dead.
     Dead,
-    /// The channel is one of another run.
+    /// The channel belongs to another run.
     Foreign,
-    /// Another branch of the `select!` around it is chosen: it begins anew when it is polled again.
+    /// Another branch of the surrounding `select!` is chosen; the operation begins again when it is polled.
     Suspended,
 }
 
@@ -57,7 +57,7 @@ struct Wait {
 enum WaitState {
     Pending,
     Answered(ChannelAnswer),
-    /// A send for which nobody waits any more; its last answer is still to come.
+    /// A send that was given up; its last answer is still to come.
     GivenUp,
 }
 
@@ -69,9 +69,6 @@ pub(super) struct Waits(RefCell<VecDeque<Wait>>);
 ///
 /// # Errors
 /// The index at which to insert it.
-///
-/// # Errors
-/// With where it would stand.
 #[inline]
 fn find(waits: &VecDeque<Wait>, number: u64) -> Result<usize, usize> {
     match waits.front() {
@@ -109,7 +106,7 @@ impl Waits {
         drop(before);
     }
 
-    /// Returns the outcome of an operation if it is known; else stores `waker`.
+    /// Returns the outcome of an operation if it is known; otherwise stores `waker`.
     pub(super) fn poll(&self, number: u64, waker: &Waker) -> Poll<ChannelAnswer> {
         let mut waits = self.0.borrow_mut();
         if let Some(Wait { state: WaitState::Pending, waker: known, .. }) = find_mut(&mut waits, number) {
@@ -125,15 +122,15 @@ impl Waits {
         })
     }
 
-    /// Notes the answer to an operation of this place; whom to wake.
+    /// Notes the answer to an operation of this place. Returns the waker of its task.
     ///
     /// # Errors
-    /// Nobody waits for it.
+    /// No operation waits for the answer.
     pub(super) fn note_answer(&self, number: u64, answer: ChannelAnswer) -> Result<Option<Waker>, NoWaiter> {
         let mut waits = self.0.borrow_mut();
         let wait = find_mut(&mut waits, number).ok_or(NoWaiter)?;
         match wait.state {
-            // Whoever was declined waits as before, and has been woken.
+            // A declined operation waits as before, and has been woken.
             WaitState::Pending | WaitState::Answered(ChannelAnswer::Declined) => {
                 wait.state = WaitState::Answered(answer);
                 Ok(wait.waker.take())
@@ -145,12 +142,12 @@ impl Waits {
                 }
                 Err(NoWaiter)
             }
-            // An answer that is there already stands; a second one is no sound home's.
+            // The first answer stands; a correct home does not send a second one.
             WaitState::Answered(_) => Err(NoWaiter),
         }
     }
 
-    /// Ends a receive before it is over: whether it was told that a value is there; none if it was over.
+    /// Ends a receive early. Returns `true` if it was told that a value has arrived, and `None` if it was over.
     pub(super) fn give_up_receive(&self, number: u64) -> Option<bool> {
         match self.end(number)? {
             WaitState::Pending => Some(false),
@@ -159,8 +156,8 @@ impl Waits {
         }
     }
 
-    /// Lets a receive begin anew when it is polled again: whether it was told that a value is there, and whom to wake;
-    /// none if it does not wait.
+    /// Makes a receive begin again at its next poll. Returns if it was told that a value has arrived, and its waker;
+    /// `None` if it does not wait.
     pub(super) fn suspend_receive(&self, number: u64) -> Option<(bool, Option<Waker>)> {
         let mut waits = self.0.borrow_mut();
         let wait = find_mut(&mut waits, number)?;
@@ -173,7 +170,7 @@ impl Waits {
         Some((is_ready, wait.waker.take()))
     }
 
-    /// Ends a send before it is over: whether the home is to be told.
+    /// Ends a send early. Returns `true` if the home must be informed.
     pub(super) fn give_up_send(&self, number: u64) -> bool {
         let mut waits = self.0.borrow_mut();
         let Some(wait) = find_mut(&mut waits, number) else { return false };
@@ -193,7 +190,7 @@ impl Waits {
         drop(self.end(number));
     }
 
-    /// Takes an operation out, and drops what it holds where nothing is borrowed.
+    /// Removes an operation, and drops its contents while nothing is borrowed.
     #[inline]
     fn end(&self, number: u64) -> Option<WaitState> {
         let mut waits = self.0.borrow_mut();
@@ -205,7 +202,7 @@ impl Waits {
         ended.map(|wait| wait.state)
     }
 
-    /// The operations that wait, in the order of their numbers.
+    /// Returns the numbers of the waiting operations, in order.
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.0.borrow().iter().map(|wait| wait.number).collect()
     }
